@@ -1,4 +1,4 @@
-"""Mistakes in declarations, as one import error that disturbs no DAG. It builds no DAG itself."""
+"""Reports mistakes in declarations as one import error, which affects no DAG. Builds no DAG."""
 
 from headgate.airflow import require_declarations
 

@@ -1,4 +1,4 @@
-"""Every declaration of the folder as DAGs: this is the one file that an Airflow needs."""
+"""Builds the DAGs of every declaration in the folder. Airflow needs only this file."""
 
 from headgate.airflow import build_dags
 

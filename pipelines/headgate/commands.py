@@ -19,11 +19,11 @@ from pathlib import Path
 
 PIPELINE = "PIPELINE"
 NEW_ROOT = "ANOTHER_FOLDER"
-"""Stands for a folder beside the root, with nothing in it."""
+"""Stands for an empty folder beside the root."""
 _ROOT = "--root=ROOT"
 """Stands for ``--root`` in a command that needs the root but no pipeline."""
 _PLACES = (PIPELINE, "--root", "--servers")
-"""A command with one of these says by itself where it works."""
+"""A command with one of these needs no ``--root`` in addition."""
 
 _BEGIN, _END = "⟦", "⟧"
 _MARKED = re.compile(f"{_BEGIN}headgate ([^{_END}]*){_END}")
@@ -47,12 +47,12 @@ INSTALL_AGAIN = (
     "Install Headgate again; in a clone: rm -f .venv/.synced; make sync   (elsewhere: its wheel, "
     "with the versions of its pylock.toml)"
 )
-"""Headgate is in no package index, so no name of a package can install it."""
+"""Headgate is not in a package index, so it cannot be installed by the name of a package."""
 
 
 def install_extra(name: str) -> str:
-    """The command that adds an extra to the environment of this process: with its pip, or, as in an
-    environment that uv has made, with uv."""
+    """The command that adds an extra to the environment of this process: with pip if the
+    environment has it, else with uv, as in environments that uv has created."""
     python = shlex.quote(sys.executable)
     if find_spec("pip") is not None:
         return f'{python} -m pip install "headgate[{name}]"'
@@ -83,7 +83,8 @@ class Place:
 
 
 def anywhere(file: Path, root: str) -> Place:
-    """For any shell of this machine, whatever its PATH and folder: absolute paths throughout."""
+    """A place for any shell of this machine, whatever its PATH and folder: all paths are
+    absolute."""
     return Place(program(anywhere=True), str(file.absolute()), root)
 
 
@@ -105,7 +106,7 @@ def set_subject(
 
 
 def commands_in(text: str, place: Place) -> tuple[str, ...]:
-    """The commands of a text, as they stand in it once it is rendered."""
+    """The commands of a text, as they appear in the rendered text."""
     return tuple(place.line(shlex.split(found)) for found in _MARKED.findall(text))
 
 

@@ -38,8 +38,8 @@ class HeadgateError(Exception):
 
 
 def said_by(error: BaseException) -> str:
-    """What an error says; nothing if it cannot be asked. One of a JVM asks that JVM, which may have
-    ended."""
+    """The message of an error; empty if it cannot be read. The message of a JVM's error is in that
+    JVM, which may have ended."""
     try:
         return str(error)
     except Exception:
@@ -47,7 +47,7 @@ def said_by(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The type of an error, and the first line of what it says."""
+    """The type of an error, and the first line of its message."""
     name, said = type(error).__name__, said_by(error)
     return f"{name}: {said.splitlines()[0]}" if said else name
 

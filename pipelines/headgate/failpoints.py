@@ -1,9 +1,9 @@
-"""Named places where a test can kill, freeze or fail whatever passes.
+"""Named places at which a test can kill or freeze a process, or make it fail.
 
-``HEADGATE_FAILPOINT=NAME[:NTH[:kill|stop|raise]]`` acts at the NTH passage of NAME (default: the
-first, kill). ``HEADGATE_FAILPOINT=@FOLDER`` kills whatever process passes a place that a file of
-FOLDER is named after, and removes the file: each of these places kills once. Unset, as always
-outside tests, a failpoint costs one comparison.
+``HEADGATE_FAILPOINT=NAME[:NTH[:kill|stop|raise]]`` acts the NTH time that NAME is passed (default:
+the first, kill). ``HEADGATE_FAILPOINT=@FOLDER`` kills a process that passes a place if FOLDER has a
+file of this name, and removes the file, so that each place kills once. If the variable is not set,
+as always outside tests, a failpoint costs one comparison.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def java(spark: SparkSession) -> Any:
 
 
 def has_ended(spark: SparkSession, *, within: float = 0.5) -> bool:
-    """Whether the JVM that was started for a session is gone, or ends within some seconds: one that
-    was killed closes its connections a moment before."""
+    """Whether the JVM that was started for a session has ended, or ends in ``within`` seconds: a
+    killed JVM closes its connections a moment before it ends."""
     process = getattr(spark.sparkContext._gateway, "proc", None)
     if process is None:  # another program has started it
         return False
@@ -45,11 +45,11 @@ def leave_out_checksum_files(spark: SparkSession) -> None:
 
 
 def ignore_termination(spark: SparkSession) -> None:
-    """Keep the JVM alive when SIGTERM goes to all processes of a driver, which ends the JVM after
-    its batch. A JVM whose driver is gone ends anyway (see above). PySpark ignores Ctrl-C already.
-    """
+    """Keep the JVM alive when SIGTERM goes to all processes of a driver: the driver ends the JVM
+    after its batch. A JVM whose driver has ended ends in any case (see above). PySpark ignores
+    Ctrl-C already."""
     signals = java(spark).sun.misc
-    # Refused by a JVM with -Xrs, whose options are the user's.
+    # A JVM with -Xrs refuses this. The user may have set this option.
     with suppress(Py4JJavaError):
         signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)
 
@@ -67,11 +67,11 @@ class _Remembered:
 
 
 def remember_functions(spark: SparkSession) -> None:
-    """Look up the functions behind PySpark's columns once. PySpark asks the JVM where they are with
-    each use: half of all calls when plans are made."""
+    """Look up the functions behind PySpark's columns once. PySpark looks them up in the JVM at each
+    use, which is half of all calls when plans are built."""
     view = java(spark)
     for name in ("org.apache.spark.sql.functions", "functions", "PythonUtils"):
-        if name not in vars(view):  # of an earlier session in the same JVM
+        if name not in vars(view):  # an earlier session of the same JVM may have set it
             setattr(view, name, _Remembered(getattr(view, name)))
 
 

@@ -29,8 +29,8 @@ class Registry(Generic[T]):
         self._package, self._contract = package, contract
 
     def get(self, name: str) -> T | None:
-        """The member of a name; None if there is none. Raises TypeError if what has this name does
-        not keep the contract."""
+        """The member of a name; None if there is none. Raises TypeError if the object with this
+        name does not implement the contract."""
         found = _of_headgate(self._package, name)
         if found is None:
             found = next((e.load() for e in _plugged_in(self._package) if e.name == name), None)
@@ -39,7 +39,7 @@ class Registry(Generic[T]):
         return cast(T, found)
 
     def __getitem__(self, name: str) -> T:
-        """Raises KeyError where there is none."""
+        """Raises KeyError if there is none."""
         if (found := self.get(name)) is None:
             raise KeyError(f"{self._package}.{name}")
         return found

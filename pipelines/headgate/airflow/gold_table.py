@@ -24,8 +24,9 @@ class GoldTable:
 
     @property
     def asset(self) -> Asset:
-        """Its events have a partition key. ``2026-11-20T14:00:00`` means: every window that ends
-        within that hour, or at its end, is final (``hours.of`` parses the key)."""
+        """The asset of the table. Its events have a partition key. ``2026-11-20T14:00:00`` means:
+        every window that ends within that hour, or at its end, is final (``hours.of`` parses the
+        key)."""
         return gold_asset(self.pipeline, self.name)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The data interval of a run, as tasks get it."""
+"""The data interval of a run, as templates for the arguments of tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 FROM = "{{ data_interval_start.isoformat() if data_interval_start else '' }}"
 TO = "{{ data_interval_end.isoformat() if data_interval_end else '' }}"
-"""Empty in a run without an interval: Airflow permits to trigger one by hand."""
+"""Both are empty in a run without a data interval: a run that is triggered by hand may have
+none."""
 
 
 def require_interval(dag_id: str, *times: str) -> None:

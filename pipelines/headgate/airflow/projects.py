@@ -64,8 +64,9 @@ def declared_twice(folder: Path) -> Iterator[str]:
 
 
 def _by_pipeline(folder: Path) -> dict[str, dict[Path, dict[Any, Any]]]:
-    """The files that declare each pipeline, with their contents. A file that is no YAML, as while
-    somebody edits it, still stands for its name: a draft beside it does not take over."""
+    """The files that declare each pipeline, with their contents. A file that is not valid YAML, for
+    example while it is edited, counts for the pipeline of its file name, so that a draft beside it
+    does not replace it."""
     found: dict[str, dict[Path, dict[Any, Any]]] = {}
     for file in declarations_in(folder):
         content = _read(file)
@@ -75,13 +76,14 @@ def _by_pipeline(folder: Path) -> dict[str, dict[Path, dict[Any, Any]]]:
 
 
 def _used(name: str, files: Iterable[Path]) -> Path | None:
-    """The file among all that declare a pipeline."""
+    """The file that counts among all that declare a pipeline; None if that is unknown."""
     first, *others = files
     return first if not others else next((f for f in (first, *others) if f.stem == name), None)
 
 
 def _backfill(content: Mapping[Any, Any]) -> BackfillSchedule | None:
-    """None also where it is wrong: ``require_declarations`` says so."""
+    """The section ``airflow.backfill``; None if it is missing or wrong. ``require_declarations``
+    reports the mistakes."""
     airflow = content.get("airflow")
     section = airflow.get("backfill") if isinstance(airflow, dict) else None
     if not isinstance(section, dict):
@@ -96,7 +98,8 @@ def _backfill(content: Mapping[Any, Any]) -> BackfillSchedule | None:
 
 
 def _read(file: Path) -> dict[Any, Any]:
-    """The content of a declaration, with all values as text; empty if it is no YAML."""
+    """The content of a declaration, with all values as text; empty if it cannot be read as a YAML
+    mapping."""
     try:
         content = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
@@ -109,9 +112,9 @@ def _is_name(text: object) -> TypeGuard[str]:
 
 
 def place(folder: str | Path) -> Path:
-    """Resolve a folder as the DAG file means it (the caller of this function's caller). A relative
-    ``folder`` is searched beside that file, then above it, because Airflow's working folder is
-    arbitrary."""
+    """Resolve a folder relative to the DAG file, which is the caller of this function's caller. A
+    relative ``folder`` is searched beside that file, then above it, because Airflow's working
+    folder is arbitrary."""
     path = Path(folder).expanduser()
     if path.is_absolute():
         return path

@@ -3,8 +3,8 @@
 Two numbers of floating point are the same if they differ by no more than ``NEAR`` times the larger
 of them, or of 1: a sum depends on the order of its parts. The digest of a side is the number of its
 rows, and the sums modulo 2^64 of two 64-bit hashes (xxHash) of each row, so the order of rows does
-not matter. Where numbers are the same in this sense, both digests have the table's. They have it
-rounded, so that rows that are computed again have the same digest, though not for certain.
+not matter. If two numbers are the same in this sense, both digests use the table's number. Digests
+use rounded numbers, so that rows that are computed again usually have the same digest.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _SEEDS = (17, 1_000_003)
 
 @dataclass(frozen=True)
 class Counts:
-    """What a comparison has counted: rows by their change, and the digests of both sides. ``span``
-    has the first and the last begin of a row that differs, in microseconds since 1970 UTC;
-    ``counted`` is by how much a column of counts grows."""
+    """The counts of a comparison: rows by their change, and the digests of both sides. ``span`` has
+    the first and the last begin of the rows that differ, in microseconds since 1970 UTC;
+    ``counted`` is the increase of the sum of the table's column of counts."""
 
     rows: dict[str, int]
     windows: int
@@ -43,8 +43,8 @@ class Counts:
 
 
 class Comparison:
-    """``key`` are the columns that tell rows apart, the first of which is when a result begins;
-    ``values`` are the others that are compared, of rows of ``type_``."""
+    """``key`` are the columns that identify a row; the first is the begin of a result. ``values``
+    are the other columns that are compared. ``type_`` is the type of the rows."""
 
     def __init__(self, key: Sequence[str], values: Sequence[str], type_: StructType) -> None:
         self._key, self._values = tuple(key), tuple(values)
@@ -52,7 +52,7 @@ class Comparison:
         self._columns = [field.name for field in type_]
 
     def of(self, live: DataFrame, backfilled: DataFrame) -> DataFrame:
-        """``old`` and ``new``: the rows of both sides with one key, and ``CHANGE``."""
+        """Joins the rows of both sides by key; the columns are ``old``, ``new`` and ``CHANGE``."""
         old, new = (
             rows.select(self._struct(self._key).alias("_key"), self._struct(self._columns).alias(s))
             for rows, s in ((live, "old"), (backfilled, "new"))
@@ -65,7 +65,7 @@ class Comparison:
         return joined.withColumn(CHANGE, change.when(same, EQUAL).otherwise(CHANGED))
 
     def patch(self, compared: DataFrame) -> DataFrame:
-        """The rows that differ, as the operation reads them."""
+        """The rows that differ, in the form that the operation reads."""
         differing = compared.where(F.col(CHANGE) != EQUAL)
         row = F.when(F.col("new").isNotNull(), F.col("new")).otherwise(F.col("old"))
         return differing.select(CHANGE, row.alias("row")).select(CHANGE, "row.*")
@@ -108,7 +108,8 @@ class Comparison:
         )
 
     def samples(self, compared: DataFrame, counts: Counts) -> tuple[Sample, ...]:
-        """Some rows that differ, the first of each kind of change by their keys."""
+        """Some rows that differ: of each kind of change, the first rows in the order of their
+        keys."""
         return tuple(self._samples(compared, counts))
 
     def _samples(self, compared: DataFrame, counts: Counts) -> Iterator[Sample]:
@@ -137,7 +138,7 @@ class Comparison:
         same = old.eqNullSafe(new)
         if _is_floating(self._types[name]):
             most = F.greatest(F.abs(old), F.abs(new), F.lit(1.0))
-            # Not if one is infinite or none at all: Spark has NaN above every number.
+            # An infinity or a NaN is near nothing. In Spark, NaN is greater than every number.
             near = (most < F.lit(inf)) & (F.abs(old - new) <= most * NEAR)
             same |= F.coalesce(near, F.lit(False))
         return same
@@ -157,7 +158,7 @@ class Comparison:
                     same = F.col("old").isNotNull() & self._same(name)
                     value = F.when(same, self._side("old", name)).otherwise(value)
                 values.append(_rounded(value) if _is_floating(self._types[name]) else value)
-            # The hash passes over nulls: without the flags, a null could change its column.
+            # The hash skips nulls. Without the flags, a null could change its column unseen.
             flags = [F.isnull(value) for value in values]
             for number, seed in enumerate(_SEEDS):
                 hashed = F.xxhash64(F.lit(seed), *flags, *values)
@@ -174,9 +175,9 @@ def _is_floating(type_: DataType) -> bool:
 
 
 def _rounded(value: Column) -> Column:
-    """One number for numbers that are the same, unless a border is between them. Borders are where
-    no number with few digits is: a logarithm, which also makes a relative difference an absolute
-    one."""
+    """Rounds a number, so that numbers that are the same become equal, unless a rounding limit is
+    between them. The logarithm turns a relative difference into an absolute one. It also places the
+    limits where no number with few digits is."""
     spread = F.signum(value) * F.log1p(F.abs(value))
     return F.rint(spread / NEAR) + F.lit(0.0)  # no -0.0
 

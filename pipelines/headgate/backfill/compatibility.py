@@ -15,9 +15,9 @@ from headgate.declaration.types import differences
 
 
 def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
-    """Raises OtherDeclarationError if ``given`` reads another bronze table than ``deployed``, or
-    makes a gold table of another shape. Formulas, conditions, silver's columns and rules may
-    differ."""
+    """Raises OtherDeclarationError if the gold table ``name`` of ``given`` reads another bronze
+    table than that of ``deployed``, or has other windows, keys or columns. Formulas, conditions,
+    silver's columns and rules may differ."""
     found = list(_differences(deployed, given, name))
     if found:
         raise OtherDeclarationError(
@@ -74,7 +74,7 @@ def _of_columns(before: Columns, after: Columns) -> Iterator[str]:
 
 
 def require_windows(table: GoldTable) -> None:
-    """Raises OtherDeclarationError if results of a table have no times."""
+    """Raises OtherDeclarationError if the results of a table have no begin and end."""
     if len(columns_of(table)) < 2 or not begin_of(table):
         raise OtherDeclarationError(
             f"gold.{table.name} has no windows, so no range of time has rows of its own",

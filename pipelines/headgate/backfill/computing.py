@@ -1,7 +1,7 @@
-"""Computes a range of gold tables from bronze, beside the living stream, and compares.
+"""Computes a range of gold tables from bronze, beside the live stream, and compares.
 
-Nothing of the living tables is written. Silver is made by its own stage, in scratch tables below
-the folder of the backfill; gold is folded from it in one pass (``gold.recomputing``).
+The live tables are not written. The silver stage fills scratch tables below the folder of the
+backfill; gold is folded from them in one pass (``gold.recomputing``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Found:
 
 
 class Backfill:
-    """``declared`` is the declaration that is used, ``folder`` that of the backfill in the
+    """``declared`` is the declaration that is used, ``folder`` the folder of the backfill in the
     pipeline's storage."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Backfill:
         self._scratch = layout.storage.at(f"{folder}/{SCRATCH}")
 
     def run(self, now: datetime) -> Iterator[Found]:
-        """What is found of each table, in the order of the plan.
+        """The report and patch of each table, in the order of the plan.
 
         Raises NotBackfilledError, LogGapError, DamagedFileError.
         """
@@ -147,7 +147,7 @@ class Backfill:
         return stage.final_rows(files, meant, now)
 
     def _write_patch(self, rows: DataFrame, table: str) -> tuple[str, str]:
-        """Write a patch as one file; gives its path and the digest of its bytes."""
+        """Write a patch as one file. Returns its path and the digest of its bytes."""
         home, folder = self._layout.storage, f"{self._folder}/{table}.patch"
         rows.coalesce(1).write.parquet(home.uri(folder))
         (path,) = (s.path for s in home.list(folder) if s.path.endswith(".parquet"))
@@ -157,6 +157,6 @@ class Backfill:
 
 
 def _batches(step: Step) -> Commit:
-    """One commit for all batches of a step. No stage asks it for a watermark."""
+    """One commit for all batches of a step. It has no watermark, because no stage reads it."""
     state = State(BronzePayload(), kind="data", from_n=step.after, n=step.upto)
     return Commit(0, state, step.files)

@@ -11,4 +11,4 @@ class NotBackfilledError(HeadgateError):
 
 
 class OtherDeclarationError(HeadgateError, code=exit_codes.USAGE):
-    """A declaration gives other tables than those that are there."""
+    """A declaration gives other tables than those that exist."""

@@ -1,7 +1,7 @@
-"""What the requests of one note have done to gold.
+"""The effect on gold of the requests with one note.
 
-The tasks of an interval give each request the note of their run, and bronze's commits keep it. So a
-later attempt finds what an earlier one has changed, whatever became of that one.
+The Airflow tasks of an interval write the note of their run into each request, and bronze's commits
+keep it. So a later attempt finds what an earlier attempt has changed, however that one ended.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from headgate.tables.table import Table
 
 
 def is_open(layout: Layout, pipeline: Pipeline, note: str) -> bool:
-    """Whether a request waits, or a gold table has not carried it out. The requests are looked at
-    first: one is removed after bronze's commit."""
+    """Whether a request waits, or a gold table has not carried it out. The requests are read before
+    bronze, because a request is removed only after bronze's commit."""
     if any(_has(request.document, note) for request in waiting(layout)):
         return True
     found = _operations(layout, pipeline, note)
@@ -31,8 +31,8 @@ def is_open(layout: Layout, pipeline: Pipeline, note: str) -> bool:
 
 
 def changed(layout: Layout, pipeline: Pipeline, note: str) -> Collection[str]:
-    """The gold tables that the requests may have changed, by their names: all of them, but those
-    whose logs say that they have not."""
+    """The names of the gold tables that the requests may have changed: the tables that have carried
+    out one, except those whose log shows that it has changed nothing."""
     return {
         gold.name.removeprefix(GOLD.path(""))
         for operation, gold in _operations(layout, pipeline, note)
@@ -41,7 +41,8 @@ def changed(layout: Layout, pipeline: Pipeline, note: str) -> Collection[str]:
 
 
 def _operations(layout: Layout, pipeline: Pipeline, note: str) -> Iterator[tuple[Operation, Table]]:
-    """The operations that bronze's commits have of the requests, each with a gold table."""
+    """The operations of the requests in bronze's commits, each with a gold table that it
+    touches."""
     graph = graph_of(pipeline)
     bronze = head_table(layout, pipeline)
     for operation in BronzePayload.of(bronze.refresh()).operations:
@@ -53,5 +54,5 @@ def _operations(layout: Layout, pipeline: Pipeline, note: str) -> Iterator[tuple
 
 
 def _has(document: Document, note: str) -> bool:
-    """Whether a person or a program has asked with this note: it follows who that was."""
+    """Whether a request has this note. The note follows the name of the requester in ``by``."""
     return str(document.get("by", "")).endswith(f": {note}")

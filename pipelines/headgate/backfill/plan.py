@@ -1,4 +1,4 @@
-"""What a backfill reads of each table, from the positions of the living tables. Starts no Spark."""
+"""What a backfill reads of each table, from the positions of the live tables. Uses no Spark."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class Target:
-    """A gold table at batch id ``n``, when it had carried out the operations up to ``operation``.
-    ``files`` are those that may have rows of the range. The rest is what decides which rows are
-    late and which results are final (``gold.recomputing.Meant``)."""
+    """A gold table at batch id ``n``, after the operations up to ``operation``. ``files`` are those
+    that may have rows of the range. ``final_through``, ``drains`` and ``replays`` decide which rows
+    are late and which results are final (``gold.recomputing.Meant``). ``earlier`` are the ids of
+    the backfills that were published into the range before."""
 
     table: str
     n: int
@@ -124,7 +125,7 @@ def _target(
 
 
 def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
-    """The operations that a table has carried out, or passed."""
+    """The operations up to the last one that a table has carried out."""
     asked = BronzePayload.of(at.bronze.state).operations
     return tuple(each for each in asked if each.number <= operation)
 
@@ -134,7 +135,8 @@ def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
 
 
 def _has_marks(late: TablePosition) -> bool:
-    """Whether a late table has a place for the marks of replays. Without it, none has an effect."""
+    """Whether a late table has the column that marks replayed rows. Without it, a replay has no
+    effect."""
     return any(field.name == REPLAYED for field in late.table.handle.schema().fields)
 
 
@@ -153,8 +155,8 @@ def _pinned(position: TablePosition) -> DeltaTable:
 def _steps(
     at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Iterable[Target], wanted: Range
 ) -> tuple[Step, ...]:
-    """The steps over bronze that make a silver table. One ends wherever it matters of which batch a
-    row is: at operations that decide what is late, at replays, and at the batch of each target."""
+    """The steps over bronze that build a silver table. A step ends wherever the batch of a row
+    matters: at operations that decide what is late, at replays, and at the batch of each target."""
     table = used.silver[silver]
     position = at.tables[BRONZE.path(table.source)]
     payload = BronzePayload.of(position.state)

@@ -1,4 +1,4 @@
-"""Whether a table has taken over its patch."""
+"""Whether a table has applied its patch."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from headgate.tables.table import Table
 
 
 def is_void(gold: Table, number: int) -> bool:
-    """Whether the operation ``number``, which a table has carried out, has changed nothing of it.
+    """Whether the operation ``number`` has changed nothing in a table that has carried it out.
     Raises LogGapError."""
     commit = _commit_of(gold, number)
     return commit is None or not (commit.files or commit.removed)
 
 
 def may_have_changed(gold: Table, number: int) -> bool:
-    """Whether the operation ``number``, which a table has carried out, has changed something of it.
-    It may have if the table's log does not have its commit any more."""
+    """Whether the operation ``number`` may have changed a table that has carried it out. True if
+    the table's log no longer has its commit."""
     try:
         commit = _commit_of(gold, number)
     except LogGapError:

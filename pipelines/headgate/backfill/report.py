@@ -14,8 +14,8 @@ Row = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class ColumnDifference:
-    """In ``rows`` rows a column has another value. ``largest`` is the largest difference of two
-    numbers; None if the column has none."""
+    """A column that has another value in ``rows`` rows. ``largest`` is the largest difference of
+    two numbers; None if the column has no numbers."""
 
     column: str
     rows: int
@@ -24,8 +24,8 @@ class ColumnDifference:
 
 @dataclass(frozen=True)
 class Sample:
-    """A row that differs, with its values as text: as it is, and as it would be. One side is None
-    if the row is new or gone."""
+    """A row that differs, with its values as text: ``before`` as in the table, ``after`` as the
+    backfill gives it. One side is None if the row is new or gone."""
 
     change: str
     before: Row | None
@@ -36,8 +36,8 @@ class Sample:
 class TableReport:
     """The rows of one gold table whose results lie in the range. ``n`` is the batch id at which
     they were compared. ``equal``, ``changed``, ``new`` and ``gone`` count rows; ``windows`` counts
-    results that have rows, and ``windows_equal`` those among them without a difference. ``live``
-    and ``backfilled`` are the digests of both sides. ``earlier`` are the backfills that were
+    results that have rows, and ``windows_equal`` the results without a difference. ``live`` and
+    ``backfilled`` are the digests of both sides. ``earlier`` are the ids of the backfills that were
     published into the range before."""
 
     table: str
@@ -67,8 +67,8 @@ class TableReport:
 
 @dataclass(frozen=True)
 class Published:
-    """The publication of a backfill: the operation's number, the savepoint that was taken before,
-    and the tables whose patches were void."""
+    """The publication of a backfill: the operation's number, the id of the savepoint that was taken
+    before, and the tables in which the patches changed nothing."""
 
     operation: int
     savepoint: str
@@ -77,8 +77,8 @@ class Published:
 
 @dataclass(frozen=True)
 class Report:
-    """A backfill of the event times ``[begin, end)``. ``end`` is None where everything that is
-    final was compared. ``declaration`` is the digest of the declaration that was used."""
+    """A backfill of the event times ``[begin, end)``. ``end`` is None if all final results from
+    ``begin`` on were compared. ``declaration`` is the digest of the declaration that was used."""
 
     id: str
     pipeline: str
@@ -109,7 +109,8 @@ class Report:
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Report:
-        """Raises KeyError, TypeError or ValueError if it is not a result of ``document``."""
+        """Raises KeyError, TypeError or ValueError if ``content`` is not a result of
+        ``document``."""
         end, published = content["end"], content["published"]
         return Report(
             id=content["id"],

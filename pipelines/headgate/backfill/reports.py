@@ -18,7 +18,7 @@ KEPT = 50
 
 
 def write_report(layout: Layout, report: Report) -> None:
-    """Keep a report; the oldest ones go."""
+    """Write a report, and remove the oldest ones."""
     write_document(layout.storage, f"{FOLDER}/{report.id}.json", report.document())
     for name in sorted(_names(layout), reverse=True)[KEPT:]:
         layout.storage.remove(f"{FOLDER}/{name}")
@@ -34,8 +34,8 @@ def reports(layout: Layout) -> Iterator[Report]:
 
 
 def taken_back(found: Iterable[Report], operations: Iterable[Operation]) -> frozenset[str]:
-    """The ids of the published backfills among some that a restore has taken back. ``operations``
-    are all that bronze has."""
+    """The ids of the reports whose backfill was published and then undone by a restore.
+    ``operations`` are all operations of bronze."""
     ids = {each.document["backfill"] for each in in_force(operations)}
     return frozenset(each.id for each in found if each.published and each.id not in ids)
 

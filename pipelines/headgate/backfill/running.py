@@ -34,9 +34,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a backfill: gold tables by name, and event times ``[begin, end)``.
-    ``deployed`` is the declaration that the tables were made from, ``used`` the one that computes
-    them again."""
+    """What a backfill computes: gold tables by name, and event times ``[begin, end)``. ``deployed``
+    is the declaration that the tables were made from, ``used`` the one that computes them again."""
 
     deployed: Pipeline
     used: Pipeline
@@ -96,7 +95,7 @@ def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: dat
 
 
 def _read(at: ConsistentSnapshot, asked: Asked, now: datetime) -> Savepoint:
-    """The tables that a backfill reads, as a vacuum must keep them."""
+    """The tables that a backfill reads, as a savepoint, so that a vacuum keeps them."""
     paths = {at.bronze.table.name, *map(GOLD.path, asked.tables)}
     tables = {path: position for path, position in at.tables.items() if path in paths}
     return Savepoint.of(replace(at, tables=tables), asked.deployed.name, "", now)
@@ -105,7 +104,8 @@ def _read(at: ConsistentSnapshot, asked: Asked, now: datetime) -> Savepoint:
 def ask_to_publish(
     layout: Layout, outcome: Outcome, savepoint: str, by: str, now: datetime
 ) -> Request:
-    """Ask for all patches of a backfill at once: one intent, and one commit of each table."""
+    """Request the publication of all patches of a backfill: one intent, and one commit per
+    table."""
     tables = {name: asdict(patch) for name, patch in outcome.patches.items()}
     document: dict[str, Any] = {
         "backfill": outcome.report.id,

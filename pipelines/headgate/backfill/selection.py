@@ -19,13 +19,13 @@ KNOWN = ("drain", "late_replay", "backfill")
 _COPIES = 2  # a copy, and the one that it is a copy of
 
 Span = tuple[int, int]
-"""The first and the last microsecond of a time."""
+"""The first and the last microsecond of a range of time."""
 
 
 @dataclass(frozen=True)
 class Range:
     """Event times ``[begin, end)``, in microseconds since 1970 UTC. A result belongs to it if it
-    lies wholly inside."""
+    lies completely inside."""
 
     begin: int
     end: int = LATEST
@@ -36,9 +36,9 @@ class Range:
 
 
 def reach(wanted: Range, within: int | None, *, has_rules: bool, has_replays: bool) -> Span:
-    """The event times of the rows that may be in results of a range. Where rules reject rows, a
-    copy may take the place of one that is up to ``within`` microseconds away; where mended records
-    were replayed, of any one."""
+    """The event times of the rows that may be in results of a range. If rules reject rows, a copy
+    may take the place of another copy that is up to ``within`` microseconds away. If mended records
+    were replayed as well, the other copy may be at any time."""
     if not has_rules:
         return wanted.span
     if has_replays:
@@ -57,8 +57,9 @@ class Step:
 
 
 def steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[Step, ...]:
-    """Files up to the last of some batch ids, in steps of which none passes one of them. Steps
-    without files are left out. Raises NotBackfilledError if a file is on both sides of one."""
+    """The files up to the last of the batch ids ``ends``, in steps that do not cross any of them.
+    Steps without files are left out. Raises NotBackfilledError if a file has rows on both sides of
+    one."""
     found, after, left = [], 0, tuple(files)
     for upto in sorted(set(ends)):
         if any(file.is_across(upto) for file in left):
@@ -75,7 +76,8 @@ def steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[Step, ...]:
 
 
 def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> None:
-    """Raises NotBackfilledError if an operation of another package has changed a table."""
+    """Raises NotBackfilledError if a table has carried out an operation that is not in
+    ``KNOWN``."""
     for each in operations:
         if each.name not in KNOWN and path in known(each.name).touches(graph, each.document):
             raise NotBackfilledError(
@@ -87,9 +89,9 @@ def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> N
 def drains_of(
     path: str, held: GoldPayload, operations: Sequence[Operation]
 ) -> tuple[tuple[int, int], ...]:
-    """The batch id of each drain of a table, and the window end up to which it has closed it.
+    """The batch id of each drain of a table, and the window end up to which it made windows final.
 
-    Raises NotBackfilledError if an older version has drained the table, and nobody knows where.
+    Raises NotBackfilledError if an older version has drained the table without storing this end.
     """
     batches = {each.number: each.n for each in operations if each.name == "drain"}
     ends = {int(number): end for number, end in held.drains.items()}

@@ -1,7 +1,7 @@
 """The folders of backfills, below the pipeline's own folder.
 
-The folder of a backfill has its scratch tables while it runs. Its patches stay as long as bronze's
-commits, or a request that waits, have the operation that uses them.
+The folder of a backfill has its scratch tables while it runs. Its patches are kept as long as
+bronze's commits, or a waiting request, contain the operation that uses them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SCRATCH = "scratch"
 
 
 def remove_left(layout: Layout, pipeline: Pipeline) -> None:
-    """Remove what backfills that have ended, or were killed, have left, but not their patches that
-    an operation uses."""
+    """Remove the files of backfills that have ended or were killed, except patches that an
+    operation uses."""
     ended = [name for name in layout.storage.folders(FOLDER) if not is_held(layout, name)]
     if not ended:
         return
-    # The requests first: one that is taken in meanwhile is among the operations.
+    # Read the requests first: one that bronze absorbs meanwhile is then among the operations.
     asked = {str(r.document.get("backfill")) for r in waiting(layout) if r.name == NAME}
     bronze = head_table(layout, pipeline)
     operations = BronzePayload.of(bronze.refresh()).operations

@@ -4,4 +4,4 @@ The broker is one node on 127.0.0.1 that ends with the process that started it. 
 on pipelines.
 """
 
-FOLDER = "_kafka"  # under the root; no pipeline's name begins so
+FOLDER = "_kafka"  # under the root; no pipeline's name begins with an underscore

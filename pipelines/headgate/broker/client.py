@@ -33,12 +33,12 @@ def settings(servers: str, **more: Setting) -> dict[str, Setting]:
 
 
 def admin(servers: str, **more: Setting) -> AdminClient:
-    """Does not connect yet."""
+    """An admin client, which does not connect yet."""
     return AdminClient(settings(servers, **more))
 
 
 def cluster_id(client: AdminClient, timeout: float) -> str | None:
-    """The id of the cluster that answers with a broker within ``timeout`` seconds."""
+    """The id of the cluster; None if no broker answers within ``timeout`` seconds."""
     try:
         answer = client.list_topics(timeout=timeout)
     except KafkaException:
@@ -67,7 +67,8 @@ def partitions(servers: str, topic: str, timeout: float = ANSWERS_WITHIN) -> tup
 
 
 def reason(heard: Sequence[KafkaError]) -> str | None:
-    """The last error, but rather not 'all brokers down', which follows every connection error."""
+    """The last error other than 'all brokers down', which follows every connection error. If there
+    is no other, that one; None if there is no error."""
     why = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]
     return (why or heard)[-1].str() if heard else None
 

@@ -47,11 +47,11 @@ class Record:
 def consume(
     servers: str, topic: str, start: Start = "earliest", *, follow: bool = False
 ) -> Generator[Record, None, None]:
-    """The committed records of all partitions; each partition's in order.
+    """The committed records of all partitions, in order within each partition.
 
-    An offset as ``start`` counts in every partition, moved into what that holds. Ends at what was
-    there at the beginning; with ``follow`` never, and then waits while no broker answers. Raises
-    UnreachableError or UnknownTopicError.
+    An offset as ``start`` applies to every partition; if a partition does not have it, the nearest
+    offset is used. Ends at the end offsets that the partitions have when it begins. With ``follow``
+    it never ends, and waits while no broker answers. Raises UnreachableError or UnknownTopicError.
     """
     numbers = client.partitions(servers, topic)
     consumer = Consumer(
@@ -143,8 +143,7 @@ def _time(kind: int, milliseconds: int) -> datetime | None:
 
 
 def as_document(record: Record) -> dict[str, Any]:
-    """A record as JSON: bytes as text, or in a field of their own, ``…_base64``, where they are
-    not UTF-8."""
+    """A record as JSON. Bytes are text; if they are not UTF-8, they are in a field ``…_base64``."""
     at = record.timestamp
     return {
         "partition": record.partition,

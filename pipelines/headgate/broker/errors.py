@@ -85,7 +85,7 @@ class UnknownTopicError(ClientError):
 
 
 class TopicError(ClientError):
-    """A topic could not be made or removed."""
+    """A topic could not be created or deleted."""
 
     def __init__(self, servers: str, reason: str) -> None:
         super().__init__(

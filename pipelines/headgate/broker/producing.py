@@ -1,4 +1,4 @@
-"""Sending lines to a topic."""
+"""Sends lines to a topic."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _SENT_WITHIN_MS = 30_000
 
 
 class LineError(HeadgateError, code=exit_codes.USAGE):
-    """A line has no key where one was asked for."""
+    """A line does not have the requested key."""
 
 
 def records(
     lines: BinaryIO, key: str | None, name: str, again: str
 ) -> Iterator[tuple[bytes | None, bytes]]:
-    """(key, value) of each line that is not blank. The value is the line without its end; the key
-    is the text, or else the JSON, of the top-level field ``key``, and none where that is null.
+    """(key, value) of each line that is not blank. The value is the line without its line end. The
+    key is the top-level field ``key``: a text as it is, any other value as JSON, None if null.
 
-    Raises LineError, naming the line of ``name``, where there is no such field; ``again`` is the
-    command that sends lines of its stdin as these are sent.
+    Raises LineError, which names the line of ``name``, if there is no such field. ``again`` is the
+    command that sends the lines of its stdin in the same way.
     """
     for number, line in enumerate(lines, 1):
         value = line.removesuffix(b"\n").removesuffix(b"\r")
@@ -39,8 +39,8 @@ def records(
         try:
             found = None if key is None else _key(value, key)
         except ValueError as error:
-            # Without keys, repeated records would go to other partitions, where they are not found
-            # as duplicates.
+            # Without a key, a repeated record could go to another partition, where it is not found
+            # as a duplicate.
             raise LineError(
                 f"{name}, line {number}: {error}, and the key was to be taken from it; only lines "
                 "before it are in the topic",
@@ -51,7 +51,7 @@ def records(
 
 
 def _key(value: bytes, field: str) -> bytes | None:
-    """Raises ValueError where there is none."""
+    """The key of a line; None if it is null. Raises ValueError if there is no such field."""
     try:
         document: Any = json.loads(value)
     except (ValueError, RecursionError) as error:
@@ -69,10 +69,10 @@ def _key(value: bytes, field: str) -> bytes | None:
 
 
 def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]) -> dict[int, int]:
-    """Send records and wait until each is acknowledged (acks=all); the number per partition.
+    """Send records, wait until each is acknowledged (acks=all), and count them per partition.
 
-    Keys choose partitions as Java's producer does. Whatever ``sent`` raises is raised after what
-    came before it was delivered. Raises UnreachableError, UnknownTopicError or NotDeliveredError.
+    Keys choose partitions as in Java's producer. An error of ``sent`` is raised after the records
+    before it were delivered. Raises UnreachableError, UnknownTopicError or NotDeliveredError.
     """
     client.partitions(servers, topic)
     producer = Producer(
@@ -98,7 +98,7 @@ def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]
         for key, value in sent:
             try:
                 _send(producer, topic, key, value, on_delivery)
-            except KafkaException as error:  # too large, say
+            except KafkaException as error:  # such as a record that is too large
                 refused.append(client.error_text(error))
             if refused:
                 break

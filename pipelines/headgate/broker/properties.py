@@ -9,14 +9,14 @@ from headgate.process_tree.ports import HOST
 DATA = "data"
 SERVER_LOG = "logs/server.log"
 
-# One node, so one copy of everything; small internal topics; nothing waits for more members.
+# One node: one replica of everything, small internal topics, no delay for more group members.
 _ONE_NODE = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    # Relative to the folder, which the broker runs in: a comma in its path would separate two.
+    # Relative to the broker's working directory: a comma in its path would separate two paths.
     "log.dirs": DATA,
     "default.replication.factor": "1",
     "min.insync.replicas": "1",
@@ -30,12 +30,12 @@ _ONE_NODE = {
     "share.coordinator.state.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
-    # Retention goes by the records' own timestamps: events of last year would go in minutes.
+    # Retention uses the records' timestamps: it would delete events of last year within minutes.
     "log.retention.ms": "-1",
-    # A killed broker cannot register again before its session has run out: 9 s by default.
+    # A killed broker cannot register again before its session times out: 9 s by default.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
-    # A quarter of the heap otherwise.
+    # The default is a quarter of the heap.
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
 }
 
@@ -61,13 +61,13 @@ appender.file.strategy.max = 3
 
 
 def server_properties(port: int, controller_port: int, more: Mapping[str, str]) -> str:
-    """``server.properties``; ``more``, of plain text, wins over ours."""
+    """``server.properties``. ``more`` overrides the defaults; its values are not escaped."""
     every = {
         **_ONE_NODE,
         "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
-        # Named here and not in the data, where `format --standalone` would write it: the port is
-        # another one at each start.
+        # Set here because the port changes with each start; `format --standalone` would write it
+        # into the data.
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
         **more,
     }

@@ -49,7 +49,7 @@ class Presence:
 
 
 def running(folder: Path) -> Presence | None:
-    """The broker that runs on ``folder``, also of another process; None if there is none."""
+    """The broker that runs on ``folder``, whichever process started it; None if there is none."""
     return _broker(presence.running(folder))
 
 
@@ -79,7 +79,7 @@ class Broker:
 
     @property
     def pid(self) -> int | None:
-        """Of the JVM; None where it has ended."""
+        """The pid of the JVM; None if the broker has ended."""
         found = running(self.folder) if self.is_alive else None
         return found.pid if found else None
 
@@ -89,7 +89,7 @@ class Broker:
 
     @property
     def ended_well(self) -> bool:
-        """It has ended on request."""
+        """Whether it has ended on request."""
         return self._tree.code == 0
 
     def stop(self) -> None:
@@ -116,7 +116,7 @@ def start(
     properties: Mapping[str, str] | None = None,
     detached: bool = False,
 ) -> Broker:
-    """Start a single-node broker on 127.0.0.1, with its data in ``folder``; 0 is any free port.
+    """Start a single-node broker on 127.0.0.1 with its data in ``folder``. Port 0 is any free port.
 
     Returns when it answers. ``properties`` override the defaults. Needs Java and the broker's jars,
     which are not fetched here. Raises HeadgateError, mostly a BrokerError, with the broker's last
@@ -189,7 +189,7 @@ def _format() -> Sequence[str]:
 def _serve() -> Sequence[str]:
     return [
         *(str(javas.executable()), f"-Xmx{HEAP_MB}m", "-Xms64m", "-XX:+UseSerialGC"),
-        # The quick compiler alone: 2 CPU-seconds less at a start, and no more under load since.
+        # Only the quick compiler (C1): a start takes 2 CPU-seconds less, later load takes no more.
         "-XX:TieredStopAtLevel=1",
         *("-XX:+ExitOnOutOfMemoryError", "-XX:ErrorFile=logs/crash.log"),
         *(f"-Dlog4j2.configurationFile={_LOG4J_FILE}", "kafka.Kafka", _SERVER_FILE),

@@ -28,7 +28,7 @@ class Partition:
 
 
 def listing(servers: str, *, internal: bool = False) -> tuple[Partition, ...]:
-    """Every partition, by topic and number; those of Kafka's own topics if ``internal``.
+    """All partitions, by topic and number. ``internal`` includes those of Kafka's own topics.
 
     Raises UnreachableError.
     """
@@ -50,20 +50,20 @@ def listing(servers: str, *, internal: bool = False) -> tuple[Partition, ...]:
 def create(
     servers: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> None:
-    """Make a topic of one copy and wait until it can be written to.
+    """Create a topic with one replica and wait until it can be written to.
 
     Raises UnreachableError or TopicError.
     """
     client.metadata(servers)
     new = NewTopic(name, partitions, 1, config=dict(config or {}))
-    admin = client.admin(servers)  # kept: its futures end with it
+    admin = client.admin(servers)  # kept in a variable: its futures end with it
     _done(servers, admin.create_topics([new])[name], f"does not make a topic {name}")
     every = [TopicPartition(name, number) for number in range(partitions)]
     _wait(servers, lambda: _serves(servers, every), f"does not give {name} its partitions")
 
 
 def delete(servers: str, name: str) -> None:
-    """Remove a topic with all its records, and wait until it is gone.
+    """Delete a topic with all its records, and wait until it is no longer listed.
 
     Raises UnreachableError, UnknownTopicError or TopicError.
     """

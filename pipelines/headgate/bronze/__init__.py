@@ -1,1 +1,2 @@
-"""Bronze: the sequenced log. Position, id, event time, clock and duplicates, decided once."""
+"""Bronze: the sequenced log. Each record's position, id, event time and watermark at arrival, and
+whether it is a duplicate, are decided once."""

@@ -1,4 +1,4 @@
-"""The two passes over a batch: records are decoded, and once they are sequenced, written.
+"""The two passes over a batch: records are decoded, and after they are sequenced, they are written.
 
 A small batch stays in the driver. A larger one is decoded in Spark's Python workers, which keep
 their parts on the machine's disk until they are written. If a part is lost, the batch is read
@@ -41,7 +41,7 @@ _NONE = SEQUENCER_INPUT.empty_table()
 
 
 class ScratchLostError(HeadgateError, code=exit_codes.MACHINE):
-    """What a worker has decoded is not where it was left."""
+    """The records that a worker has decoded are no longer in its scratch folder."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ def _decode(decoding: Decoding, blocks: Blocks) -> bytes:
 
 
 def _emptied(scratch: Path) -> Path:
-    """The scratch folder of a batch on this machine. What a batch before it has left is removed:
-    it has failed."""
+    """The scratch folder of a batch on this machine. The folders of earlier batches are deleted:
+    those batches are written, or have failed."""
     local = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
     folder = Path(local) / scratch
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,8 +191,8 @@ def _write(root: str, shape: RowShape, task: tuple[str, str, bytes]) -> tuple[Da
 
 
 def _shared_out(stamps: pa.Table, lengths: Iterable[int]) -> Iterator[pa.Table]:
-    """The stamps of each of some tables that follow each other; ``row`` is then a row of the
-    table. ``stamps`` are sorted by row."""
+    """The stamps of each of some consecutive tables; in the result, ``row`` is a row of that table.
+    ``lengths`` are the tables' numbers of rows. ``stamps`` are sorted by row."""
     rows, first = stamps.column("row").to_numpy(), 0
     for length in lengths:
         begin, end = np.searchsorted(rows, (first, first + length))

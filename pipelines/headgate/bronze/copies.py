@@ -20,17 +20,16 @@ POSITION = ["partition", "offset"]
 
 def copies_schema(source: Source) -> pa.Schema:
     """``partition`` and ``offset`` are those of the source's record that a copy goes back to, and
-    ``was_valid`` says whether bronze took the mended record for valid. ``value`` is the copy; for
-    CSV it is a JSON object of its cells as texts. The other columns are as in
-    ``record_schema``."""
+    ``was_valid`` says whether the mended record is valid in bronze. ``value`` is the copy; for CSV
+    it is a JSON object of its cells as texts. The other columns are as in ``record_schema``."""
     records = record_schema(kind_of_source(source).place)
     return records.append(pa.field("was_valid", pa.bool_()))
 
 
 @dataclass(frozen=True)
 class MendedCopies:
-    """``rows`` has ``copies_schema`` of ``source``, sorted by position; no position is there
-    twice."""
+    """``rows`` has ``copies_schema`` of ``source`` and is sorted by position. Positions are
+    unique."""
 
     source: Source
     rows: pa.Table
@@ -40,14 +39,14 @@ class MendedCopies:
         return np.asarray(self.rows.column("was_valid").to_numpy(), np.bool_)
 
     def of(self, positions: Iterable[Position]) -> MendedCopies:
-        """The copies that go back to some records of the source."""
+        """The copies that go back to the source's records at ``positions``."""
         wanted = frozenset(positions)
         kept = [each in wanted for each in positions_of(self.rows, POSITION)]
         return replace(self, rows=self.rows.filter(pa.array(kept, pa.bool_())))
 
     def records(self) -> pa.Table:
-        """The copies as records at the positions of the source's records. Their ids are then the
-        same where a record's id is its position."""
+        """The copies as records at the positions of the source's records. If a record's id is its
+        position, the copy then has the same id."""
         kind = kind_of_source(self.source)
         is_csv = kind.format(self.source.reads) == "csv"
         wanted = record_schema(kind.place, has_document=is_csv)

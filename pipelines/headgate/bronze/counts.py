@@ -1,4 +1,4 @@
-"""What the state of a bronze commit counts of its batch: records, and bytes of their values."""
+"""The counts of a batch in the state of its commit: records, and bytes of their values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def counts_of(ordered: pa.Table, sequenced: Sequenced, record: Record) -> dict[s
 
 
 def _flagged(stamps: pa.Table, name: str, rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which of all rows have a flag that ``STAMPS`` have for some of them."""
+    """A flag of ``STAMPS`` for each row of the batch; false for a row without stamps."""
     flags = np.zeros(rows, np.bool_)
     flags[stamps.column("row").to_numpy()] = stamps.column(name).to_numpy()
     return flags

@@ -38,7 +38,7 @@ DEDUP_ROWS = pa.schema(
     ]
 )
 ROWS_IN_MEMORY = 6_000_000  # about 350 MB
-_EVICTED = 0.5  # of the bound at a time: an eviction costs as much as it keeps
+_EVICTED = 0.5  # of the bound at a time: an eviction's cost depends on the rows it keeps
 
 _BACKGROUND = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dedup-index")
 
@@ -131,7 +131,7 @@ class DedupIndex:
 
     def add(self, ordered: pa.Table) -> None:
         """Add a batch that bronze has committed, then evict what exceeds the memory bound. This
-        runs in a thread beside silver and gold. The next ``find`` waits for it."""
+        runs in a thread while silver and gold run. The next ``find`` waits for it."""
         self._await_added()
         self._adding = _BACKGROUND.submit(self._add, ordered)
 

@@ -19,7 +19,7 @@ _TIME = {
     "epoch_millis": "a whole number of milliseconds since 1970 UTC, in the years 10 to 9989",
 }
 NOT_EARLY = "in the year 10 or later"
-"""The expected form of an event time that was read."""
+"""The expected form of an event time that was read but is too early."""
 _TYPE: dict[DataType, str] = {TIMESTAMP: _ISO, DATE: "a date such as 2026-01-31"}
 
 

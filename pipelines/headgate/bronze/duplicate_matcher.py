@@ -38,9 +38,9 @@ select count(*) from (
 ) where is_failure and first = opened
 """
 
-# Keeps the window small for such a producer. Of rows within one span, only the first and the last
-# are needed: they reach everything that the rows between them reach. Contents that the batch does
-# not have are not needed.
+# Keeps the window small if a producer gives all records one id. Of the rows in one span, only the
+# first and the last are needed: every row that is within reach of a row between them is within
+# reach of one of these two. Contents that the batch does not have are not needed.
 _REDUCED = """
 (select partition, hash_a, hash_b, null as content, unnest([min(time), max(time)]) as time
    from earlier group by partition, hash_a, hash_b, time // {span}
@@ -60,7 +60,7 @@ class DuplicateMatcher:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        # Opened for the first batch with copies: it starts threads, and most drivers see none.
+        # Opened for the first batch with copies: it starts threads, and most drivers see no copies.
         return duckdb.connect(":memory:", config={"threads": 2})
 
     def matches(self, candidates: pa.Table, earlier: pa.Table) -> pa.Table:
@@ -77,8 +77,8 @@ class DuplicateMatcher:
         is not a duplicate.
 
         ``failed`` are invalid records of bronze, and those of the batch without an earlier valid
-        copy. ``candidates`` are the valid records of the batch; those that are not copies have
-        ``opens``. ``earlier`` are valid records of bronze.
+        copy. ``candidates`` are the valid records of the batch; ``opens`` is true for those that
+        are not copies. ``earlier`` are valid records of bronze.
         """
         self._connection.register("failures", failed)
         return int(self._ask(_CORRECTED, candidates, earlier).column(0)[0].as_py())

@@ -1,4 +1,4 @@
-"""The hashes by which ids and contents are compared. They are stored nowhere.
+"""The hashes by which ids and contents are compared. They are not stored.
 
 DuckDB's ``hash`` is not good enough: it hardly mixes blocks of eight bytes, so that ids with two
 counters in them collide.
@@ -17,15 +17,14 @@ _HASHES = "select md5_number(event_id) as id, md5_number(value) as content from 
 
 @lru_cache(maxsize=1)
 def _database() -> duckdb.DuckDBPyConnection:
-    """Made at first use and kept for ever. A thread-local one would crash each child process that
-    is forked: Python destroys there what belongs to other threads, and DuckDB does not survive it.
-    """
+    """Created at first use and never closed. A thread-local connection would crash each forked
+    child process: Python destroys the objects of other threads there, and DuckDB then crashes."""
     return duckdb.connect(":memory:", config={"threads": 1})
 
 
 def hashes(rows: pa.Table) -> pa.Table:
     """``hash_a`` and ``hash_b``, the halves of the MD5 of the column ``event_id`` (null without an
-    id), and ``content``, a half of that of the column ``value``, as int64."""
+    id), and ``content``, a half of the MD5 of the column ``value``, as int64."""
     with _database().cursor() as connection:  # for this thread alone
         connection.register("given", rows.select(["event_id", "value"]))
         found = connection.sql(_HASHES).to_arrow_table().combine_chunks()

@@ -1,8 +1,8 @@
 """An in-memory hash table of rows by a hash of their id.
 
-It is a hash table with chains in NumPy arrays. The lowest bits of a key give its place. A place has
-its newest row, and each row has the next older row of its place. The cost of a batch depends on the
-number of its ids, hardly on the number of rows held.
+It is a hash table with chains in NumPy arrays. The lowest bits of a key give its place. A place
+points to its newest row, and each row points to the next older row of its place. The cost of a
+batch depends on the number of its ids, and hardly on the number of rows in the table.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-_PLACES = 2  # for each row that there is room for
+_PLACES = 2  # for each row of the capacity
 _LONG = 64  # steps along chains, before all keys are scanned instead
 _ROOM = 1 << 10  # initial number of rows
-_ROUNDS = 8  # for rows that share a place, before they are sorted
+_ROUNDS = 8  # of linking rows that share a place, before the others are sorted
 _PART = 1 << 17  # rows linked at once: these fit the processor's cache
 _NONE = -1
 

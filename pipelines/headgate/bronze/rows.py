@@ -25,7 +25,7 @@ _UNIQUE = ("value", "key", "offset", "event_id")
 
 @dataclass(frozen=True)
 class RowShape:
-    """``columns`` are the columns of the table; one that an older version made lacks newer ones."""
+    """``columns`` are the columns of the table. A table of an older version lacks newer ones."""
 
     record: Record
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ class RowShape:
         duplicate = pc.fill_null(_spread(stamps.column("duplicate"), rows, len(decoded)), False)
         reason = decoded.column("reason")
         if self.record.quarantines_differing:
-            # This reason has the lowest priority: any other one means the record is invalid.
+            # This reason has the lowest priority: a record with another reason keeps that one.
             differs = pc.fill_null(_spread(stamps.column("differing"), rows, len(decoded)), False)
             refused = pc.and_(differs, pc.is_null(reason))
             reason = pc.if_else(refused, Reason.DIFFERING_DUPLICATE.value, reason)
@@ -56,8 +56,8 @@ def _spread(values: pa.ChunkedArray, rows: np.ndarray, length: int) -> pa.Array:
 
 
 def write_rows(storage: Storage, path: str, tables: Iterable[pa.Table]) -> tuple[DataFile, ...]:
-    """Write rows of one schema to a new file, and describe it; no file if there are no rows. Rows
-    with a reason have row groups of their own: quarantine reads no others."""
+    """Write rows of one schema to a new file, and describe it. Writes no file if there are no rows.
+    Rows with a reason have row groups of their own: quarantine reads only these."""
     groups = _grouped(tables)
     if (first := next(groups, None)) is None:
         return ()
@@ -99,7 +99,7 @@ def _leaves(field: pa.Field, path: str) -> Iterator[str]:
 
 
 def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows in groups of about ``_ROW_GROUP`` bytes, those with a reason apart."""
+    """The rows in groups of about ``_ROW_GROUP`` bytes. Rows with a reason have separate groups."""
     valid: list[pa.Table] = []
     invalid: list[pa.Table] = []
     for table in tables:

@@ -23,7 +23,7 @@ def bronze_type(source: Source) -> StructType:
     earlier record has its id; ``reason``: why it goes to quarantine, null for a valid record;
     ``reason_column``: the column of a wrong type; ``reason_detail``: the expected form and the
     value; ``record``: the declared fields; ``rescued``: a JSON object of undeclared fields, if the
-    declaration asks for it.
+    declaration requests it.
     """
     return struct_type(
         {

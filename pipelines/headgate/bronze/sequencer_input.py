@@ -37,8 +37,8 @@ def sequencer_input(decoded: pa.Table, record: Record) -> pa.Table:
 
 
 def in_log_order(parts: Sequence[pa.Table]) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """The rows of some tables, sorted by partition and offset, and which row of all given ones each
-    of them is."""
+    """The rows of some tables, sorted by partition and offset, and for each of them its index among
+    the given rows."""
     rows = pa.concat_tables([SEQUENCER_INPUT.empty_table(), *parts]).combine_chunks()
     # A record without a position is a defect of the source. The batch fails as a whole.
     if lost := rows.column("offset").null_count:

@@ -32,10 +32,10 @@ SEQUENCER_INPUT = pa.schema(
         ("size", pa.int64()),
     ]
 )
-"""The input of ``sequence`` (made by ``sequencer_input``). ``time`` is the event time in
+"""The input of ``sequence`` (computed by ``sequencer_input``). ``time`` is the event time in
 microseconds, null if there is none or it is in the future; the hashes are null without an id;
-``conforms`` says whether the record is valid by itself; ``size`` is the number of bytes of its
-value, null without one."""
+``conforms`` says whether the record is valid, regardless of other records; ``size`` is the number
+of bytes of its value, null without a value."""
 
 STAMPS = pa.schema(
     [
@@ -97,9 +97,9 @@ def sequence_copies(
 ) -> Sequenced:
     """Sequence the mended copies of a replay, in the order of the records that they mend.
 
-    They arrive at the source's ``watermark``, and move none. A copy of a valid record
-    (``was_valid``) is a duplicate of it: silver takes it where a rule has refused that record.
-    Copies are mended on purpose, so none is refused because it differs.
+    Their watermark at arrival is the source's ``watermark``; they advance no watermark. A copy of a
+    valid record (``was_valid``) is a duplicate of it; silver takes the copy if a rule has rejected
+    that record. Copies differ on purpose, so none goes to quarantine because it differs.
     """
     time, before = _arrived_at(watermark, ordered)
     found = dedup_index.find(ordered) if dedup_index else _none(len(time))
@@ -111,10 +111,10 @@ def sequence_copies(
 def sequence_load(
     ordered: pa.Table, watermark: int | None, dedup_index: DedupIndex | None
 ) -> Sequenced:
-    """Sequence a batch of history. It arrives at the source's ``watermark``, and moves none.
+    """Sequence a batch of history. Its watermark at arrival is the source's ``watermark``.
 
-    Within a load nothing is late: an archive is in the order of its files' names, and its windows
-    are complete when all of it was read.
+    A load advances no watermark, so no record of it makes another one late: an archive is in the
+    order of its files' names, and its windows are complete only when all of it was read.
     """
     time, before = _arrived_at(watermark, ordered)
     found = dedup_index.find(ordered) if dedup_index else _none(len(time))

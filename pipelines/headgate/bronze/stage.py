@@ -45,7 +45,7 @@ from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
 READ_ATTEMPTS = 3
-"""How often a batch is read whose decoded records are lost in between."""
+"""How often a batch is read if its decoded records are lost before they are written."""
 
 
 class BronzeStage:
@@ -90,7 +90,7 @@ class BronzeStage:
         return self._read_again(lambda: self._absorb(records, reached, now, verify))
 
     def _read_again(self, commit: Callable[[], State]) -> State:
-        """Call ``commit`` again if what it has decoded is lost."""
+        """Call ``commit``, and call it again if the records that it has decoded are lost."""
         for _ in range(READ_ATTEMPTS - 1):
             try:
                 return commit()
@@ -134,8 +134,8 @@ class BronzeStage:
         verify: Callable[[], None] = lambda: None,
     ) -> State:
         """Commit records of a load as the next batch; the load then continues at ``offsets``, and
-        the source stays where it is. ``verify`` is as in ``absorb``. Raises CommitRefusedError or
-        FencedError."""
+        the source's offsets stay the same. ``verify`` is as in ``absorb``. Raises
+        CommitRefusedError or FencedError."""
         return self._read_again(lambda: self._load(load, records, offsets, now, verify))
 
     def _load(
@@ -154,7 +154,7 @@ class BronzeStage:
         rows = len(batch.ordered)
         load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
         counts = {**self._counts(batch, sequenced), "loaded": rows}
-        # ``changed_at`` stays: it says when the source last had a record.
+        # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.absorbing(load.n, now, payload.with_load(load)).counting(counts)
         return self._written(state, batch, sequenced, verify)
 
@@ -186,7 +186,7 @@ class BronzeStage:
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:
-        """Commit mended copies of records as the next batch; the source stays where it is.
+        """Commit mended copies of records as the next batch; the source's offsets stay the same.
         ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
         held = self.table.refresh()
         payload = BronzePayload.of(held)
@@ -195,7 +195,7 @@ class BronzeStage:
         replay = Replay(id_, held.n + 1, len(batch.ordered), reason)
         payload = replace(payload, replays=(*payload.replays, replay))
         counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
-        # ``changed_at`` stays: it says when the source last had a record.
+        # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.absorbing(replay.n, now, payload).counting(counts)
         rows = batch.stamped(self._row_shape(), sequenced.stamps)
         moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
@@ -206,8 +206,8 @@ class BronzeStage:
 
     @contextmanager
     def judged(self, copies: MendedCopies) -> Iterator[DataFrame]:
-        """The rows that bronze would get of mended copies, at the positions of the records that
-        they mend. Nothing is written."""
+        """The rows that bronze would have for mended copies, at the positions of the source's
+        records. Nothing is written."""
         payload = BronzePayload.of(self.table.refresh())
         batch = InDriver(self._decoding, iter([copies.records()]))
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
@@ -229,13 +229,13 @@ class BronzeStage:
         return sequence_copies(ordered, copies.was_valid, payload.watermark, index)
 
     def skip(self, now: datetime) -> State:
-        """Commit the next batch without a record; the source stays where it is. Raises
+        """Commit the next batch without a record; the source's offsets stay the same. Raises
         CommitRefusedError or FencedError."""
         held = self.table.refresh()
         return self.table.commit(held.absorbing(held.n + 1, now).counting({}))
 
     def _row_shape(self) -> RowShape:
-        """The columns that the table has. A table made by an older version lacks newer ones."""
+        """The columns that the table has. A table of an older version lacks newer ones."""
         held = row_type(self.table).fieldNames()
         columns = tuple(name for name in self.type.fieldNames() if name in held)
         return RowShape(self._source.record, columns)
@@ -246,7 +246,7 @@ class BronzeStage:
             return None
         if self._dedup_index is None:
             newest = max(payload.clocks.values(), default=None)
-            if payload.replays or payload.loads:  # they move no clock, and may be after all of them
+            if payload.replays or payload.loads:  # they advance no watermark, and may be later
                 newest = latest_time(self.table.handle, "event_time")
             self._dedup_index = DedupIndex(
                 micros(rule.within), rule.differing, self._load_dedup_rows, newest

@@ -1,4 +1,5 @@
-"""``python -m headgate.cli``: how a child process is started, whatever is on PATH."""
+"""``python -m headgate.cli``: the command line of child processes, which does not depend on
+PATH."""
 
 from headgate.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Has a driver carry out what a person asks for, between two batches."""
+"""Lets a driver carry out the request of a person between two batches."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ def carried_out(
     gone: HeadgateError,
     waits: HeadgateError,
 ) -> Done:
-    """What ``look`` finds once it is done: the running driver does it; if none runs, one that ends
-    after it. ``look`` also says whether the request still waits.
+    """Wait until a request is carried out, and return its result. The running driver carries it
+    out; if none runs, one is started here, which ends after it. ``look`` returns the result, or
+    None until there is one, and whether the request still waits.
 
-    Raises ``gone`` if it neither waits nor is done, ``waits`` if no driver does it in time.
+    Raises ``gone`` if the request neither waits nor is done, ``waits`` if no driver carries it out
+    in time.
     """
     from headgate.cli.driving import drive, jars_for
     from headgate.jobs.driver import Driver

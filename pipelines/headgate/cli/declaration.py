@@ -20,12 +20,13 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class NoSuchPipelineError(HeadgateError, code=exit_codes.USAGE):
-    """No declaration is called this."""
+    """There is no declaration with this name or path."""
 
 
 def find(pipeline: str) -> Path:
-    """The file that ``pipeline`` names: itself, or NAME.yml in pipelines/, here, or in the
-    examples. Raises NoSuchPipelineError with the nearest names."""
+    """The file that ``pipeline`` names: by its path, or as NAME of NAME.yml in pipelines/, in the
+    current folder or in the examples. Raises NoSuchPipelineError, which suggests the nearest
+    name."""
     if not pipeline:
         raise NoSuchPipelineError(
             "the name of the pipeline is empty",
@@ -53,7 +54,8 @@ def find(pipeline: str) -> Path:
 
 
 def declarations() -> Iterator[Path]:
-    """Every declaration that can be found by name. The first of a name has precedence."""
+    """Every declaration that can be found by name. Of several with the same name, the first
+    counts."""
     for folder in (Path("pipelines"), Path(), Path("pipelines/examples"), *_shipped()):
         yield from declarations_in(folder)
 
@@ -64,7 +66,7 @@ def example(name: str) -> Path:
 
 
 def _shipped() -> tuple[Path, ...]:
-    """In an installed wheel, and in a clone."""
+    """The folders of examples in an installed wheel and in a clone."""
     return (_PACKAGE / "examples", _PACKAGE.parent / "examples")
 
 
@@ -78,8 +80,8 @@ def load(
     pipeline: str, *, kept: tuple[str, str] | None = None, needs_secrets: bool = True
 ) -> Pipeline:
     """The declaration. With ``kept`` (a root and a digest), the text that was deployed there is
-    loaded instead of the file. A verb that only reads tables, or asks a driver for something,
-    ``needs_secrets`` not. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
+    loaded instead of the file. ``needs_secrets`` is False for a verb that only reads tables or
+    sends a request to a driver. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
     from headgate.declaration.load import load as load_file
 
     file = find(pipeline)

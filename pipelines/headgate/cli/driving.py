@@ -33,7 +33,8 @@ class NoJarsError(HeadgateError, code=exit_codes.MACHINE):
 
 
 def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
-    """Spark's Kafka connector, where the pipeline reads or writes topics. Raises NoJarsError."""
+    """The jars of Spark's Kafka connector if the pipeline reads or writes topics, else none. Raises
+    NoJarsError."""
     from headgate.declaration.sinks import sink_of
     from headgate.declaration.sources import kind_of_source
     from headgate.jars import cached_jars
@@ -55,7 +56,7 @@ def require_machine(pipeline: Pipeline) -> None:
 
 
 def require_java() -> None:
-    """Raises NoJavaError before Spark would fail without saying why."""
+    """Raises NoJavaError if there is no suitable Java. Spark would fail without a clear message."""
     from headgate.doctor.machine import java
 
     finding = java()
@@ -92,17 +93,18 @@ def drive(driver: Driver) -> None:
 
 @contextmanager
 def on_signals(stop: Callable[[], None] = lambda: None) -> Iterator[Sequence[int]]:
-    """Yields the SIGINT or SIGTERM that came, if any, and calls ``stop``; a second signal ends the
-    process at once.
+    """Yields a list that gets the number of a SIGINT or SIGTERM when it arrives; ``stop`` is then
+    called. A second signal ends the process at once.
 
     ``stop`` runs between any two instructions of the main thread. So the main thread must not wait
-    on an Event that ``stop`` sets: it may hold the lock that ``stop`` needs, and hang for ever.
+    on an Event that ``stop`` sets: the main thread may hold the lock that ``stop`` needs, and would
+    then hang forever.
     """
     asked: list[int] = []
 
     def handle(number: int, _: FrameType | None) -> None:
         if asked:
-            # A live line has hidden the cursor, and nothing else is run any more.
+            # A live line has hidden the cursor, and no later code shows it again.
             shown = "\x1b[?25h" if os.isatty(2) else ""
             os.write(2, f"{shown}\n{ENDED}\n".encode())
             os._exit(exit_codes.INTERRUPTED)

@@ -1,4 +1,4 @@
-"""What is shown of a text: no secrets, and commands as they are typed here."""
+"""Removes secrets from texts that are shown, and renders their commands as they are typed here."""
 
 from __future__ import annotations
 

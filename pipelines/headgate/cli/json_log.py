@@ -1,6 +1,6 @@
 """The log of a driver as one JSON object a line (``run --log-format json``).
 
-Everything that a run prints becomes such lines, whoever prints it.
+Everything that a run prints becomes such lines, whatever code prints it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_BATCH = re.compile(r"batch (\d+): (.*)")
 
 
 class JsonLog:
-    """What is known of the run, for its next lines."""
+    """The pipeline, batch id and stage of the run, which each line repeats."""
 
     def __init__(self, pipeline: str) -> None:
         self.pipeline = pipeline
@@ -38,7 +38,7 @@ class JsonLog:
         return json_line(event, message, now, **known | more) + "\n"
 
     def printed(self, text: str) -> str:
-        """The line for a line that was printed."""
+        """The JSON line for a printed line."""
         if not text.startswith(STAGE):
             return self.line("output", text)
         message = text.removeprefix(STAGE)
@@ -61,7 +61,7 @@ class JsonLog:
         )
 
     def error(self, message: str, remedy: str, code: int) -> str:
-        """The line for the error that is handled now."""
+        """The JSON line for the exception that is being handled."""
         return self.line(
             *("error", message),
             level="ERROR",
@@ -76,7 +76,7 @@ class JsonStream(io.TextIOBase):
 
     def __init__(self, inner: TextIO, log: JsonLog) -> None:
         self.inner, self._log = inner, log
-        # `print` writes a line in two parts.
+        # `print` writes text and line feed separately: each thread keeps the part that it has.
         self._of_thread = threading.local()
 
     def write(self, text: str) -> int:
@@ -88,7 +88,7 @@ class JsonStream(io.TextIOBase):
         return len(text)
 
     def put(self, line: str) -> None:
-        """Write a line that is an object already."""
+        """Write a line that is a JSON object already."""
         self.inner.write(line)
         self.inner.flush()
 
@@ -106,7 +106,7 @@ class JsonStream(io.TextIOBase):
 
 
 class JsonFormatter(logging.Formatter):
-    """For records of libraries."""
+    """Formats log records of libraries as JSON lines."""
 
     def __init__(self, log: JsonLog) -> None:
         super().__init__()
@@ -124,13 +124,13 @@ _active: JsonLog | None = None
 
 
 def active() -> JsonLog | None:
-    """The log of this process, if it is one of JSON lines."""
+    """The JSON log of this process; None if the process logs text."""
     return _active
 
 
 def begin(format: LogFormat, pipeline: str, *, answers: bool) -> None:
-    """From here on print JSON lines, if ``format`` says so. If the process ``answers`` with a JSON
-    object, that stays the only thing on stdout."""
+    """Print JSON lines from now on, if ``format`` is ``json``. If the process ``answers`` with a
+    JSON object, that object stays the only output on stdout."""
     global _active
     if format != "json":
         return

@@ -16,8 +16,8 @@ MARK = {True: "[green]✓[/]", False: "[red]✗[/]"}
 
 
 def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> None:
-    """The account as tables, one row per table of the pipeline. ``is_early``: after a run that was
-    to read everything, and was stopped before."""
+    """The account as tables, one row per table of the pipeline. ``is_early``: the run was to read
+    everything, but was stopped before."""
     out.print(
         f"[bold]{account.pipeline}[/]  batch {account.n}  read {account.read:,}"
         + (f" ({account.replayed:,} of them replayed)" if account.replayed else "")
@@ -63,8 +63,8 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
 
 
 def summary(account: Ledger, batches: int, seconds: float) -> dict[str, Any]:
-    """How ``run --json`` and ``demo --json`` end. Counts are those of the tables since their
-    beginning; ``batches`` and ``seconds`` are those of this run."""
+    """The final document of ``run --json`` and ``demo --json``. Counts are those of the tables
+    since their beginning; ``batches`` and ``seconds`` are those of this run."""
     return {
         "pipeline": account.pipeline,
         "read": account.read,

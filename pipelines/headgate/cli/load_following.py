@@ -1,4 +1,4 @@
-"""Follows a load to its end, in words."""
+"""Follows a load to its end, and reports its progress as text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from headgate.storage.layout import Layout
 
 _POLL = 0.5  # seconds
-_LINES_EVERY = 5.0  # seconds, where stderr is no terminal
+_LINES_EVERY = 5.0  # seconds, if stderr is not a terminal
 _BAR = 20
 _ALONE = 15.0
-"""Seconds without a driver after which nobody carries the load out."""
+"""Seconds without a driver after which NobodyLoadsError is raised."""
 
 
 class LoadStoppedError(HeadgateError, code=exit_codes.SOURCE):
-    """What a load has to read cannot be read."""
+    """An error has stopped the load, for example because its input cannot be read."""
 
 
 class NobodyLoadsError(HeadgateError):
@@ -35,7 +35,7 @@ class NobodyLoadsError(HeadgateError):
 
 
 def in_words(state: LoadState, ends: datetime | None = None) -> str:
-    """A line with a bar, and when all will be read."""
+    """A line with a progress bar, and the time at which all will be read."""
     filled = _BAR * state.read // max(state.total, 1)
     bar = "#" * filled + "." * (_BAR - filled)
     words = f"[{bar}] {state.read:,} of {state.total:,} {state.unit}, {state.rows:,} records"
@@ -47,7 +47,8 @@ def in_words(state: LoadState, ends: datetime | None = None) -> str:
 def expected_end(
     begun: tuple[float, int], now: tuple[float, int], total: int, clock: datetime
 ) -> datetime | None:
-    """When all is read, if it goes on as between two looks: seconds, and how much was read."""
+    """When all will be read at the speed between ``begun`` and ``now``, which are each a time in
+    seconds and the amount read by then. None if nothing was read in between."""
     took, done = now[0] - begun[0], now[1] - begun[1]
     if took <= 0 or done <= 0:
         return None
@@ -61,7 +62,8 @@ def follow(
     say: Callable[[str], None],
     is_over: Callable[[], bool] = lambda: False,
 ) -> LoadState:
-    """Say how a load goes on, until it does not any more, or ``is_over``."""
+    """Report the progress of a load until it is no longer open, or ``is_over``. Raises
+    NobodyLoadsError if no driver carries it out."""
     from headgate.loads.requests import find
     from headgate.loads.state import state_of
 

@@ -1,4 +1,4 @@
-"""What keeps an open load from going on, although a driver runs: a person has to end it."""
+"""Finds what blocks an open load although a driver runs. Only a person can remove it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LoadPausedError(HeadgateError, code=exit_codes.PAUSED):
-    """The pipeline is paused, and takes in no history either."""
+    """The pipeline is paused, so it does not read history either."""
 
 
 class LoadHeldError(HeadgateError, code=exit_codes.HELD):
@@ -25,7 +25,7 @@ class LoadHeldError(HeadgateError, code=exit_codes.HELD):
 
 
 def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
-    """Why no driver carries on a load that is open; None if there is no reason."""
+    """Why no driver continues an open load; None if nothing blocks it."""
     from headgate.loads.requests import all_of, next_open
     from headgate.storage.pausing import paused_since
 
@@ -35,7 +35,7 @@ def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | N
             f"the load {id_} waits: {declared.name} is PAUSED since {since:%F %T}Z",
             remedy=f"{command('resume')}{again}",
         )
-    # One load is carried out at a time: an older one may be in the way.
+    # One load is carried out at a time: an older one may block this one.
     current = next_open(all_of(layout))
     if current is not None and (hold := _hold(layout, declared, current)) is not None:
         return LoadHeldError(
@@ -46,7 +46,8 @@ def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | N
 
 
 def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | None:
-    """Why a gold table does not have the rows of a load that bronze has."""
+    """The hold of a gold table that has not absorbed a load which bronze has read, or not carried
+    out its replays; None if there is none."""
     from headgate.declaration.kinds import BRONZE
     from headgate.gates.documents import holds
     from headgate.loads.folding import Folding

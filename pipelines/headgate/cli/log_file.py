@@ -1,5 +1,5 @@
-"""The log file. Output of libraries and the JVM goes there, so the terminal shows only
-Headgate's."""
+"""The log file. Output of libraries and the JVM goes there, so that the terminal shows only
+Headgate's output."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _current: Path | None = None
 
 
 def divert_to(layout: Layout, declared: Pipeline, job: str) -> None:
-    """``divert`` into the log of Spark in a job of a verb, and ``hide`` the declaration's secrets.
-    Call this before anything is shown."""
+    """Rotate the Spark log of ``job``, ``divert`` output into it, and ``hide`` the declaration's
+    secrets. Call this before anything is printed."""
     from headgate.declaration.secrets import secrets_of
     from headgate.process_tree.rotation import rotate
     from headgate.supervision.logs import spark_log
@@ -41,8 +41,8 @@ def divert(path: Path) -> None:
     """Send everything that libraries, the JVM and its workers write into ``path`` from now on.
 
     The JVM inherits this process's streams and writes to them before any logging of its own is
-    configured; so the descriptors themselves are redirected. ``sys.stdout`` and ``sys.stderr``
-    keep leading to where they led.
+    configured. Therefore the file descriptors are redirected. ``sys.stdout`` and ``sys.stderr``
+    still write to their original destinations.
     """
     global _current
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def divert(path: Path) -> None:
         for handler in logging.getLogger().handlers:
             handler.setFormatter(JsonFormatter(json_log))
     logging.captureWarnings(True)
-    logging.raiseExceptions = False  # else each line lost on a full disk prints an error
+    logging.raiseExceptions = False  # otherwise each line lost on a full disk prints an error
     _current = path
 
 
@@ -79,9 +79,9 @@ def _moved(stream: TextIO, current: int, descriptor: int) -> TextIO:
 
 
 def record_crash(error: BaseException) -> Path | None:
-    """Append the traceback to the log, or where that fails (a full disk) to another one.
+    """Append the traceback to the log, or to another file if that fails (a full disk).
 
-    Returns where it is; None where nothing can be written.
+    Returns the path of the file; None if no file can be written.
     """
     text = shown("".join(traceback.format_exception(error)))
     for path in (*([_current] if _current else []), *_fallbacks()):
@@ -94,7 +94,7 @@ def record_crash(error: BaseException) -> Path | None:
 
 
 def _fallbacks() -> Iterator[Path]:
-    """``~/.cache/headgate/error.log``, then this user's in the temporary folder."""
+    """``~/.cache/headgate/error.log``, then a file of this user in the temporary folder."""
     with suppress(RuntimeError):  # a user without a home
         yield Path.home() / ".cache" / "headgate" / "error.log"
     yield Path(tempfile.gettempdir()) / f"headgate-error-{os.getuid()}.log"

@@ -28,8 +28,8 @@ class MachineError(HeadgateError, code=exit_codes.MACHINE):
 def machine_fault(error: BaseException) -> MachineError | None:
     """The fault of the machine that caused ``error``; None if there is none.
 
-    Errors of the JVM and delta-rs have no number: they are recognised by the text of the operating
-    system.
+    Errors of the JVM and delta-rs have no error number: they are recognised by the text of the
+    operating system.
     """
     for each in chain(error):
         known = _BY_NUMBER.get(getattr(each, "errno", None) or 0)
@@ -64,7 +64,7 @@ def _file_in_the_way(error: BaseException) -> Path | None:
 
 
 def _where(error: BaseException, reason: str) -> str:
-    """The file of the error, or the line of the message that names it."""
+    """After a colon, the file of the error, or the line of its message that has ``reason``."""
     named = getattr(error, "filename", None)
     line = next((line.strip() for line in said_by(error).splitlines() if reason in line), "")
     return f": {named or line}" if named or line != reason else ""

@@ -26,7 +26,7 @@ from headgate.errors import HeadgateError, first_line
 
 
 class ArgumentError(HeadgateError, code=exit_codes.USAGE):
-    """An argument is no text."""
+    """An argument is not valid UTF-8."""
 
 
 app = typer.Typer(
@@ -101,7 +101,7 @@ def _require_text(arguments: Sequence[str]) -> None:
 
 
 def _print_usage_error(error: BaseException | None, code: int) -> None:
-    """As an object for programs: the library has told it to a person, and ended."""
+    """Print a usage error as a JSON object. The library has already printed it as text."""
     said = getattr(error, "format_message", None)
     if said is None:
         return

@@ -17,7 +17,7 @@ DEFAULT_ROOT = "lake"
 
 
 class RootError(HeadgateError, code=exit_codes.USAGE):
-    """Tables cannot be there."""
+    """Tables cannot be kept in this folder."""
 
 
 def escaped(text: str) -> str:
@@ -46,7 +46,7 @@ def checked_root(root: str) -> str:
 
 
 def _asked_root(root: str) -> str:
-    """As an absolute path; commands in texts use it from now on. Raises RootError."""
+    """The root as an absolute path. Commands in texts use it from now on. Raises RootError."""
     root = checked_root(root)
     set_subject(root=root, known=_is_known(root))
     return root
@@ -96,17 +96,17 @@ Json = Annotated[
 
 
 def command(verb: str, *arguments: str) -> str:
-    """A command line that a person can paste, about the pipeline and the root that were typed."""
+    """A command line that a person can paste, for the pipeline and the root that were typed."""
     return rendered(pipeline_command(verb, *arguments))
 
 
 def command_at(verb: str, pipeline: str, root: str, *arguments: str) -> str:
-    """As ``command``, about another pipeline or root."""
+    """As ``command``, for another pipeline or root."""
     return rendered(pipeline_command(verb, *arguments), place_at(pipeline, root))
 
 
 def place_at(pipeline: str, root: str) -> Place:
-    """Where commands about another pipeline or root are typed."""
+    """The place for which commands about another pipeline or root are rendered."""
     return Place(program(), pipeline, root, _is_known(root))
 
 

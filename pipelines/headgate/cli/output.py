@@ -33,7 +33,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
-    """Print ``document`` for programs, or what is ``shown`` to a person, one after the other."""
+    """Print ``document`` for programs, or each item of ``shown`` for a person."""
     if json:
         print_json(document)
         return
@@ -48,8 +48,8 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """The answer for programs: it must be the last thing a verb prints. Floats that JSON does not
-    have are the texts NaN, Infinity and -Infinity."""
+    """Print the answer for programs, which must be the last output of a verb. Floats that JSON
+    cannot represent become the strings NaN, Infinity and -Infinity."""
     text = json.dumps(
         _rendered({"schema": SCHEMA, **document}),
         default=str,

@@ -1,4 +1,4 @@
-"""Who types a command, for commits that keep it."""
+"""The user who types a command, for commits that record it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import socket
 
 
 def person(note: str = "") -> str:
-    """User and host, and a ``note`` of theirs. A user without a name, as in many containers, is a
-    number."""
+    """User and host, and the ``note`` of the user. A user without a name, as in many containers, is
+    a number."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):

@@ -25,8 +25,8 @@ def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]
         rebuild = continued(layout, declared, held.generation)
         steps = list(rebuild.steps(layout, declared.name)) if rebuild else []
     except (HeadgateError, FileNotFoundError):
-        return []  # damaged, or ending right now: the next start reports it
-    # Where bronze itself is rebuilt, its batches are numbered anew.
+        return []  # damaged, or the rebuild is just ending: the next start reports damage
+    # If bronze itself is rebuilt, its batch ids begin again.
     upto = next((step.n for step in steps if step.table == bronze.name), held.n)
     return [
         {"table": step.table, "n": step.n, "upto": upto}

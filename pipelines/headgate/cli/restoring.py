@@ -72,7 +72,7 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
 
 def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) -> frozenset[str]:
     """The ids of savepoints that need ``--reread``, because bronze was reset to a batch before
-    them. Raises LogGapError where bronze's log is damaged."""
+    them. Raises LogGapError if bronze's log is damaged."""
     from headgate.savepoints.bronze_lineage import BronzeLineage
     from headgate.tables.snapshot import head_table
 

@@ -26,8 +26,8 @@ Row = Sequence[Any]
 
 
 def as_text(value: object) -> str:
-    """A value as a person reads it; bytes that are no text keep their escapes. Arrays, maps and
-    structs are JSON."""
+    """A value as a person reads it. Bytes that are not valid UTF-8 become escapes. Arrays, maps and
+    structs become JSON."""
     if value is None:
         return "null"
     if isinstance(value, bytes):
@@ -40,7 +40,8 @@ def as_text(value: object) -> str:
 
 
 def shown(value: object, *, one_line: bool = True) -> str:
-    """:func:`as_text` with control characters as escapes; line ends too, for ``one_line``."""
+    """:func:`as_text` with control characters as escapes; with ``one_line``, also line feeds and
+    tabs."""
     return as_text(value).translate(_ONE_LINE if one_line else _CONTROL)
 
 
@@ -50,7 +51,7 @@ def cells(*values: object) -> tuple[Text, ...]:
 
 
 def table_of(title: str, columns: Sequence[str], rows: Sequence[Row]) -> Table:
-    """A table whose numbers stand on the right."""
+    """A table with columns of numbers aligned to the right."""
     table = grid(title)
     for header, side in zip(columns, _sides(columns, rows), strict=True):
         table.add_column(Text(shown(header)), justify=side)
@@ -60,7 +61,7 @@ def table_of(title: str, columns: Sequence[str], rows: Sequence[Row]) -> Table:
 
 
 def print_rows(out: Console, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """All rows, one a line, into a file or a pipe; the first of them on a terminal."""
+    """Print all rows, one a line, into a file or a pipe; on a terminal, only the first ``MOST``."""
     if out.is_terminal:
         out.print(table_of("", columns, rows[:MOST]))
     else:

@@ -25,18 +25,18 @@ Report = Callable[["Progress"], None]
 Say = Callable[[str], None]
 
 AGAIN = 10.0
-"""Seconds after which a line repeats a stage that lasts."""
+"""Seconds after which the current stage is printed again."""
 _POLL_EVERY = 1.0  # seconds
 
 
 @contextmanager
 def screen(out: Console, *, live: bool = True, name: str = "") -> Iterator[Screen]:
-    """``live`` is False if jobs share a terminal; ``name`` then labels the stages of each."""
+    """``live`` is False if jobs share a terminal; ``name`` then labels the stages of the job."""
     shown = Screen(out, live=live and out.is_terminal, name=name)
     if shown.live:
         from rich.live import Live
 
-        # If stdout is a file, Live would draw the answer on the terminal.
+        # If stdout is a file, Live would print the output of the verb on the terminal.
         to_terminal = sys.stdout.isatty()
         with Live(
             get_renderable=shown.text, console=out, transient=True, redirect_stdout=to_terminal
@@ -61,8 +61,8 @@ def waiting(stage: str) -> Iterator[Say]:
 
 class Screen:
     """Shows stages (``say``) and the progress of a driver (``take``); both may be called from any
-    thread. Line output has each stage until the first batch, then each batch, and a stage only if
-    it takes long."""
+    thread. Line output shows each stage until the first batch. After that it shows each batch, and
+    a stage only if it takes long."""
 
     def __init__(
         self, out: Console, *, live: bool, name: str = "", clock: Callable[[], float] | None = None
@@ -88,7 +88,7 @@ class Screen:
                 self._print(stage)
 
     def take(self, progress: Progress) -> None:
-        """Set the progress of the driver, after a batch or a change of its trouble."""
+        """Set the progress of the driver, after a batch or a change of its ``trouble``."""
         with self._lock:
             self._stage, self._progress = "", progress
             if not self.live and progress.state == "running":
@@ -127,7 +127,8 @@ class Screen:
 
 @dataclass(frozen=True)
 class Words:
-    """Words that stay whole: a terminal too narrow for one line gets several."""
+    """Words that are not split. If the terminal is too narrow for one line, they take several
+    lines."""
 
     words: tuple[str, ...]
 
@@ -136,7 +137,8 @@ class Words:
 
 
 def folded(words: tuple[str, ...], width: int) -> str:
-    """``words`` in lines of at most ``width`` columns, as far as they are not wider themselves."""
+    """``words`` in lines of at most ``width`` columns. A word that is wider has a line of its
+    own."""
     lines = [words[0]]
     for word in words[1:]:
         if len(lines[-1]) + len(GAP) + len(word) <= width:

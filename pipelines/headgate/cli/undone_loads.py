@@ -1,4 +1,4 @@
-"""The loads of history that are not done: gold lacks rows of theirs."""
+"""The loads of history that are not done: gold lacks some of their rows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
-    """Work is left that the same pipeline does when it runs again."""
+    """Some work is not done yet; the next run of the pipeline does it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, remedy=f"go on: {command('run', '--once')}")
 
 
 def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
-    """All loads, oldest first. An open one is ``waiting`` while bronze is rebuilt: it is read after
-    that, and until then bronze is as it was."""
+    """All loads, the oldest first. While bronze is rebuilt, an open load is ``waiting``: it is read
+    after the rebuild, and readers see the old bronze until then."""
     from headgate.loads.requests import all_of
     from headgate.loads.state import state_of
 
@@ -91,7 +91,8 @@ def has_open_load(layout: Layout) -> bool:
 
 
 def stopped_loads(layout: Layout) -> frozenset[str]:
-    """The ids of those that an error has stopped, also while bronze reads again what it had."""
+    """The ids of loads that an error has stopped. Such a load counts also while bronze reads again
+    what it had of the load."""
     from headgate.loads.requests import all_of
 
     return frozenset(
@@ -110,7 +111,7 @@ def wait_for_loads(layout: Layout, declared: Pipeline, say: Callable[[str], None
     def tell(words: str) -> None:
         say(f"load {state.id}: {words}")
 
-    with suppress(NobodyLoadsError):  # whoever ends after this says it
+    with suppress(NobodyLoadsError):  # `left_by_loads` reports it later
         for state in load_states(layout, declared):
             if state.is_open:
                 follow(layout, declared, state.id, tell, is_over=is_hindered)

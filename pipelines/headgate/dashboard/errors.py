@@ -7,11 +7,11 @@ from headgate.errors import HeadgateError
 
 
 class DashboardError(HeadgateError, code=exit_codes.USAGE):
-    """The dashboard cannot be shown as it was asked for."""
+    """The dashboard cannot be shown as requested."""
 
 
 class BadQuestionError(DashboardError):
-    """A question names what does not exist, or a value does not fit."""
+    """A question names something that does not exist, or has a value that is not valid."""
 
 
 class NotFoundError(DashboardError):
@@ -19,7 +19,7 @@ class NotFoundError(DashboardError):
 
 
 class ChangedTableError(DashboardError):
-    """A table is not yet as its declaration says."""
+    """A table does not have the columns of its changed declaration yet."""
 
 
 class TooMuchError(DashboardError):

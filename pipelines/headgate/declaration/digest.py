@@ -1,7 +1,8 @@
 """The digest of what a pipeline means.
 
-Two declarations with one digest fill the same tables with the same rows. Comments, layout,
-defaults written out, the order of tables, `jobs` and where a source lies do not count.
+Two declarations with the same digest fill the same tables with the same rows, except for rows that
+the rules of a suite keep out. Comments, layout, explicit defaults, the order of tables, `jobs` and
+the location of a source do not count.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from headgate.declaration.operators import operator_of
 from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import DataType
 
-# Raised when the meaning of a declaration changes without its text changing.
+# Increased when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
-# Raised when gold tables of the same meaning are laid out in another way. 2: without ``_state``.
+# Increased when the layout of gold tables changes, but not their meaning. 2: without ``_state``.
 GOLD_LAYOUT = 2
-# What does not change which rows a table has: how work is spread, what is expected of a source's
-# health. What a source reads has more of it, which its kind knows.
+# Fields that do not change which rows a table has, such as how work is distributed and what health
+# checks expect; and fields that ``_plain`` adds in another form. For ``reads``, the kind of the
+# source has a list of its own.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     GoldTable: ("salt", "kind", "operator", "suite", "late"),
     SilverTable: ("suite",),
@@ -49,7 +51,7 @@ def meaning(
     silver: Mapping[str, SilverTable],
     gold: Mapping[str, GoldTable],
 ) -> Meaning:
-    """What a declaration says, as plain values: two that mean the same are equal here."""
+    """The meaning of a declaration as plain values, which are equal for two equal meanings."""
     return {
         "version": MEANING_VERSION,
         "pipeline": name,
@@ -70,7 +72,8 @@ def digest(meant: Meaning) -> str:
 
 
 def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, str]:
-    """The digest of each table, by its path: of what is declared of it and of all above it."""
+    """The digest of each table, by its path. It covers the declaration of the table and of all
+    tables upstream."""
     layout = {} if gold_layout == 1 else {"layout": gold_layout}
     common = {"version": meant["version"], "pipeline": meant["pipeline"]}
     digests: dict[str, str] = {}
@@ -108,7 +111,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, GoldTable):
         fields |= _plain(operator_of(value).meaning(value.operator))
     if isinstance(value, SilverTable) and value.suite is not None:
-        # Its rules apply from the next batch on, so they are not part of what a table is.
+        # The rules apply from the next batch on. Only the presence of a suite is part of the table.
         fields["expectations"] = True
     for name in _expressions(value):
         fields[name] = canonical(fields[name])

@@ -1,4 +1,4 @@
-"""What is wrong with a declaration."""
+"""The errors of a declaration."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class DeclarationError(HeadgateError, code=exit_codes.USAGE):
 
 
 class Invalid(Exception):
-    """A value that does not fit where it stands. Never leaves this package: the loader gives it
-    a file, a line and a key, and so makes a :class:`Problem` of it."""
+    """A value that is not valid at its place. Callers of the loader never get it: the loader adds a
+    file, a line and a key, and so makes a :class:`Problem` of it."""
 
     def __init__(
         self, message: str, nearest: str | None = None, others: tuple[Invalid, ...] = ()

@@ -8,12 +8,12 @@ SUFFIXES = (".yml", ".yaml")
 
 
 def declarations_in(folder: Path) -> tuple[Path, ...]:
-    """Every declaration of a folder, by name; none where there is no such folder."""
+    """The declarations in a folder, sorted by name; empty if the folder does not exist."""
     found = (p for s in SUFFIXES for p in folder.glob(f"*{s}") if p.is_file())
     return tuple(sorted(found, key=lambda p: (p.stem, SUFFIXES.index(p.suffix))))
 
 
 def is_preferred(file: Path, other: Path | None, name: str) -> bool:
-    """Whether ``file`` counts and ``other`` does not, if both declare the pipeline ``name``: the
-    file that has that name does, else ``other``, which came first."""
+    """Whether ``file`` takes precedence over ``other`` if both declare the pipeline ``name``. The
+    file that is named like the pipeline does, or else ``other``, which was found first."""
     return other is None or (file.stem == name and other.stem != name)

@@ -1,4 +1,4 @@
-"""The kinds of tables, and their paths: no other module builds a path or takes one apart."""
+"""The kinds of tables, and their paths: no other module builds or parses a path."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Kind:
     """``folder`` holds the tables of this kind, each under its name, relative to the pipeline's.
 
-    ``is_built``: its rows are made from bronze's, so it can be reset and built again.
-    ``is_dense``: it has a commit for every step; other kinds skip the batches without rows for
-    them. ``payload`` names what its commits carry beside the position (``tables.payloads``).
+    ``is_built``: its rows are computed from bronze's, so it can be reset and rebuilt. ``is_dense``:
+    it has a commit for every step; a side table, for example, skips the batches without rows for
+    it. ``payload`` names what its commits carry beside the position (``tables.payloads``).
     """
 
     name: str
@@ -35,18 +35,18 @@ SILVER = Kind("silver", "silver", is_dense=True, payload="silver")
 LATE = Kind("late", "late")
 GOLD = Kind("gold", "gold", is_dense=True, payload="gold")
 PUBLICATION = Kind("publication", "_headgate/publish", is_built=False, payload="publication")
-"""How far a publication is: commits without rows."""
+"""The progress of a publication: commits without rows."""
 
 KINDS = (FILES, BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
 """In the order in which a batch moves through them."""
 RECORDS = (BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD)
-"""The kinds that hold what was read."""
+"""The kinds that hold records, or rows that are computed from records."""
 
 _BY_FOLDER = {kind.folder: kind for kind in KINDS}
 
 
 def kind_of(path: str) -> Kind:
-    """The kind of the table at a path. Raises KeyError where no table can lie."""
+    """The kind of the table at a path. Raises KeyError if no table can have this path."""
     return _BY_FOLDER[path.rpartition("/")[0]]
 
 
@@ -56,5 +56,6 @@ def name_of(path: str) -> str:
 
 
 def transaction_id(pipeline: str, path: str) -> str:
-    """The application id of a table's transactions. It has no folder in it: tables may move."""
+    """The application id of a table's transactions. It does not contain the location of the tables,
+    because they may move."""
     return f"headgate/{pipeline}/{path}"

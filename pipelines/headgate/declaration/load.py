@@ -1,7 +1,7 @@
 """From a YAML file to a :class:`~headgate.declaration.model.Pipeline`: ``load(path)``.
 
-Pure apart from reading the file and the placeholders of its sources. Everything wrong with a
-declaration is found here, before anything starts, and raised as one DeclarationError.
+The loader reads the file, its suites and the values of its placeholders, and changes nothing. All
+errors of a declaration are found here, before anything starts, and raised as one DeclarationError.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from headgate.declaration.sections.source import (
 )
 from headgate.declaration.suites.reading import SuiteReading
 
-# Parsing YAML is slow; something this large was taken for a declaration by mistake.
+# Parsing YAML is slow, and a file larger than this is not a declaration.
 _MOST_BYTES = 1 << 20
 _ONE_SOURCE = (
     "several sources are not built yet; keep one; instead, give each a pipeline of its own, and "
@@ -54,8 +54,8 @@ _ONE_SOURCE = (
 def load(path: Path | str, *, needs_secrets: bool = True) -> Pipeline:
     """Read and check a declaration. Raises DeclarationError with all the problems it has.
 
-    Who only reads tables says that it ``needs_secrets`` not: what the placeholders of sinks and
-    client properties stand for may then be missing here.
+    Callers that only read tables set ``needs_secrets`` to false: the values of placeholders in
+    sinks and client properties may then be missing.
     """
     file = Path(path)
     report = Report(file)
@@ -63,8 +63,9 @@ def load(path: Path | str, *, needs_secrets: bool = True) -> Pipeline:
 
 
 def load_text(text: str, file: Path, suites: Mapping[str, str] | None = None) -> Pipeline:
-    """Check a declaration as if ``file`` had this text: relative paths in it begin there.
-    ``suites`` are the texts of its suites by their names; without them, their files are read."""
+    """Check a declaration as if ``file`` had this text: its relative paths are resolved as in
+    ``file``. ``suites`` are the texts of its suites by their names; without them, their files are
+    read."""
     return _load(text, Report(file), suites)
 
 
@@ -234,7 +235,8 @@ def _sections(entries: Mapping[str, Field]) -> dict[str, Section]:
 
 
 def _check_tables(root: Section, report: Report) -> None:
-    """One source, and no name for two things: every table is queried by its name alone."""
+    """Reports a second source, and names that are used twice: every table is queried by its name
+    alone."""
     sources = list(root.entries("sources").values())
     for another in sources[1:]:
         report.add(another.line, another.path, _ONE_SOURCE)

@@ -1,8 +1,8 @@
-"""What a measure is, and which there are.
+"""The contract and registry of measures.
 
-A batch becomes a partial state, two states merge, a state has a value. A merge is commutative and
-associative, and a missing state is its neutral element. So a window's value depends neither on the
-order of its rows nor on how they were cut into batches.
+The rows of a batch become a partial state, two states are merged into one, and a value is computed
+from a state. A merge is commutative and associative, and a missing state is its neutral element. So
+a window's value depends neither on the order of its rows nor on how they were divided into batches.
 
 A member is a module of ``headgate.measures`` (``headgate.registry``).
 """
@@ -21,9 +21,9 @@ from headgate.registry import Registry
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a measure's state. ``partial`` is the Spark SQL aggregate that makes it from
-    rows. ``merge`` is the Spark SQL expression that makes one of two: ``{old}`` and ``{new}`` stand
-    for this field of the two states, ``{old.name}`` for another one."""
+    """One field of a measure's state. ``partial`` is the Spark SQL aggregate that computes it from
+    rows. ``merge`` is the Spark SQL expression that merges the fields of two states: ``{old}`` and
+    ``{new}`` stand for this field in each state, ``{old.name}`` for another field."""
 
     type: DataType
     partial: str
@@ -32,8 +32,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Fold:
-    """The state's fields by name, and the value over them, in which ``{name}`` stands for a
-    field."""
+    """The state's fields by name, and the expression that computes the value from them; ``{name}``
+    stands for a field."""
 
     fields: Mapping[str, Field]
     value: str
@@ -59,8 +59,8 @@ class MeasureKind(ABC):
 
     @abstractmethod
     def type_of(self, argument: DataType) -> DataType:
-        """The type of the value over an argument of a type, which is VOID for ``name(*)``. Raises
-        Invalid where there is none."""
+        """The type of the value for an argument of this type, which is VOID for ``name(*)``. Raises
+        Invalid if the measure does not take such an argument."""
 
     @abstractmethod
     def fold(self, measure: Measure) -> Fold:

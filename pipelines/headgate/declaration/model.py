@@ -1,7 +1,7 @@
-"""What a declaration says, as inert values.
+"""The content of a declaration, as immutable values.
 
-A pipeline file becomes one :class:`Pipeline`. Nothing here reads, checks or runs anything: the
-loader (`load.py`) has already refused whatever does not fit.
+A pipeline file becomes one :class:`Pipeline`. This module does not read, check or run anything: the
+loader (`load.py`) has already refused invalid declarations.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Same id within ``within`` of event time; ``differing`` says what to do when bytes differ."""
+    """Records with the same id are duplicates if their event times are at most ``within`` apart.
+    ``differing`` says what happens if their bytes differ."""
 
     within: timedelta
     differing: OnDiffering = "warn"
@@ -65,8 +66,8 @@ class Duplicates:
 class Record:
     """How one record of a source is identified, placed in time and typed.
 
-    ``event_id`` is empty where the source position identifies the record. ``future_after`` is
-    the distance from ``seen_at`` past which an event time is taken for a broken clock.
+    ``event_id`` is empty if the source position identifies the record. An event time more than
+    ``future_after`` past ``seen_at`` is attributed to a wrong clock.
     """
 
     event_id: tuple[str, ...]
@@ -78,8 +79,8 @@ class Record:
 
     @property
     def one_copy_within(self) -> timedelta | None:
-        """Of all valid copies of an id that are at most so far apart in event time, one counts.
-        None where several records may have one id."""
+        """Only one of the valid copies of an id counts if they are at most this far apart in event
+        time. None if several records may have one id."""
         rule = self.duplicates
         return rule.within if rule and self.event_id and rule.differing != "keep" else None
 
@@ -94,8 +95,8 @@ class Source:
     """Where records come from. ``kind`` is the name of a member of ``declaration.sources``, and
     ``reads`` says, as a frozen dataclass of that kind, what is read.
 
-    ``expect_input_every`` and ``expect_event_time_within`` are what health checks ask of it; None
-    asks nothing.
+    ``expect_input_every`` and ``expect_event_time_within`` are limits of health checks; None for no
+    limit.
     """
 
     name: str
@@ -108,9 +109,9 @@ class Source:
 
 @dataclass(frozen=True)
 class SilverTable:
-    """``schema`` is what the table holds: the record's columns with ``columns`` applied, less
-    ``drop``; ``columns`` see the record's fields, ``where`` sees the result of ``columns``. The
-    rules of ``suite`` see ``schema`` and what Headgate adds to it."""
+    """``schema`` has the declared columns of the table: the record's columns with ``columns``
+    applied, without ``drop``. ``columns`` can use the record's fields, ``where`` the result of
+    ``columns``. The rules of ``suite`` can use ``schema`` and the columns that Headgate adds."""
 
     name: str
     source: str
@@ -122,7 +123,7 @@ class SilverTable:
 
     @property
     def suite_digest(self) -> str:
-        """That of the suite; empty without one."""
+        """The digest of the suite; empty without a suite."""
         return self.suite.digest if self.suite else ""
 
 
@@ -141,8 +142,8 @@ class Measure:
 
 @dataclass(frozen=True)
 class LateSchedule:
-    """Late rows are replayed ``every`` so often, those with an event time up to ``within`` behind
-    the watermark."""
+    """Late rows are replayed once in every interval ``every``, if their event time is at most
+    ``within`` behind the watermark."""
 
     every: timedelta
     within: timedelta
@@ -150,11 +151,11 @@ class LateSchedule:
 
 @dataclass(frozen=True)
 class GoldTable:
-    """``kind`` names the operator, a folder of ``headgate.operators``, and ``operator`` is what it
-    has built. ``columns`` are computed over ``by`` and ``measures`` when the table is written.
-    ``salt`` is how many parts the first step of folding spreads a key over; None for one. A version
-    that breaks a rule of ``suite`` does not become visible. ``late`` is when late rows are
-    replayed; None if a person does it."""
+    """``kind`` names the operator, a folder of ``headgate.operators``, and ``operator`` is the
+    value that it has built. ``columns`` are computed from ``by`` and ``measures`` when the table is
+    written. ``salt`` is the number of parts into which the first step of a fold divides each key;
+    None for one part. A version that breaks a rule of ``suite`` does not become visible. ``late``
+    says when late rows are replayed; None if they are replayed only by hand."""
 
     name: str
     silver: str
@@ -177,7 +178,7 @@ class GoldTable:
 
     @property
     def schema(self) -> tuple[Column, ...]:
-        """The author's part of what the table holds: keys, measures and columns."""
+        """The declared columns of the table: keys, measures and computed columns."""
         named: tuple[Derived | Measure, ...] = (*self.by, *self.measures, *self.columns)
         return tuple(Column(item.name, item.type) for item in named)
 
@@ -185,9 +186,10 @@ class GoldTable:
 @dataclass(frozen=True)
 class Publication:
     """Rows of a table that go to a sink. ``kind`` names the sink, a package of ``headgate.sinks``,
-    and ``sink`` is what it has built. ``table`` is a gold table's name for ``gold``,
-    ``late`` and ``gate`` (what happens at its gate), the source's for ``quarantine``; ``when`` is
-    of gold alone: the rows of final windows, or each change of a window."""
+    and ``sink`` is the value that it has built. ``table`` is the name of a gold table for ``gold``,
+    ``late`` and ``gate`` (the events of its gate), and of the source for ``quarantine``. ``when``
+    is for gold only: the rows of final windows, or each change of a window; None for other
+    layers."""
 
     name: str
     layer: PublishedLayer
@@ -211,7 +213,7 @@ class SavepointSchedule:
 class CircuitBreaker:
     """Publications pause while more than the share ``refused_above`` of the records of the newest
     ``batches`` is quarantined or rejected, or while these batches have fewer than ``records_below``
-    records. None asks nothing."""
+    records. None for no limit."""
 
     refused_above: float | None
     records_below: int | None
@@ -220,8 +222,9 @@ class CircuitBreaker:
 
 @dataclass(frozen=True)
 class BackfillSchedule:
-    """Airflow computes each interval of gold of the length ``every`` again, and compares. ``mode``
-    and ``publish`` say what is done before, and with what differs (``keys.airflow``)."""
+    """Airflow computes gold again in intervals of the length ``every``, and compares the rows.
+    ``mode`` says what else a run does, and ``publish`` what happens to rows that differ
+    (``keys.airflow``)."""
 
     every: timedelta
     mode: Literal["verify", "late", "rebuild"]
@@ -231,8 +234,8 @@ class BackfillSchedule:
 @dataclass(frozen=True)
 class MetricsSettings:
     """The driver serves metrics at ``host`` and ``port``; without a port, it serves none. Clients
-    send the token in ``token_file``; None asks for none. ``latency_within`` is the limit from
-    arrival to gold; None for the default."""
+    send the token in ``token_file``; None if they need no token. ``latency_within`` is the limit
+    for the time from arrival to gold; None for the default."""
 
     port: int | None
     host: str
@@ -242,10 +245,10 @@ class MetricsSettings:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A whole declaration. ``digest`` is the SHA-256 of its meaning: sources' locations and
-    resolved secrets are left out, so moving a landing folder is not another pipeline.
-    ``definitions`` is the same of each table and all above it, by the table's path. ``text`` is the
-    declaration as it was read, placeholders and all."""
+    """A whole declaration. ``digest`` is the SHA-256 of its meaning. The meaning contains neither
+    the locations of sources nor resolved secrets, so moving a landing folder does not change the
+    digest. ``definitions`` has the digest of each table together with all tables upstream, by the
+    table's path. ``text`` is the declaration as it was read, with its placeholders."""
 
     name: str
     sources: Mapping[str, Source]

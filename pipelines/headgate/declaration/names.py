@@ -20,7 +20,7 @@ from headgate.declaration.types import (
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
-"""Columns are named as producers name their fields."""
+"""Upper-case letters are allowed, because producers use them in the names of fields."""
 HEADER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 _NAME = re.compile(NAME_PATTERN)
 _COLUMN = re.compile(COLUMN_PATTERN)
@@ -40,14 +40,14 @@ SILVER_COLUMNS: Columns = {
     "_event_time": TIMESTAMP,
 }
 RESCUED = "_rescued"
-"""The fields that nobody declared, as JSON text, where ``unknown_fields`` is ``rescue``."""
+"""The undeclared fields of a record, as JSON text, if ``unknown_fields`` is ``rescue``."""
 WARNINGS = "_warnings"
-"""The ids of the rules that a row breaks, where the table has a suite; null if it breaks none."""
+"""The ids of the rules that a row breaks, if the table has a suite; null if it breaks none."""
 
 # Columns that a late side table adds to the silver row and the operator's columns.
 REPLAYED = "replayed"
 WHY_LATE: Columns = {"late_seconds": DOUBLE, "reason": STRING, REPLAYED: BIGINT}
-# Those that no silver table may have, whatever its gold tables are.
+# Columns that no silver table may have, whatever its gold tables are.
 LATE_COLUMNS: Columns = {**WINDOW_COLUMNS, **WHY_LATE}
 
 # Tables that a pipeline has whatever its declaration says.
@@ -64,8 +64,8 @@ def silver_columns(*, rescues: bool, has_suite: bool) -> Columns:
 def silver_row(declared: Columns, own: Columns) -> Columns:
     """All columns of a silver table in their order: the author's, Headgate's, then structs.
 
-    delta-rs reads no statistics of a column that follows a struct without statistics, and a table
-    has those of its event time.
+    delta-rs does not read the statistics of a column that follows a struct without statistics. The
+    statistics of a table's event time must be readable.
     """
     columns = {**declared, **own}
     structs = {name: type_ for name, type_ in columns.items() if isinstance(type_, Struct)}
@@ -74,8 +74,8 @@ def silver_row(declared: Columns, own: Columns) -> Columns:
 
 
 def check_name(name: str) -> None:
-    """Raises Invalid unless ``name`` may name a pipeline, a table, a measure or what is computed
-    from measures."""
+    """Raises Invalid unless ``name`` may name a pipeline, a table, a measure or a column that is
+    computed from measures."""
     _check_not_ours(name)
     if not _NAME.fullmatch(name):
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
@@ -104,12 +104,14 @@ def _check_not_ours(name: str) -> None:
 
 
 def in_other_case(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that differs from ``name`` only in case: Delta cannot hold both."""
+    """The one of ``names`` that differs from ``name`` only in case, or None. A Delta table cannot
+    have both."""
     return next((n for n in names if n != name and n.lower() == name.lower()), None)
 
 
 def check_not_taken(name: str, taken: Mapping[str, str]) -> None:
-    """Raises Invalid when ``name`` is, but for case, one of ``taken``, which says whose each is."""
+    """Raises Invalid if ``name`` is one of ``taken``, ignoring case. The values of ``taken`` say
+    what has the name."""
     if name in taken:
         raise Invalid(f"the name {name!r} is taken by {taken[name]}")
     if (twin := in_other_case(name, taken)) is not None:

@@ -1,8 +1,9 @@
-"""What a gold operator is to a declaration, and which there are.
+"""The contract of gold operators for declarations, and their registry.
 
-An operator makes results of silver rows: tumbling and hopping windows do. A row and a result that
-it belongs to are a *pair*. A member is a folder of ``headgate.operators`` (``headgate.registry``);
-``headgate.operators.contract`` extends this contract by what runs.
+An operator assigns silver rows to results, such as tumbling and hopping windows. A row and a result
+that it belongs to are a *pair*. A member is a folder of ``headgate.operators``
+(``headgate.registry``); ``headgate.operators.contract`` extends this contract by the part that
+runs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Operator = TypeVar("Operator")
 
 
 class OperatorKind(ABC, Generic[Operator]):
-    """``Operator`` is what ``build`` makes: an inert value, kept as ``GoldTable.operator``.
+    """``Operator`` is the type of the immutable value that ``build`` returns, kept as
+    ``GoldTable.operator``.
 
     A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
     operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
@@ -41,24 +43,24 @@ class OperatorKind(ABC, Generic[Operator]):
 
     @abstractmethod
     def meaning(self, operator: Operator) -> Mapping[str, Any]:
-        """The operator's part of what a table means: equal where the rows are equal. Two digests
-        of one meaning are equal for ever. A duration is a timedelta, under a key's name."""
+        """The operator's part of the meaning of a table: equal if the rows are equal. The digest of
+        a meaning must never change. A duration is a timedelta, under a key's name."""
 
     @abstractmethod
     def columns(self, operator: Operator) -> Columns:
         """The columns of a result, before the author's, and their types. Late pairs have them too.
 
-        The first is when a result begins and tells the results of one key apart; the second is when
-        it ends. Both are timestamps. None: a key has one result, for ever.
+        The first is the begin of a result and distinguishes the results of one key; the second is
+        the end. Both are timestamps. Without columns, a key has one result, which never ends.
         """
 
     @abstractmethod
     def pairs_per_row(self, operator: Operator) -> int | None:
-        """In how many pairs a silver row is, if that is the same for every row."""
+        """The number of pairs of each silver row; None if it differs from row to row."""
 
     @abstractmethod
     def plan(self, operator: Operator) -> Mapping[str, Any]:
-        """What the plan says, as a document of plain values."""
+        """The operator's part of a plan, as a document of plain values."""
 
     @abstractmethod
     def summary(self, operator: Operator) -> tuple[str, str]:
@@ -67,8 +69,8 @@ class OperatorKind(ABC, Generic[Operator]):
     def final_up_to(
         self, operator: Operator, watermark: datetime, lateness: timedelta
     ) -> datetime | None:
-        """The time up to which no result changes any more: all that end then or before are final.
-        None if that is never so. ``watermark`` is the one that the table has absorbed."""
+        """The time up to which results are final: all results that end then or earlier. None if
+        results never become final. ``watermark`` is the watermark that the table has absorbed."""
         return watermark - lateness
 
 
@@ -86,5 +88,5 @@ def columns_of(table: GoldTable) -> Columns:
 
 
 def begin_of(table: GoldTable) -> tuple[str, ...]:
-    """The column that tells the results of one key apart; empty if a key has one result."""
+    """The column that distinguishes the results of one key; empty if a key has one result."""
     return tuple(columns_of(table))[:1]

@@ -1,9 +1,9 @@
 """Patterns inside string literals: regular expressions, and Spark's date and time patterns.
 
-Java's matcher recurses once per repetition of a group, so that a long hostile text overflows the
-stack: only single characters and classes may repeat without bound. Java's year takes a sign and
-up to nine digits, so that a hostile text overflows Spark's microseconds: text that a pattern
-reads must first match :func:`reading_regex`.
+Java's matcher recurses once per repetition of a group, so a long hostile text would overflow the
+stack: only single characters and classes may repeat without bound. Java's year takes a sign and up
+to nine digits, so a hostile text would overflow Spark's microseconds: text that is read by a
+pattern must first match :func:`reading_regex`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PRINTED |= {"h": 2, "K": 2, "m": 2, "s": 2, "S": 9, "Q": 4, "q": 4, "X": 3, "x"
 _OFFSET = r"(?:Z|[+-]\d\d(?::?\d\d)?)"
 # Year 0 is not in the calendar of most readers.
 _YEAR = r"(?!0000)\d{4}"
-# What each field may look like when it is read;
+# The text that each field may have when it is read.
 _READ = {
     "yyyy": _YEAR, "uuuu": _YEAR, "yy": r"\d{2}",
     "M": r"\d{1,2}", "MM": r"\d{2}", "MMM": r"[A-Za-z]{3}", "MMMM": r"[A-Za-z]{3,9}",
@@ -28,7 +28,7 @@ _READ = {
     **{"S" * n: rf"\d{{1,{n}}}" for n in range(1, 10)},
     "X": _OFFSET, "XX": _OFFSET, "XXX": _OFFSET, "x": _OFFSET, "xx": _OFFSET, "xxx": _OFFSET,
 }  # fmt: skip
-# What to_timestamp reads without a pattern: Spark alone would take 12:30 for a time of today.
+# The text that to_timestamp reads without a pattern. Spark alone reads 12:30 as a time of today.
 ISO_REGEX = rf"^{_YEAR}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{{1,9}})?)?(Z|[+-]\d\d:\d\d)?)?$"
 _FIELD = re.compile(r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<other>.)", re.DOTALL)
 _UNBOUNDED = re.compile(r"\)\??(?:[*+]|\{\d+,\}|\{(?:\d+,)?\d{3,}\})")
@@ -44,8 +44,9 @@ _SYNTAX = re.compile(
 
 
 def check_regex(text: str, looking_ahead: bool = False) -> None:
-    """Raises Invalid unless ``text`` is a regular expression that Java runs on any input, and means
-    the same to Python. It may look ahead where it is not for Spark."""
+    """Raises Invalid unless ``text`` is a regular expression that Java runs on any input, and that
+    means the same in Python. ``looking_ahead`` allows lookahead, for patterns that are not run in
+    Spark."""
     if len(text) > _MAX_PATTERN:
         raise Invalid(f"a regular expression has at most {_MAX_PATTERN} characters")
     plain = _LOOKING_AHEAD.sub("(?:", text) if looking_ahead else text
@@ -74,7 +75,8 @@ def check_print_pattern(text: str) -> None:
 
 
 def check_read_pattern(text: str) -> None:
-    """Raises Invalid unless text can be read by this pattern: fields of known width, once each."""
+    """Raises Invalid unless text can be read by this pattern: each field has a known width, and
+    occurs once."""
     seen: set[str] = set()
     for found in _fields(text):
         letters = found["field"]

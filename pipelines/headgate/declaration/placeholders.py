@@ -1,9 +1,11 @@
 """``${env:NAME}`` and ``${file:PATH}``: values that a declaration must not hold itself.
 
-They are resolved only where a key describes where a source or a topic lies and how it is read. A
-resolved value never enters an error text, nor does the text around a placeholder.
+They are resolved only in keys that say where a source or a sink is, and how it is read or reached.
+No error message contains a resolved value. The messages of this module do not contain the text
+around a placeholder either.
 
-Who only reads tables needs no secret: for them, one that is missing stays a placeholder.
+Callers that only read tables need no secrets: for them, a placeholder without a value stays as it
+is.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def has_placeholder(text: str) -> bool:
 
 def resolve(text: str, folder: Path) -> str:
     """``text`` with its placeholders replaced; relative files start at ``folder``. Raises
-    MissingError, or Invalid for what is no placeholder."""
+    MissingError, or Invalid for a ``${`` that does not begin a placeholder."""
     resolved = _PLACEHOLDER.sub(lambda found: _value(found[1], found[2], folder), text)
     if "${" in _PLACEHOLDER.sub("", text):
         raise Invalid(

@@ -1,4 +1,4 @@
-"""What a pipeline would run: the answer of ``headgate plan``, before anything starts."""
+"""What a pipeline would run: the output of ``headgate plan``, before anything starts."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ _SIZES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
 DURATION_EXAMPLES = '"10 minutes", "1 hour", "2 s", "500 ms"'
-# What the JSON Schema accepts is what parse_duration accepts.
+# The patterns of the JSON Schema, which follow the functions below.
 DURATION_PATTERN = rf"^[0-9]+\s*({'|'.join(sorted(_DURATIONS))})$"
 SHARE_PATTERN = r"^[0-9]{1,2}(\.[0-9]+)?\s*%$"
 SIZE_PATTERN = rf"^[0-9]+\s*({'|'.join(_SIZES)})$"
 
 
 def parse_duration(text: str) -> timedelta:
-    """A whole number, zero or more, and a unit. Raises Invalid; bounds are the caller's."""
+    """A whole number, zero or more, and a unit. Raises Invalid. The caller checks the bounds."""
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
         raise Invalid(f"{text!r} is not a duration; write for example {DURATION_EXAMPLES}")

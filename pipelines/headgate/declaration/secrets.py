@@ -1,4 +1,4 @@
-"""The secrets that a declaration was given, and texts without them."""
+"""The secrets of a declaration, and their removal from texts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.sinks import sink_of
 from headgate.declaration.sources import kind_of_source
 
-_SHORTEST = 3  # shorter ones are in every text
-# Of `Module required username="ann" password="...";` a message may quote a part alone.
+_SHORTEST = 3  # shorter ones occur in any text
+# A message may quote only a part of `Module required username="ann" password="...";`.
 _ASSIGNED = re.compile(
     r"""(?:password|passphrase|secret)\w*\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;,"']+))""",
     re.IGNORECASE,
@@ -20,14 +20,15 @@ _ASSIGNED = re.compile(
 
 
 def secrets_of(pipeline: Pipeline) -> frozenset[str]:
-    """Those of the sources and of the sinks."""
+    """The secrets of the sources and of the sinks."""
     read = (kind_of_source(each).secrets(each.reads) for each in pipeline.sources.values())
     written = (sink_of(each).secrets(each.sink) for each in pipeline.publish.values())
     return frozenset(chain.from_iterable((*read, *written)))
 
 
 def secrets_in(options: Mapping[str, str]) -> Iterator[str]:
-    """What of client properties must not be shown, whole and in the parts that hold a secret."""
+    """The texts in client properties that must not be shown: whole values, and the parts of values
+    that are secret."""
     for name, value in options.items():
         found = [value] if re.search(SECRET_PATTERN, name) else []
         for quoted, single, bare in _ASSIGNED.findall(value):

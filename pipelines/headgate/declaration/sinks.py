@@ -1,6 +1,6 @@
-"""What a sink is to a declaration, and which there are.
+"""The contract of sinks for declarations, and their registry.
 
-A sink takes the rows of a publication: Kafka does. A member is a package of ``headgate.sinks``
+A sink, such as Kafka, takes the rows of a publication. A member is a package of ``headgate.sinks``
 (``headgate.registry``), named like the key under which a publication says where rows go.
 ``headgate.sinks.contract`` adds what a member does when a pipeline runs.
 """
@@ -22,9 +22,10 @@ Sink = TypeVar("Sink")
 class SinkKind(ABC, Generic[Sink]):
     """A kind of sink. ``Sink`` is its frozen dataclass of where rows go.
 
-    ``key`` has the keys of a declaration; ``place`` is the one that says where in the sink rows go.
-    ``needs_jars`` says whether Spark needs the jars of ``headgate.jars``. ``accepts`` ends the
-    sentence "what is missing is sent as soon as", ``check_hint`` says what to do until then.
+    ``key`` has the keys of a declaration; ``place`` is the name of the one that says where in the
+    sink rows go. ``needs_jars`` says whether Spark needs the jars of ``headgate.jars``. ``accepts``
+    ends the sentence "what is missing is sent as soon as", ``check_hint`` says what to do until
+    then.
     """
 
     key: ClassVar[Key]
@@ -35,7 +36,7 @@ class SinkKind(ABC, Generic[Sink]):
 
     @abstractmethod
     def build(self, section: Section, report: Report) -> Sink | None:
-        """What the checked keys say, or None after reporting what is wrong with it."""
+        """The sink that the checked keys declare, or None after reporting what is wrong with it."""
 
     @abstractmethod
     def plan(self, sink: Sink) -> dict[str, Any]:

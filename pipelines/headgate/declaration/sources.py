@@ -1,4 +1,4 @@
-"""What a kind of source is to a declaration, and which there are.
+"""The contract of kinds of sources for declarations, and their registry.
 
 A member is a package of ``headgate.sources`` (``headgate.registry``), named like the key under
 which a source says what is read. ``headgate.sources.contract`` adds what a member does when a
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.kinds import Kind
-from headgate.declaration.model import RecordFormat, Source
+from headgate.declaration.model import Record, RecordFormat, Source
 from headgate.declaration.reading.checked import Report, Section
 from headgate.registry import Registry
 
@@ -25,7 +25,7 @@ class SourceKind(ABC, Generic[Reads]):
     """A kind of source. ``Reads`` is its frozen dataclass of what is read.
 
     ``key`` has the keys of a declaration. ``not_meant`` are the fields of ``Reads`` that do not
-    change which rows a table has: where the source is, how it is reached, how much is taken at a
+    change which rows a table has: where the source is, how it is reached, how much is read at a
     time. They do not count in digests.
 
     ``place`` is the column that says where in the source a record was. ``keeps`` are the kinds of
@@ -41,8 +41,12 @@ class SourceKind(ABC, Generic[Reads]):
 
     @abstractmethod
     def build(self, section: Section, report: Report, project: Path) -> Reads | None:
-        """What the checked keys say, or None after reporting what is wrong with it. Relative paths
-        begin at ``project``."""
+        """What the checked keys declare, or None after reporting what is wrong with it. Relative
+        paths begin at ``project``."""
+
+    def with_record(self, reads: Reads, record: Record) -> Reads:
+        """What is read, completed from the declared record."""
+        return reads
 
     @abstractmethod
     def plan(self, reads: Reads) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Types as they are written in a declaration, and as they print.
 
-A type is read by descent. What is wrong inside a nested one is named with its path, such as
-``items.element.price`` for a field of the structs in an array.
+The parser descends into nested types. An error inside a nested type is reported with its path, such
+as ``items.element.price`` for a field of the structs in an array.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from headgate.declaration.types import (
 )
 
 MAX_LEVELS = 20
-"""Nested types within each other. A type is much flatter than the documents it is read from."""
+"""The greatest depth of nested types. A type is much flatter than the documents it is read from."""
 MAX_FIELDS = 1_000
-"""Fields of all structs of one type."""
+"""The greatest number of fields in all structs of one type."""
 FIELD_PATTERN = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
 
 _LIKELY = {"text": "string", "str": "string", "varchar": "string", "char": "string"}
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"\s*(`[^`]*`|[^\s<>():,`]+|\([^()<>]*\)|[<>():,`])")
 
 
 def scalar_type(text: str) -> DataType:
-    """A type without parts. Raises Invalid with the nearest one."""
+    """A type without parts. Raises Invalid with the nearest valid type."""
     lower = re.sub(r"\s+", " ", text.strip().lower())
     lower = SYNONYMS.get(lower, lower)
     if lower in DECLARED:
@@ -59,7 +59,7 @@ def scalar_type(text: str) -> DataType:
 
 def parse_type(text: str) -> DataType:
     """A type as it is written or printed, up to ``MAX_LEVELS`` deep. Raises Invalid with the
-    nearest one, and with the path of what is wrong."""
+    nearest valid type, and with the path of the error."""
     return _Reader(text).read()
 
 
@@ -162,5 +162,6 @@ class _Reader:
         return token
 
     def _wrong(self, path: tuple[str, ...], message: str, guess: str | None = None) -> Invalid:
-        """With the path, where there is one: the name of the column is said by the key."""
+        """An error with the path inside the type, if there is one. The key of the problem names the
+        column."""
         return Invalid(f"{'.'.join(path)}: {message}" if path else message, guess)

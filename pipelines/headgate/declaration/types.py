@@ -1,7 +1,8 @@
 """The Spark SQL types of columns, as values.
 
 A type prints as Spark writes it: ``decimal(18,2)``, ``array<string>``. Declarations can use the
-types of ``DECLARED`` and decimals; the others are of expressions and of states.
+types of ``DECLARED``, decimals, and arrays, maps and structs of them; the others occur only in
+expressions and in states.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from headgate.demo.generator import Slice, bids
 from headgate.demo.landing import Deliver
 
 SPAN = timedelta(minutes=10)
-"""How much event time the demo's bids cover, however many they are. They end now."""
+"""The range of event time of the demo's bids, whatever their number. It ends now."""
 FIRST = 2_000  # events: few, so that gold gets its first row early
 BATCHES = 8  # of about equal size after that, so that gold fills visibly
 _GRAIN = 500

@@ -1,9 +1,9 @@
 """A seeded stream of bids as JSON lines, with the faults that real producers have.
 
 Record ``i`` arrives at ``start + i / rate``. Of all records 2 % repeat an earlier record byte for
-byte, 10 % are up to 3 s out of order, 1 % are 5 to 15 minutes late, 0.5 % are malformed and
-0.05 % are dated days ahead; the others carry their arrival as event time. The same seed, start
-and rate give the same bytes, however many events are asked for and however they are sliced.
+byte, 10 % are up to 3 s out of order, 1 % are 5 to 15 minutes late, 0.5 % are malformed and 0.05 %
+are dated days ahead; the others carry their arrival as event time. The same seed, start and rate
+give the same bytes, for any number of events and any size of slices.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _BID = (
 
 @dataclass(frozen=True)
 class Slice:
-    """Records in arrival order, without line feeds. ``now`` is when the last of them had arrived:
-    no event time of theirs is later, but for those dated days ahead."""
+    """Records in arrival order, without line feeds. ``now`` is when the last of them had arrived.
+    No event time is later, except those that are dated days ahead."""
 
     lines: Sequence[bytes]
     now: datetime
@@ -59,9 +59,9 @@ def bids(
 ) -> Iterator[Slice]:
     """``events`` records in slices of ``slice_events`` (the last one may be shorter).
 
-    ``start`` is aware, ``rate`` is in records per second of event time. Event times are judged
-    against the files that hold them: give a file its slice's ``now`` as modification time, or a
-    later one.
+    ``start`` is aware, ``rate`` is in records per second of event time. Headgate compares event
+    times with the modification time of their file, so give a file its slice's ``now`` or a later
+    time.
     """
     if start.tzinfo is None or rate <= 0 or seed < 0 or slice_events < 1:
         raise ValueError("start must be aware, rate and slice_events positive, seed not negative")
@@ -88,7 +88,7 @@ def _blocks(seed: int, start: datetime, rate: float) -> Iterator[list[bytes]]:
 
 
 def _block(seed: int, number: int, start_ms: int, rate: float, before: _Block) -> _Block:
-    # Uniform draws alone: numpy keeps their bits, whatever it does to its distributions.
+    # Only uniform draws: numpy keeps their bits, even if it changes its other distributions.
     draws = np.random.default_rng([seed, number]).random((8, _BLOCK))
     index = np.arange(number * _BLOCK, (number + 1) * _BLOCK)
     late, out_of_order, future, malformed, duplicate = _faults(draws[0])
@@ -111,7 +111,8 @@ def _block(seed: int, number: int, start_ms: int, rate: float, before: _Block) -
 
 
 def _faults(draw: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    """Which records are late, out of order, future, malformed, duplicates: each at most one."""
+    """Which records are late, out of order, future, malformed, duplicates. No record has two
+    faults."""
     shares = (LATE, OUT_OF_ORDER, FUTURE, MALFORMED, DUPLICATES)
     kind = np.searchsorted(np.cumsum(shares), draw, side="right")
     return [kind == n for n in range(len(shares))]
@@ -130,7 +131,7 @@ def _original(block: _Block, before: _Block, i: int) -> bytes | None:
 def _lines(
     seed: int, index: NDArray[np.int64], event_ms: NDArray[np.int64], draws: NDArray[np.float64]
 ) -> list[bytes]:
-    auction = 1000 + (draws[0] ** 2 * 1000).astype(np.int64)  # squared: some lots are hot
+    auction = 1000 + (draws[0] ** 2 * 1000).astype(np.int64)  # squared: some auctions get many bids
     bidder = 1 + (draws[1] * 20_000).astype(np.int64)
     cents = 100 + (draws[2] ** 3 * 1_000_000).astype(np.int64)
     channel = (draws[3] * len(_CHANNELS)).astype(np.int64)

@@ -14,7 +14,8 @@ Deliver = Callable[[int, Slice], None]
 
 
 def into_folder(folder: Path) -> Deliver:
-    """Each slice becomes a file as old as its bids."""
+    """A function that writes each slice as a file, with ``now`` of the slice as modification
+    time."""
 
     def deliver(number: int, part: Slice) -> None:
         write_slice(folder, number, part.lines, modified=part.now)
@@ -27,9 +28,9 @@ def write_slice(
 ) -> Path:
     """Write ``lines`` as one file named after ``sequence``, so that names sort in its order.
 
-    The file is written under a dot-prefixed name, which readers ignore, and renamed into place;
-    ``modified`` becomes its modification time before it is seen. Raises FileExistsError rather
-    than replace a file that may have been read.
+    The file is written under a dot-prefixed name, which readers ignore, and renamed into place.
+    ``modified`` becomes its modification time before the rename. Raises FileExistsError rather than
+    replace a file that may have been read.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{sequence:010d}.json"
@@ -43,6 +44,6 @@ def write_slice(
 
 
 def next_sequence(folder: Path) -> int:
-    """One more than the highest sequence that was ever written to ``folder`` and is still there."""
+    """One more than the highest number of the files in ``folder``; 0 if there are none."""
     taken = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()]
     return max(taken, default=-1) + 1

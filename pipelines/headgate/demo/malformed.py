@@ -13,7 +13,7 @@ _AUCTION = re.compile(rb'"auction":[^,]*')
 
 
 def cut(line: bytes) -> bytes:
-    """A producer that died while writing."""
+    """The beginning of a line, as from a producer that died while writing."""
     return line[: len(line) * 2 // 3]
 
 
@@ -42,7 +42,7 @@ def auction_as_object(line: bytes) -> bytes:
 
 
 def two_documents(line: bytes) -> bytes:
-    """A lost line feed."""
+    """Two records on one line, as after a lost line feed."""
     return line + line
 
 
@@ -50,7 +50,7 @@ def invalid_utf8(line: bytes) -> bytes:
     return line.replace(b'"channel":"', b'"channel":"caf\xe9 ')
 
 
-# Keep this order: it decides the bytes that a seed gives.
+# Keep this order: the bytes that a seed gives depend on it.
 KINDS: Mapping[str, Callable[[bytes], bytes]] = {
     kind.__name__: kind
     for kind in (

@@ -1,4 +1,4 @@
-"""A bid that no rule of rows refuses, and that a rule of gold holds back."""
+"""A bid that meets all rules of silver, and makes a gold table break a rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import datetime
 from headgate.demo.generator import Slice
 
 TABLE = "channels_sliding"
-"""The gold table of the examples whose suite it breaks: the channel's average is implausible."""
+"""The gold table of the examples whose suite the bid breaks: its channel's average is
+implausible."""
 
 
 def outlier(at: datetime) -> Slice:

@@ -1,4 +1,5 @@
-"""The demo's own copy of the auctions example: nothing outside its folder is read or written."""
+"""A copy of the auctions example for the demo, which reads and writes nothing outside its
+folder."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def make(folder: Path, example: Path, servers: str | None = None) -> Path:
 
 
 def has_gates() -> bool:
-    """Whether versions of gold can be validated here: Great Expectations is an extra."""
+    """Whether versions of gold can be validated: this needs Great Expectations, which is an
+    extra."""
     return find_spec("great_expectations") is not None
 
 

@@ -15,7 +15,8 @@ _AUCTION = re.compile(rb'"auction":(\d+)')
 
 
 def into_topic(servers: str) -> Deliver:
-    """Waits until all of a slice is acknowledged. Raises HeadgateError."""
+    """A function that sends a slice, and waits until all its records are acknowledged. It raises
+    HeadgateError."""
 
     def deliver(_: int, part: Slice) -> None:
         produce(servers, TOPIC, ((key_of(line), line) for line in part.lines))

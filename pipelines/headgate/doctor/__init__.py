@@ -15,8 +15,8 @@ __all__ = ["CheckResult", "examine"]
 def examine(root: Path) -> tuple[CheckResult, ...]:
     """All checks, including passed ones, in the order in which to fix them.
 
-    ``root`` is the folder that will hold the tables; it need not exist. Starts no JVM but
-    ``java -version``, imports no Spark, changes nothing; takes about a second.
+    ``root`` is the folder that will hold the tables; it need not exist. Imports no Spark, starts no
+    JVM except ``java -version``, and leaves no files behind; takes about a second.
     """
     return (
         java(),

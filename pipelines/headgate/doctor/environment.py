@@ -34,7 +34,7 @@ def python(version: tuple[int, int] = sys.version_info[:2]) -> CheckResult:
 
 
 def packages() -> tuple[CheckResult, ...]:
-    """The pinned packages, at the versions that this installation of Headgate asks for."""
+    """The pinned packages, at the versions that this installation of Headgate requires."""
     try:
         requirements = metadata.requires("headgate") or []
     except metadata.PackageNotFoundError:
@@ -53,7 +53,7 @@ def _package(name: str, needed: str) -> CheckResult:
 
 
 def pinned_version(name: str, requirements: list[str]) -> str:
-    """The version in ``name==version``. Raises LookupError where Headgate does not pin it."""
+    """The version in ``name==version``. Raises LookupError if Headgate does not pin it."""
     for requirement in requirements:
         match = re.match(rf"{re.escape(name)}\s*==\s*([^\s;,]+)", requirement)
         if match:

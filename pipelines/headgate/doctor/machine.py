@@ -61,7 +61,8 @@ def _install_java(platform: str) -> str:
 
 
 def pinned_jars() -> CheckResult:
-    """Missing jars are no fault: a pipeline of files needs none. A part of them is one."""
+    """Passes if all jars are missing, because a pipeline of files needs none. Fails if only some
+    are missing, or if one is damaged."""
     try:
         jars = locked()
         wrong = cache.problems(cache.cache_folder(), jars)
@@ -79,7 +80,7 @@ def pinned_jars() -> CheckResult:
 
 
 def broker_jars() -> CheckResult:
-    """Missing jars are no fault: only `headgate kafka up` needs them, and it fetches them."""
+    """Passes if jars are missing: only `headgate kafka up` needs them, and it fetches them."""
     try:
         jars = locked(LockSet.KAFKA)
         wrong = cache.problems(cache.cache_folder(), jars)
@@ -100,7 +101,7 @@ def broker_jars() -> CheckResult:
 
 
 def memory() -> CheckResult:
-    """The machine's memory, or the container's limit where that is lower."""
+    """The machine's memory, or the container's limit if that is lower."""
     total = min([psutil.virtual_memory().total, *_container_limits()])
     needed = f"at least {readable(_MEMORY)}"
     if total < _MEMORY:
@@ -117,6 +118,6 @@ def _container_limits() -> list[int]:
             text = path.read_text().strip()
         except OSError:
             continue
-        if text.isdigit():  # "max" is no limit
+        if text.isdigit():  # "max" means no limit
             limits.append(int(text))
     return limits

@@ -1,7 +1,7 @@
-"""What all values of a column come to, exactly.
+"""Exact aggregates of all values of a column.
 
 Whole numbers and decimals are compared and added up as such, never as doubles. Doubles are compared
-with the double next to a bound. NaN is a value: it is equal to itself, and meets no bound.
+with the double nearest to a bound. NaN is a value: it is equal to itself, and meets no bound.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Values:
         return _in_one_form(self.table[name].drop_null().combine_chunks())
 
     def _distinct(self, name: str) -> Counter[Any]:
-        """How often there is each value. NaN is one value."""
+        """The number of occurrences of each value. NaN is one value."""
         pairs = pc.value_counts(self.of(name)).to_pylist()
         return Counter({pair["values"]: pair["counts"] for pair in pairs})
 
@@ -58,14 +58,14 @@ class Values:
         return len(pc.unique(self.of(name)))
 
     def _total(self, name: str) -> Any:
-        """The sum of numbers, or how often there is true."""
+        """The sum of numbers, or the number of ``true`` values."""
         column = self.of(name)
         if pa.types.is_floating(column.type):
             return _sum(column.to_pylist())
         return Fraction(pc.sum(self._exact(name)).as_py() or 0)
 
     def _exact(self, name: str) -> pa.Array:
-        """Numbers as decimals whose sum has room. Raises ValueError if they are no numbers."""
+        """Numbers as decimals wide enough for their sum. Raises ValueError for other values."""
         column = self.of(name)
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.int8())
@@ -80,7 +80,7 @@ class Values:
         return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
     def end(self, name: str, which: str) -> Any:
-        """The least or the greatest value: ``min`` or ``max``."""
+        """The smallest or the greatest value (``min`` or ``max``); NaN if there is a NaN."""
         if self.has_nan(name):
             return math.nan
         return _plain(pc.min_max(self.of(name))[which].as_py())
@@ -103,7 +103,7 @@ class Values:
         return sum(ends if is_double else map(Fraction, ends)) / 2
 
     def variance(self, name: str) -> Any:
-        """That of a sample; None if there are fewer than two values."""
+        """The variance of a sample; None if there are fewer than two values."""
         count = self.count(name)
         if count < 2:
             return None
@@ -115,13 +115,13 @@ class Values:
         return (Fraction(squares) - count * mean * mean) / (count - 1)
 
     def numbered(self, name: str) -> Any:
-        """A number for each row, equal where the values are, as a column of pandas; null for
+        """A column of pandas with a number for each row: equal values have equal numbers, nulls are
         null."""
         column = _in_one_form(self.table[name].combine_chunks())
         return column.dictionary_encode().indices.to_pandas()
 
     def doubles(self, name: str) -> Any:
-        """The doubles next to the numbers, as a column of pandas."""
+        """A column of pandas with the doubles nearest to the numbers."""
         return self.table[name].cast(pa.float64(), safe=False).to_pandas()
 
     def are_finite(self, name: str) -> bool:
@@ -132,7 +132,7 @@ class Values:
 
 
 def _in_one_form(column: pa.Array) -> pa.Array:
-    """Zero and NaN have several forms, which are equal."""
+    """Writes zero and NaN in one form each: they have several forms, which are equal."""
     if not pa.types.is_floating(column.type):
         return column
     nan = pa.scalar(math.nan, column.type)
@@ -140,24 +140,24 @@ def _in_one_form(column: pa.Array) -> pa.Array:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """The double next to the sum, in whatever order the values are."""
+    """The double nearest to the sum, whatever the order of the values is."""
     try:
         return math.fsum(values)
     except ValueError:  # both infinities
         return math.nan
-    except OverflowError:  # on the way
+    except OverflowError:  # of an intermediate sum
         return float(sum(sorted(values)))
 
 
 def _plain(value: Any) -> Any:
-    """A number that is no double as a fraction: fractions are compared exactly."""
+    """A whole number or decimal as a fraction, to compare it exactly; other values as they are."""
     is_exact = isinstance(value, int | Decimal) and not isinstance(value, bool)
     return Fraction(value) if is_exact else value
 
 
 def aggregated(rule: Rule, values: Values, now: datetime) -> tuple[bool, str | None]:
-    """Whether a version meets a rule of ``AGGREGATES``, and what the rule looks at. Raises
-    ValueError, or what Arrow raises, if the values do not fit."""
+    """Whether a version meets a rule of ``AGGREGATES``, and the observed value as text. Raises
+    ValueError, or the error of Arrow, if the values do not fit."""
     name, given = str(rule.expectation), rule.arguments
     if name in _SETS:
         return _compared(name, given, values)
@@ -182,7 +182,7 @@ def aggregated(rule: Rule, values: Values, now: datetime) -> tuple[bool, str | N
 
 
 def _is_between(value: Any, ends: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """NaN is not."""
+    """Whether a value is within its bounds. NaN is within no bound."""
     met = []
     if (low := ends.get("min_value")) is not None:
         met.append(value > low if given.get("strict_min") else value >= low)
@@ -192,7 +192,7 @@ def _is_between(value: Any, ends: Mapping[str, Any], given: Mapping[str, Any]) -
 
 
 def _bound(given: Any, value: Any, now: datetime) -> Any:
-    """A bound as what a value is compared with."""
+    """A bound in the type in which it is compared with a value."""
     if isinstance(value, date):
         found = moment(given, now)
         return _aware(found if isinstance(found, datetime) else datetime.fromisoformat(str(found)))
@@ -204,14 +204,14 @@ def _bound(given: Any, value: Any, now: datetime) -> Any:
 
 
 def moment(value: Any, now: datetime) -> Any:
-    """A time before ``now``, without a zone, where a rule asks for one."""
+    """A time before ``now``, without a zone, if ``value`` means one; otherwise ``value``."""
     if isinstance(value, str) and (found := BEFORE_NOW.fullmatch(value)):
         return now.astimezone(UTC).replace(tzinfo=None) - parse_duration(found[1])
     return value
 
 
 def _compared(name: str, given: Mapping[str, Any], values: Values) -> tuple[bool, str | None]:
-    """What a rule with a set of values says of the values of its column."""
+    """Whether the values of a column meet a rule with a set of values, and these values as text."""
     column = given["column"]
     wanted = {_member(value, values.type(column)) for value in given["value_set"]}
     counted = values.distinct(column)
@@ -229,7 +229,7 @@ def _compared(name: str, given: Mapping[str, Any], values: Values) -> tuple[bool
 
 
 def _member(value: str | int | bool, type_: pa.DataType) -> Any:
-    """A value of a set as what values of a column are compared with."""
+    """A value of a set in the type in which it is compared with the values of a column."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if pa.types.is_floating(type_):
         return float(text)
@@ -293,4 +293,4 @@ AGGREGATES: Mapping[str, Callable[[Values, str], Any]] = {
     ),
     **{name: lambda values, name: values.distinct(name) for name in _SETS},
 }
-"""The expectations about all values of a column, and the value that each looks at."""
+"""The expectations about all values of a column, and the function that gives the observed value."""

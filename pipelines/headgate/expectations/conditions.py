@@ -1,4 +1,4 @@
-"""Conditions on rows, as Great Expectations stores them, as Spark SQL."""
+"""Converts conditions on rows from the form of Great Expectations to Spark SQL."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _JOINED = {"and": " and ", "or": " or "}
 
 
 class UnsupportedError(Exception):
-    """Something of a suite that has no equal in a suite of Headgate. The text says why."""
+    """A part of a suite that a suite of Headgate cannot express. The message says why."""
 
 
 def row_condition(stored: Any, parser: Any) -> str:
-    """A ``row_condition`` as Spark SQL. ``parser`` is the ``condition_parser`` that was stored with
-    a condition that is text. Raises UnsupportedError."""
+    """A ``row_condition`` as Spark SQL. If the condition is text, ``parser`` is the
+    ``condition_parser`` that was stored with it. Raises UnsupportedError."""
     if not isinstance(stored, str):
         return _condition(stored)
     if parser != "spark":
@@ -63,6 +63,6 @@ def _literal(value: Any) -> str:
 
 
 class Number(str):
-    """A number of a JSON document that is not whole, with its digits as they are written."""
+    """A number of a JSON document that is not a whole number, with the digits as written."""
 
     __slots__ = ()

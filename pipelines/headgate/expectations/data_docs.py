@@ -21,7 +21,7 @@ from headgate.expectations.library import great_expectations
 from headgate.expectations.result import RuleResult
 
 _SITE = "headgate"
-# Their pages load scripts and styles from six other hosts, and count on them for their looks.
+# Elements of the pages that load scripts and styles from six other hosts. ``_STYLE`` replaces them.
 _LOADED = re.compile(
     r"<script\b.*?</script>|<link\b[^>]*>|<img\b[^>]*>|<iframe\b.*?</iframe>", re.S
 )
@@ -41,8 +41,8 @@ a[data-toggle=collapse], .sticky .card { display: none; }
 
 @dataclass(frozen=True)
 class Run:
-    """What the rules of ``suite`` said of a batch or a version of ``table``. ``name`` is the run's,
-    of letters, digits and underscores, and ``outcome`` what followed, for a person."""
+    """The results of ``suite`` for a batch or a version of ``table``. ``name`` is the name of the
+    run, of letters, digits and underscores; ``outcome`` describes for a person what followed."""
 
     table: str
     name: str
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def page(self) -> str:
-        """Where Great Expectations puts its page."""
+        """The path at which Great Expectations writes the page of the run."""
         time = self.at.astimezone(UTC)
         return (
             f"validations/{self.suite.name}/{self.name}/{time:%Y%m%dT%H%M%S.%fZ}/{self.asset}.html"
@@ -65,8 +65,8 @@ class Run:
 
 
 def build(folder: Path, runs: Sequence[Run], suites: Sequence[Suite]) -> Path:
-    """Build the site, and return its first page. Neither it nor a reader's browser asks a network
-    for anything. Files of the same names are replaced."""
+    """Build the site, and return its first page. Neither the build nor a reader's browser uses a
+    network. Existing files of the same names are replaced."""
     gx = great_expectations()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -132,8 +132,9 @@ def _store(context: Any, run: Run) -> None:
 
 
 def _configuration(rule: Rule, moment_of: Callable[[Any], Any]) -> Any:
-    """An expectation of theirs, which says in words what theirs cannot ask. ``moment_of`` gives a
-    time before the validation."""
+    """The expectation of Great Expectations for a rule. If it cannot express the rule, its
+    description has the rule in words. ``moment_of`` converts arguments that are times before the
+    validation."""
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
     from great_expectations.expectations.metadata_types import FailureSeverity
 
@@ -184,7 +185,8 @@ def _without_network(page: str) -> str:
 
 
 def _list(folder: Path, runs: Sequence[Run]) -> Iterator[str]:
-    """The runs, the newest first: a script would have shown those of Great Expectations."""
+    """A list of the runs, the newest first. The list of Great Expectations needs a script, which is
+    removed."""
     yield "<table><tr><th>Table</th><th>Suite</th><th>Run</th><th>When</th><th>Outcome</th></tr>"
     for run in sorted(runs, key=lambda run: run.at, reverse=True):
         name = escape(run.name.replace("_", " "))

@@ -1,4 +1,4 @@
-"""From a suite to the JSON of Great Expectations' own suites."""
+"""Exports a suite as the JSON of a suite of Great Expectations."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
 from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
 
 META = "headgate"
-"""Where an expectation's ``meta`` has what Great Expectations has no place for."""
+"""The key in an expectation's ``meta`` for what Great Expectations has no field for."""
 SQL = "unexpected_rows_expectation"
 SELECT = "SELECT * FROM {batch} WHERE "
 
 
 def left_out(suite: Suite) -> Iterator[str]:
-    """The rules that Great Expectations has no equal for, and why."""
+    """The rules that Great Expectations cannot express, and why."""
     for rule in suite.rules:
         if rule.expectation == SILVER_SUM:
             yield f"{rule.id}: it looks at two tables"
@@ -74,9 +74,9 @@ def _named(rule: Rule, columns: Columns) -> dict[str, Any]:
 
 
 def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> Any:
-    """An argument's value, as the type of the column that it is compared with."""
+    """An argument's value, in the type of the column that it is compared with."""
     if argument.kind == "value":
-        # A sum is compared with a number, whatever its columns are.
+        # A sum is compared with a number, whatever the types of its columns are.
         name = rule.arguments.get("column")
         return _typed(value, columns[name] if name else DOUBLE)
     if argument.kind in ("moment", "number"):
@@ -91,7 +91,8 @@ def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> A
 
 
 def as_parameter(value: Any) -> Any:
-    """A value, or a time before the validation as Great Expectations computes it: in local time."""
+    """A value. A time before the validation becomes a parameter that Great Expectations computes in
+    local time."""
     found = BEFORE_NOW.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value

@@ -1,4 +1,4 @@
-"""From the JSON of a suite of Great Expectations to rules of ours."""
+"""Imports the JSON of a suite of Great Expectations as rules of Headgate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headgate.expectations.conditions import Number, UnsupportedError, row_condi
 from headgate.expectations.exporting import META, SELECT, SQL, filter_of, query_of
 from headgate.expectations.written import WrittenRule, id_for, new_id, suite_text
 
-# They say how a run reports, and nothing about rows.
+# Arguments that control how a run reports; they do not concern rows.
 _OF_RUNS = ("batch_id", "catch_exceptions", "include_config", "result_format", "condition_parser")
 _ASKS = (*_OF_RUNS, "row_condition")
 _BEFORE_NOW = re.compile(r"now\(\) - timedelta\(seconds=(\d+)\)")
@@ -41,7 +41,7 @@ class NotASuiteError(HeadgateError, code=exit_codes.USAGE):
 
 @dataclass(frozen=True)
 class Unsupported:
-    """An expectation that has no equal here. ``number`` counts from 1."""
+    """An expectation that Headgate cannot express. ``number`` is its place in the suite, from 1."""
 
     number: int
     name: str
@@ -61,8 +61,8 @@ class Imported:
 
 
 def imported(text: str, file: str, *, of_gold: bool = False) -> Imported:
-    """Read the JSON of a suite, for a silver table or for one ``of_gold``. What only a table's
-    columns can tell is left to ``plan``. Raises NotASuiteError."""
+    """Read the JSON of a suite, for a silver table or for one ``of_gold``. Checks that need the
+    table's columns are left to ``plan``. Raises NotASuiteError."""
     name, items = _items(text, file)
     rules: list[WrittenRule] = []
     unsupported: list[Unsupported] = []
@@ -92,7 +92,7 @@ def _items(text: str, file: str) -> tuple[str, list[Mapping[str, Any]]]:
 
 
 def _number(text: str) -> int | Number:
-    """Great Expectations writes whole numbers as 1.0, too."""
+    """A number of the JSON. Great Expectations writes some whole numbers as 1.0."""
     value = Decimal(text)
     is_whole = value.adjusted() < 39 and value == value.to_integral_value()
     return int(value) if is_whole else Number(text)
@@ -100,8 +100,8 @@ def _number(text: str) -> int | Number:
 
 @dataclass(frozen=True)
 class _Side:
-    """What suites of one kind of table may have. ``usual`` is the action without a word of it.
-    Expectations ``elsewhere`` are those of the other kind."""
+    """What suites of one kind of table may contain. ``usual`` is the default action. The
+    expectations ``elsewhere`` are those of the other kind."""
 
     name: str
     subject: Subject
@@ -155,7 +155,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _take_mostly(called: str, given: dict[str, Any], side: _Side) -> None:
-    """Great Expectations writes a share of 1, too, and for a query has none."""
+    """Remove ``mostly`` if it is 1, which Great Expectations writes, too. Raises UnsupportedError
+    if the expectation does not accept another ``mostly``."""
     mostly = given.get("mostly")
     if mostly in (None, 1):
         given.pop("mostly", None)
@@ -166,7 +167,8 @@ def _take_mostly(called: str, given: dict[str, Any], side: _Side) -> None:
 
 
 def _moment(value: Any) -> Any:
-    """A time before the validation, as we have exported it."""
+    """A time before the validation, if ``value`` has the form of the export; otherwise
+    ``value``."""
     text = value.get("$PARAMETER") if isinstance(value, dict) else None
     found = _BEFORE_NOW.fullmatch(text) if isinstance(text, str) else None
     return f"now - {found[1]} s" if found else value
@@ -204,7 +206,7 @@ def _whole(expect: str, rows: str) -> str:
 
 
 def _is(stored: Any, exported: Any) -> bool:
-    """Whether something is still as we have exported it."""
+    """Whether a stored value still equals the exported one."""
     try:
         return bool(stored == exported())
     except Invalid:
@@ -219,7 +221,7 @@ def _share(above: Any) -> str:
 
 
 class _AnyColumn(Mapping[str, DataType | None]):
-    """The columns of a table that is not known."""
+    """The columns of an unknown table: it has a column of every name."""
 
     def __getitem__(self, name: str) -> None:
         return None
@@ -252,7 +254,8 @@ _OF_GOLD = _Side(
 
 
 def _check(rule: WrittenRule, subject: Subject) -> None:
-    """Raises UnsupportedError unless our suites may have the rule, whatever the columns are."""
+    """Raises UnsupportedError if a suite of Headgate cannot have the rule, whatever the columns
+    are."""
     report = Report(Path())
     read_suite("", suite_text([rule]), subject, report)
     said = [f"{_OWN_PATH.sub('', p.key)} {p.message}".strip() for p in report.problems]

@@ -20,17 +20,17 @@ class NoGreatExpectationsError(HeadgateError, code=exit_codes.MACHINE):
 
 
 def great_expectations() -> ModuleType:
-    """The package, imported when it is first needed: it takes seconds. Raises
+    """The package. It is imported when it is first needed, because the import takes seconds. Raises
     NoGreatExpectationsError."""
     if find_spec("great_expectations") is None:
         raise NoGreatExpectationsError(
             "Great Expectations, which validates gold tables, is not installed in this environment",
             remedy=f"install it: {install_extra('quality')}",
         )
-    # Its releases before 1.10 sent usage statistics. A later one that does it again sends none.
+    # Releases before 1.10 sent usage statistics. This prevents it in all releases.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     with _named_main(), warnings.catch_warnings():
-        # It imports modules of Python that Python calls deprecated.
+        # It imports modules of Python that are deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
         import great_expectations
         import great_expectations.expectations.registry
@@ -41,8 +41,9 @@ def great_expectations() -> ModuleType:
 def _named_main() -> Iterator[None]:
     """While Great Expectations is imported, the main module has a file.
 
-    It imports PySpark's client of Spark Connect. That ends the process with exit code 0 if gRPC is
-    not installed and the main module has no file, as in ``python -c`` and in workers of pytest.
+    Great Expectations imports PySpark's client of Spark Connect. This client ends the process with
+    exit code 0 if gRPC is not installed and the main module has no file, as in ``python -c`` and in
+    workers of pytest.
     """
     main = sys.modules["__main__"]
     if getattr(main, "__file__", None) is not None or main.__spec__ is not None:

@@ -1,4 +1,4 @@
-"""Proposes a suite that every row of a table meets, from what DuckDB says of its columns."""
+"""Proposes a suite that every row of a table meets, from statistics that DuckDB computes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from headgate.declaration.types import STRING, TIMESTAMP, DataType, is_floating,
 from headgate.expectations.written import WrittenRule, id_for, new_id
 
 MOST_VALUES = 20
-"""A column with more different values gets no set of values."""
+"""No set of values is proposed for a column with more different values."""
 LONGEST = 100
-"""Nor does a column with a longer value, in characters."""
+"""No set of values is proposed for a column with a longer value, in characters."""
 
-# The most useful rules first, where there are more than a suite may have.
+# The most useful rules first: they are kept if there are more than a suite may have.
 _RANKS = ("unique", "not_be_null", "be_in_set", "be_between", "lengths")
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the rows of a table hold in one column. ``low`` and ``high`` are the least and the
-    greatest value as texts, where a range may be asked for; of a text, its lengths. ``distinct``
-    counts the different texts."""
+    """The values of a table's rows in one column. ``low`` and ``high`` are the smallest and the
+    greatest value as text; None if no range can be proposed. For texts they are lengths, and
+    ``distinct`` is the number of different texts."""
 
     type: DataType
     nulls: int
@@ -36,7 +36,7 @@ class Seen:
 
 
 def statistics_sql(table: str, columns: Columns) -> str:
-    """A query whose one row :func:`seen` understands. ``table`` is a name in SQL."""
+    """A query with one row, which :func:`seen` reads. ``table`` is a name in SQL."""
     asked = [part for name, type_ in columns.items() for part in _asked(name, type_)]
     return f"SELECT {', '.join(['count(*)', *asked])} FROM {table}"
 
@@ -47,7 +47,7 @@ def _asked(name: str, type_: DataType) -> Iterator[str]:
     if is_floating(type_):
         finite = f"FILTER (WHERE isfinite({column}))"
         yield from (f"CAST({end}({column}) {finite} AS DOUBLE)" for end in ("min", "max"))
-        # A NaN is greater than all numbers, for Spark, too.
+        # NaN is greater than all numbers, as in Spark.
         yield f"count(*) FILTER (WHERE {column} = '-infinity')"
         yield f"count(*) FILTER (WHERE isnan({column}) OR {column} = 'infinity')"
     elif is_number(type_) or is_time(type_):
@@ -58,7 +58,8 @@ def _asked(name: str, type_: DataType) -> Iterator[str]:
 
 
 def seen(row: Sequence[Any], columns: Columns) -> tuple[int, dict[str, Seen]]:
-    """How many rows a table has, and what they hold, from the answer to ``statistics_sql``."""
+    """The number of rows of a table, and the values of its columns, from the row of
+    ``statistics_sql``."""
     answers = iter(row[1:])
     return int(row[0]), {name: _seen(answers, type_) for name, type_ in columns.items()}
 
@@ -80,12 +81,13 @@ def _seen(answers: Iterator[Any], type_: DataType) -> Seen:
 
 
 def _digits(value: float | None, beyond: int) -> str | None:
-    """An end of a range as text; None if values lie beyond all numbers."""
+    """An end of a range as text; None if there are no finite values, or values beyond all
+    numbers."""
     return None if value is None or beyond or not math.isfinite(value) else repr(value)
 
 
 def few(rows: int, found: Mapping[str, Seen]) -> tuple[str, ...]:
-    """The columns whose values repeat often enough that a set of them may say something."""
+    """The columns whose values repeat so often that a set of values is a useful rule."""
     return tuple(
         name
         for name, each in found.items()
@@ -95,7 +97,7 @@ def few(rows: int, found: Mapping[str, Seen]) -> tuple[str, ...]:
 
 
 def values_sql(table: str, columns: Sequence[str]) -> str:
-    """A query whose one row has the sorted values of each column."""
+    """A query with one row, which has the sorted values of each column."""
     each = "list_sort(list(DISTINCT {0}) FILTER (WHERE {0} IS NOT NULL))"
     lists = (each.format(_name(column)) for column in columns)
     return f"SELECT {', '.join(lists)} FROM {table}"
@@ -109,8 +111,8 @@ def with_values(found: Mapping[str, Seen], values: Mapping[str, Sequence[str]]) 
 def proposed(
     rows: int, found: Mapping[str, Seen], keys: Sequence[str] = ()
 ) -> tuple[tuple[WrittenRule, ...], int]:
-    """The rules, and how many more there would be if a suite could have more. ``keys`` are columns
-    that tell all rows apart, if there are any."""
+    """The rules, and the number of further rules that a suite has no room for. ``keys`` are columns
+    that identify a row, if there are any."""
     taken: set[str] = set()
     rules = [_unique(keys)] if keys else []
     taken.update(each.keys["id"] for each in rules)

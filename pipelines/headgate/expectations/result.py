@@ -1,4 +1,4 @@
-"""What rules say of a version of a table."""
+"""The results of rules for a version of a table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from headgate.declaration.suites.model import Action, Severity
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What a rule says of a version. ``observed`` is the value that it looked at, as text;
-    ``unexpected`` the number of rows that break it, if it is about rows, of ``rows``. ``error`` is
-    why it could not be validated; it is not met then."""
+    """The result of a rule for a version. ``observed`` is the observed value as text. If the rule
+    is about rows, ``unexpected`` of ``rows`` rows break it. ``error`` is why it could not be
+    validated; it then counts as not met."""
 
     rule: str
     severity: Severity
@@ -29,7 +29,7 @@ class RuleResult:
 
     @property
     def seen(self) -> str:
-        """What it looked at."""
+        """The observation, for a message."""
         if self.error is not None:
             return self.error
         if self.unexpected is not None and self.observed is None:

@@ -2,8 +2,8 @@
 
 Spark reads the columns that the rules need in one job. A condition is a column of truth values, so
 Spark compares values as it does in silver. Great Expectations counts in memory: on Spark it runs
-several jobs per rule, which took 6 s where this took 0.4 s. What is said of all values of a column
-is exact (``aggregates.py``); Great Expectations would make doubles of them.
+several jobs per rule, which took 6 s where this took 0.4 s. Rules about all values of a column are
+computed exactly (``aggregates.py``); Great Expectations would convert the values to doubles.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _column_of(rule: Rule) -> str:
 
 
 def _by_us(rule: Rule, values: Values, now: datetime) -> RuleResult | None:
-    """The result of a rule about all values of a column; None if it is for Great Expectations."""
+    """The result of a rule about all values of a column; None if Great Expectations validates the
+    rule."""
     try:
         if rule.expectation in AGGREGATES:
             is_met, observed = aggregated(rule, values, now)
@@ -96,7 +97,8 @@ def _by_theirs(rules: Sequence[Rule], values: Values) -> dict[str, RuleResult | 
 
 
 def _expectation(rule: Rule, values: Values, columns: dict[str, Any]) -> Any:
-    """An expectation of Great Expectations over columns of its own, which are added."""
+    """The expectation of Great Expectations for a rule. The columns that it needs are added to
+    ``columns``."""
     name, arguments = str(rule.expectation), dict(rule.arguments)
     if rule.condition:
         name = "expect_column_values_to_be_in_set"
@@ -143,7 +145,8 @@ def _result(rule: Rule, said: Any) -> RuleResult:
 
 
 def _error(info: Mapping[str, Any]) -> str | None:
-    """The message of a rule that raised. Great Expectations has two shapes for it."""
+    """The message of a rule that raised; None if it did not. Great Expectations has two forms for
+    it."""
     found = [info] if "raised_exception" in info else list(info.values())
     raised = (each for each in found if each.get("raised_exception"))
     return next((str(each.get("exception_message")) for each in raised), None)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
-# Values of keys alone: in a list, a comma or a bracket would end them.
+# Only for values of keys: in a list, a comma or a bracket would end the text.
 _TEXT = re.compile(r"[A-Za-z_(][\w ()<>=!+*/.,-]*[\w)]", re.ASCII)
 _FRACTION = re.compile(r"[-+]?[0-9]+\.[0-9]+|[0-9.]+ %")
-# Words that some reader of YAML takes for something else than text.
+# Words that some readers of YAML do not read as text.
 _OTHER = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-# Words of names that a column's name says better.
+# Words of an expectation's name that are not needed beside the name of a column.
 _FILLING = re.compile(r"(^|_)(expect|columns?|multicolumn|select|values?|record|to|be)(?=_|$)")
 _ID_LENGTH = 63
 
@@ -37,12 +37,12 @@ def suite_text(rules: Iterable[WrittenRule], *head: str) -> str:
 
 
 def id_for(expectation: str, *columns: str) -> str:
-    """What an expectation asks of which columns, as a name."""
+    """A name from an expectation and its columns."""
     return "_".join([*columns, _FILLING.sub("", expectation).strip("_")])
 
 
 def new_id(wanted: str, taken: Collection[str]) -> str:
-    """An id for a rule that no other has, as much like ``wanted`` as ids may be."""
+    """An id for a rule that no other rule has, as similar to ``wanted`` as possible."""
     base = re.sub(r"[^a-z0-9]+", "_", wanted.lower()).strip("_") or "rule"
     base = base if base[0].isalpha() else f"rule_{base}"
     number, found = 1, base[:_ID_LENGTH]

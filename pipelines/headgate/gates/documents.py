@@ -1,9 +1,9 @@
-"""The documents of a gate: why a table is held, and what people ask of it.
+"""The documents of a gate: why a table is held, and what people request.
 
-A gate is named as its gold table, or ``NAME.rebuild`` if it is that of the table's rebuild.
+A gate has the name of its gold table; the gate of the table's rebuild is ``NAME.rebuild``.
 
-The table's log is the truth: a held table has no commit for the held batches. A document that a
-crash has left behind is recognised by its batch id, which the table has passed.
+The table's log decides: a held table has no commit for the held batches. A document that a crash
+has left behind is recognised by its batch id, which the table has already passed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from headgate.tables.table import Table
 class Hold:
     """A table stays at batch id ``n``, because the version up to ``upto`` breaks the rules of
     ``results``. ``since`` is the time of the first validation that held it, ``at`` that of the
-    last. If it is the rebuild of the table, ``log`` is the folder of its log. ``operation`` is the
-    last operation that the version has carried out: a replay or a backfill is a version of its own
-    at the batch id that the table has reached already. ``generation`` is that of the table: after a
-    reset, a batch id may stand for other rows."""
+    last. For the rebuild of the table, ``log`` is the folder of the rebuild's log. ``operation`` is
+    the last operation that the version has carried out: a replay or a backfill is a version of its
+    own at the batch id that the table has reached already. ``generation`` is that of the table:
+    after a reset, a batch id may stand for other rows."""
 
     table: str
     n: int
@@ -69,7 +69,7 @@ class Hold:
 
     @property
     def why(self) -> str:
-        """The rules that hold the table, and what they saw."""
+        """The rules that hold the table, with the observed values."""
         return "; ".join(map(str, self.failed))
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,10 +94,10 @@ class Hold:
 
 @dataclass(frozen=True)
 class Release:
-    """A person lets the held version up to batch id ``upto`` and ``operation`` become visible. A
-    release with a ``log`` is for the rebuild in this folder, whichever batch it has reached when it
-    is published: it has to follow the current table. One of the current table is void once the
-    table was reset: its ``generation`` is another one then."""
+    """The release of a held version by a person: the version up to batch id ``upto`` and
+    ``operation`` may become visible. A release with a ``log`` is for the rebuild in this folder, at
+    any batch id, because the rebuild follows the current table until it is published. A release of
+    the current table is void after a reset, which changes the ``generation``."""
 
     upto: int
     by: str
@@ -124,7 +124,7 @@ def gate_name(table: str, *, is_rebuild: bool) -> str:
 
 
 def held(layout: Layout, gate: str) -> Hold | None:
-    """Why a gate holds its table, as its last validation said; None if it does not."""
+    """Why a gate holds its table, as of its last validation; None if it does not."""
     document = read_document(layout.storage, _path(gate, "held"))
     return None if document is None else Hold.of(document)
 
@@ -142,7 +142,7 @@ def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
 
 
 def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
-    """Whether the table still is where the hold found it."""
+    """Whether the table is still at the position of the hold."""
     path, log = GOLD.path(hold.table), hold.log or None
     table = Table(layout.storage, path, pipeline=pipeline.name, log=log)
     if not table.exists:
@@ -158,13 +158,13 @@ def hold(layout: Layout, found: Hold) -> None:
 
 
 def let_go(layout: Layout, gate: str) -> None:
-    """The table is not held any more: remove what says so."""
+    """Remove the documents of a hold that has ended."""
     for name in ("held", "retry"):
         layout.storage.remove(_path(gate, name))
 
 
 def use_up(layout: Layout, gate: str) -> None:
-    """Remove a release: the table has become visible up to it."""
+    """Remove a release that is used up: the table has become visible up to it."""
     layout.storage.remove(_path(gate, "release"))
 
 
@@ -178,7 +178,8 @@ def release(layout: Layout, gate: str, given: Release) -> None:
 
 
 def ask_retry(layout: Layout, gate: str, now: datetime) -> None:
-    """Let the next driver, or the running one, validate the held version again at once."""
+    """Request that the running driver, or the next one, validates the held version again at
+    once."""
     write_document(layout.storage, _path(gate, "retry"), {"at": now.isoformat()})
 
 

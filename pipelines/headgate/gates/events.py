@@ -1,7 +1,7 @@
-"""What has happened at a gate: a version was held, released, or has passed after it was held.
+"""The events of a gate: a version was held, was released, or has passed after it was held.
 
-Events are made from the documents of validations. A held version is validated again and again: only
-the first time is an event. An event that a crash repeats has the same id.
+Events are read from the documents of validations. A held version is validated repeatedly; only the
+first of these validations is an event. An event that a crash repeats has the same id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ What = Literal["held", "released", "passed"]
 @dataclass(frozen=True)
 class GateEvent:
     """``name`` orders the events of a table. ``n`` is the batch id of the version. ``rules`` are
-    those that hold it, with what they saw. ``by`` and ``reason`` are of a release."""
+    those that hold it, with the observed values. ``by`` and ``reason`` belong to a release."""
 
     name: str
     table: str
@@ -35,7 +35,7 @@ class GateEvent:
 
     @property
     def id(self) -> str:
-        """The same for an event that is found again."""
+        """The same id each time that the event is read."""
         said = f"gate.{self.table} {self.event} {self.n} {self.is_rebuild} {self.reason}"
         return hashlib.sha256(said.encode()).hexdigest()
 
@@ -53,8 +53,8 @@ class GateEvent:
 
 
 def events(layout: Layout, table: str, after: str) -> tuple[GateEvent, ...]:
-    """The events of a gold table's gate after the one with a name, oldest first, as far back as
-    validations are kept."""
+    """The events of a gold table's gate after the event named ``after``, oldest first, as far back
+    as validations are kept."""
     found = _events(named_validations(layout, table))
     return tuple(event for event in found if event.name > after)
 

@@ -31,8 +31,8 @@ from headgate.tables.state import State, time_of
 from headgate.tables.table import Table, TableOf
 
 PAUSE = 10
-"""A held table is tried again after this many times the duration of the last try: what was held is
-folded again each time, and a longer hold must not slow the stream down."""
+"""A held table is tried again after a pause of this many times the duration of the last try. Each
+try folds the held batches again, and a long hold must not slow down the stream."""
 
 
 class TableGate:
@@ -54,7 +54,7 @@ class TableGate:
         is_visible: bool,
     ) -> None:
         self._layout, self._table, self._suite, self._sums = layout, table, suite, sums
-        # Documents of its own: a release of the current table is not for its rebuild.
+        # A rebuild has its own documents: a release of the current table is not for it.
         self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
         self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
         self._rows = Rows(spark, table)
@@ -70,23 +70,24 @@ class TableGate:
         return not self._is_visible
 
     def is_due(self, upto: int) -> bool:
-        """Whether the table may be brought up to batch id ``upto`` now. It may not while it is held
-        and was tried a short time ago, unless a person asks for it."""
+        """Whether the table may be brought up to batch id ``upto`` now. It may not if it is held
+        and was tried a short time ago, unless a person requests it."""
         self._upto = upto
         if self._hold is None or time.monotonic() >= self._next:
             return True
         return documents.retry_asked(self._layout, self._name) or self._release() is not None
 
     def stops(self, upto: int) -> tuple[int, ...]:
-        """Batch ids before ``upto`` at which a step has to end: where a release ends."""
+        """The batch ids before ``upto`` at which a step has to end: the end of a release, if there
+        is one."""
         given = self._release()
         if given is None or not self._is_visible:
             return ()
         return (given.upto,) if self._table.state.n < given.upto < upto else ()
 
     def __call__(self, state: State, add: Sequence[DataFile], remove: Sequence[DataFile]) -> State:
-        """The state of a commit that may become visible, with the gate's part of it. Raises
-        HeldError if the version breaks a rule and nobody has released it."""
+        """The state of a commit that may become visible, with the result of the gate. Raises
+        HeldError if the version breaks a rule that holds and nobody has released it."""
         began = time.monotonic()
         payload = GoldPayload.of(state)
         if not self._is_asked(payload, state, add):
@@ -121,10 +122,10 @@ class TableGate:
         return tuple(by_rule[rule.id] for rule in rules)
 
     def passed(self) -> None:
-        """The table has come as far as it was asked to."""
+        """End a hold: the table has reached the batch id of the last call of ``is_due``."""
         if self._hold is not None:
             documents.let_go(self._layout, self._name)
-            # That of a rebuild is for all batches until it is published.
+            # The release of a rebuild is for all batches until the rebuild is published.
             if self._is_visible:
                 documents.use_up(self._layout, self._name)
             self._hold = None
@@ -140,7 +141,7 @@ class TableGate:
         last = payload.gate
         if last is None or last["suite"] != self._suite.digest:
             return True
-        # A negative time is of a clock that was set back. It says nothing, so it lets nothing pass.
+        # If the clock was set back, the time is negative. The commit is then validated.
         passed = time_of(state.at) - time_of(last["at"])
         return not timedelta(0) <= passed < self._suite.every
 
@@ -153,7 +154,7 @@ class TableGate:
         if given is None or given.log != self._log:
             return None
         if self._is_visible and given.generation != held.generation:
-            return None  # of before a reset
+            return None  # from before a reset
         is_open = (held.n, held.operation) < (given.upto, given.operation)
         return given if not self._is_visible or is_open else None
 

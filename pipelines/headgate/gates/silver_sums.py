@@ -1,8 +1,9 @@
 """Compares sums over a version of a gold table with sums over its silver table.
 
 Each row of silver that passes the table's ``where`` is in the same number of pairs, and each pair
-is folded or waits in the late table. So what is folded is what silver has, less what waits. All
-three tables are read as of one batch, whatever they have absorbed since.
+is folded or waits in the late table. So the sum of gold is the sum over all pairs of silver, minus
+the sum over the late table. All three tables are read as of one batch, even if they have absorbed
+later ones.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _DIGITS = 100  # more than a sum of decimals has
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of one rule. One that is None does not fit its type."""
+    """The sums of one rule. None stands for a sum that does not fit its type."""
 
     gold: Decimal | float | None
     silver: Decimal | float | None
@@ -42,7 +43,7 @@ class Sums:
 
 
 class SilverSums:
-    """The rules of one gold table that look at its silver table, too."""
+    """The rules of one gold table that also use its silver table."""
 
     def __init__(
         self, spark: SparkSession, declared: GoldTable, silver: Table, late: Table
@@ -57,7 +58,7 @@ class SilverSums:
         LogGapError if the log of another table no longer has this batch."""
         if not rules:
             return ()
-        assert self._pairs is not None  # declarations of such rules are refused
+        assert self._pairs is not None  # otherwise the declaration is refused
         silver = self._silver_rows.of(files_at(self._silver, n))
         if self._declared.where is not None:
             silver = silver.where(self._declared.where)
@@ -69,7 +70,8 @@ class SilverSums:
 
 
 def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
-    """What a rule says of its sums. ``pairs`` is in how many results a row of silver is."""
+    """The result of a rule for its sums. ``pairs`` is the number of results that a row of silver is
+    in."""
     found = (sums.gold, sums.silver, sums.late)
     if any(each is None or not math.isfinite(each) for each in found):
         return _result(rule, error="a sum is not a finite number")
@@ -96,7 +98,7 @@ def files_at(table: Table, n: int) -> tuple[DataFile, ...]:
     state, live = table.refresh(), live_files(table.handle)
     if state.n <= n:
         return live
-    # The log of a table that this one has to catch up with may not reach back so far.
+    # Prefer the live files: the log of a table that is ahead may not reach back so far.
     if all(file.is_ours and not file.is_across(n) for file in live):
         return tuple(file for file in live if file.n <= n)
     return live_files(DeltaTable(table.log.uri(), version=commit_at(table, n).version))
@@ -106,7 +108,7 @@ def _sums(
     gold: DataFrame, silver: DataFrame, late: DataFrame, rules: Sequence[Rule]
 ) -> Mapping[str, Sums]:
     """The sums of each rule, in one job."""
-    # Columns of our own names: a rule may have any id.
+    # The columns get names of their own, because a rule may have any id.
     names = {rule.id: f"_{number}" for number, rule in enumerate(rules)}
     of_gold = {names[rule.id]: F.col(f"`{rule.arguments['column']}`") for rule in rules}
     of_silver = {names[rule.id]: F.expr(f"({rule.arguments['silver']})") for rule in rules}
@@ -133,7 +135,7 @@ def _sums(
 
 
 def _type(gold: DataFrame, column: Column, silver: DataFrame, expression: Column) -> str:
-    """The type in which both sides are added up: exact, unless one of them is not."""
+    """The type in which both sides are added up: an exact one, unless a side has inexact values."""
     types = [
         f.select(c).schema.fields[0].dataType for f, c in ((gold, column), (silver, expression))
     ]

@@ -1,8 +1,7 @@
-"""The document of each validation of a gold table, for reports.
+"""The document of each validation of a gold table, for reports and the events of a gate.
 
-It is written before the version becomes visible. So a crash may leave one for a version that never
-did; the table's log is the truth. Nothing but reports reads these documents: one that is missing or
-damaged is left out.
+It is written before the version becomes visible, so a crash may leave a document for a version that
+never did. Only the table's log decides. A document that is missing or damaged is left out.
 """
 
 from __future__ import annotations
@@ -22,16 +21,17 @@ from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.state import commit_time
 
 KEPT = 500
-"""The newest validations of a table, which are kept."""
+"""The number of validations of a table that are kept."""
 
 Outcome = Literal["met", "broken", "held", "released"]
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What the rules of ``suite`` said of the version of a table at batch id ``n``, which was to
-    become ``version`` of its log. ``released`` is who let it become visible although it breaks a
-    rule that holds. If it is the rebuild of the table, ``log`` is the folder of its log."""
+    """The results of ``suite`` for the version of a table at batch id ``n``, which was to become
+    ``version`` of its log. ``released`` is the release that let it become visible although it
+    breaks a rule that holds. For the rebuild of the table, ``log`` is the folder of the rebuild's
+    log."""
 
     table: str
     n: int
@@ -89,13 +89,13 @@ class ValidationLog:
         self._layout, self._table = layout, table
 
     def record(self, validation: Validation) -> None:
-        """Write a document, and remove the oldest. A failure costs this document alone: no commit
-        may depend on it."""
+        """Write a document, and remove the oldest ones. If this fails, only the document is lost:
+        no commit may depend on it."""
         with suppress(OSError):
             paths = _paths(self._layout, self._table)
             rebuilt = ".rebuild" if validation.log else ""
-            # After all others, also under a clock that was set back: who sends events goes on from
-            # the last name.
+            # Sorts after all others, even if the clock was set back: publications of events
+            # continue from the last name.
             number = max([commit_time(validation.at), *(_number(path) + 1 for path in paths[-1:])])
             name = f"{number:020d}-{validation.version:09d}{rebuilt}"
             path = f"{_folder(self._table)}/{name}.json"
@@ -110,7 +110,7 @@ def validations(layout: Layout, table: str) -> tuple[Validation, ...]:
 
 
 def named_validations(layout: Layout, table: str) -> Iterator[tuple[str, Validation]]:
-    """As ``validations``, each with a name by which they sort."""
+    """As ``validations``, each with the name of its document, by which they are sorted."""
     for path in _paths(layout, table)[-KEPT:]:
         with suppress(HeadgateError, KeyError, TypeError, ValueError):
             document = read_document(layout.storage, path)
@@ -120,7 +120,7 @@ def named_validations(layout: Layout, table: str) -> Iterator[tuple[str, Validat
 
 
 def _number(path: str) -> int:
-    """The number that a document's name begins with; 0 where a foreign file has none."""
+    """The number that a document's name begins with; 0 if a foreign file has none."""
     digits = path.rpartition("/")[2].partition("-")[0]
     return int(digits) if digits.isdecimal() else 0
 

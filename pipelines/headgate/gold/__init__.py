@@ -1,1 +1,1 @@
-"""Gold: what all operators that fold share: pairs, states, late rows, one commit."""
+"""Gold: the parts that all operators with folds share: pairs, states, late rows, one commit."""

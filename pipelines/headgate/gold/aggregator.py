@@ -1,4 +1,4 @@
-"""Fold a batch into the open results: frames in, frames out."""
+"""Folds a batch into the open results: frames in, frames out."""
 
 from __future__ import annotations
 

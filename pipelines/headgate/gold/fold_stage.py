@@ -1,4 +1,4 @@
-"""The stage of a fold: late pairs go to the late table, all others into the open results."""
+"""The stage of a fold: late pairs go to the late table, all others are folded into open results."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class FoldStage:
     def _prepare_late(
         self, held: State, group: Sequence[Commit], now: datetime, count: int
     ) -> Prepared | None:
-        """The commit of the late pairs of a group: at most ``count``."""
+        """The commit of the late pairs of a group. There are at most ``count`` of them."""
         late = self.late.refresh()
         # It is ahead of gold if a crash came between the two commits of an earlier step.
         files = files_of(group, after=late.n)

@@ -1,4 +1,4 @@
-"""Reads the silver rows that may be late without Spark: a job would cost more."""
+"""Reads the silver rows that may be late. Spark is not used, because a job would cost more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate.tables.table import Table
 FEW = 10_000
 """Up to this many late pairs of a step are written without a Spark job."""
 MOST = 100_000
-"""So many rows that may be late are held in memory."""
+"""At most this many rows that may be late are held in memory."""
 
 
 def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.Table | None:

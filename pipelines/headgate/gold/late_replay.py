@@ -1,8 +1,8 @@
-"""A replay of late pairs: folds them into their final rows, which are computed anew from silver.
+"""A replay of late pairs: folds them into their final rows, which are computed again from silver.
 
-The late table is marked first: it then says which pairs a final row has. A pair of silver is in its
-row unless the late table has it and no replay has folded it, whatever made it late. So the change
-of gold is a function of the tables at the operation's batch id.
+The late table is marked first; it then shows which pairs a final row contains. A row contains all
+its pairs of silver, except those in the late table that no replay has folded; why a pair was late
+does not matter. So the change of gold is a function of the tables at the operation's batch id.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Selection:
-    """The late pairs that are meant: their event times are in ``[begin, end)`` (microseconds since
-    1970 UTC, None for no bound), their keys have the values ``keys``, as text or null, and their
-    rows' offsets are among ``offsets``, from the first to the last."""
+    """Selects late pairs: their event times are in ``[begin, end)`` (microseconds since 1970 UTC,
+    None for no bound), their keys have the values ``keys``, as text or null, and their rows'
+    offsets are in ``offsets``, both ends included (None for no bound)."""
 
     begin: int | None
     end: int | None
@@ -63,12 +63,12 @@ class Selection:
         )
 
     def files(self, late: Table) -> tuple[DataFile, ...]:
-        """The files of a late table that may have such pairs."""
+        """The files of a late table that may have selected pairs."""
         return overlapping_files(late.handle, LATE_TIME, [self.span])
 
     def has(self, table: GoldTable) -> Column:
-        """Whether a late pair is meant and was not replayed before. None is, if the table does not
-        have one of the keys any more."""
+        """Whether a late pair is selected and no replay has folded it before. No pair is selected
+        if the table no longer has one of the keys."""
         meant = F.col(REPLAYED).isNull() & F.unix_micros(LATE_TIME).between(*self.span)
         if self.offsets is not None:
             meant &= F.col("_offset").between(*self.offsets)
@@ -98,7 +98,7 @@ class LateReplay:
         assignment: Assignment,
         aggregator: Aggregator,
     ) -> None:
-        """``tables`` are the stage's: silver, late and gold."""
+        """``tables`` are the tables of the stage: silver, late and gold."""
         self._spark, self._declared = spark, declared
         self._silver, self._late, self._gold = tables
         self._pairs, self._assignment, self._aggregator = pairs, assignment, aggregator
@@ -111,10 +111,10 @@ class LateReplay:
         self._values = [name for name in self._columns if name not in others]
 
     def mark(self, state: State, document: Document) -> Change:
-        """Mark the late pairs that the document means with the number of the replay. Those of open
-        results wait for another replay: of several partitions, one may be ahead of the watermark,
-        and a pair is late by its own partition. A late table that an older version has made has no
-        place for the mark, and stays as it is."""
+        """Mark the late pairs that the document selects with the number of the replay. Pairs of
+        open results wait for another replay: a pair is late by the watermark of its own partition,
+        which may be ahead of the source's watermark. A late table that an older version of Headgate
+        created has no column for the mark, and stays as it is."""
         if REPLAYED not in row_type(self._late).fieldNames():
             return Change(state)
         selection = Selection.of(document)
@@ -132,8 +132,8 @@ class LateReplay:
         return Change(replace(state, total=total), remove=files, moved=moved)
 
     def fold(self, state: State, document: Document) -> Change:
-        """Compute the rows of the pairs that ``mark`` has marked anew. A row that changes, or is
-        new, has the next revision."""
+        """Compute again the rows of the pairs that ``mark`` has marked. A row that changes, or is
+        new, gets the next revision."""
         self._late.refresh()
         marked = self._late_within([Selection.of(document).span])
         if REPLAYED not in marked.columns:
@@ -160,8 +160,8 @@ class LateReplay:
     def _undone(
         self, state: State, old: DataFrame, added: Sequence[DataFile], count: int
     ) -> dict[str, int]:
-        """What the counts of a published backfill lose: rows that are computed anew have none of
-        it."""
+        """The change of the count of a published backfill: rows that are computed again no longer
+        contain what the backfill changed."""
         if (counter := self._declared.counter) is None or "backfilled" not in state.total:
             return {}
         new = self._gold_rows.of(added)
@@ -201,7 +201,7 @@ class LateReplay:
         return self._aggregator.folded(states, nothing, constants)
 
     def _changed(self, new: DataFrame, old: DataFrame) -> DataFrame:
-        """Those of some new rows that are not among the old ones, with their revision."""
+        """The new rows that differ from the old ones or are not among them, with their revision."""
         values = ("revision", *self._values)
         before = self._keyed(old).select(
             "_key", *(F.col(f"`{name}`").alias(f"_old_{name}") for name in values)
@@ -223,7 +223,7 @@ class LateReplay:
 
 
 def _united(spans: Iterable[Span]) -> Iterator[Span]:
-    """Rising spans that may overlap, as disjoint ones."""
+    """Merges rising spans that may overlap into disjoint ones."""
     first, last = None, None
     for begin, end in spans:
         if last is None or first is None:

@@ -11,13 +11,14 @@ from headgate.tables.projection import Projection
 
 
 class Pairs:
-    """Its expressions are built once: building them for every batch costs more than a small one."""
+    """The expressions are built once: building them for every batch costs more than a small
+    batch."""
 
     def __init__(self, table: GoldTable, assignment: Assignment) -> None:
         self._where = F.expr(table.where) if table.where else None
         self._assignment = assignment
         clock = F.unix_micros("_clock")
-        # Most rows are in order and have no clock. The watermark never makes them late.
+        # Most rows are in order, and their ``_clock`` is null. The watermark never makes them late.
         self._late = F.when(F.col("_clock").isNotNull() & (clock >= assignment.late_from), "late")
         self._lateness: dict[int | None, Projection] = {
             None: Projection("*", self._late.alias("_late"))
@@ -34,7 +35,7 @@ class Pairs:
         return self._late_after(closed_through).of(self.assigned(silver))
 
     def assigned(self, silver: DataFrame) -> DataFrame:
-        """The pairs of ``of``, without saying which are late."""
+        """The pairs of ``of``, without the column ``_late``."""
         rows = silver if self._where is None else silver.where(self._where)
         return self._assignment.assign(rows)
 

@@ -1,8 +1,8 @@
-"""Final rows of a gold table from silver in one pass, without open rows.
+"""Computes final rows of a gold table from silver in one pass, without open rows.
 
-A fold gives the same rows wherever batches end, so all pairs are folded at once. What is late is
-decided as the stage decides it: by the watermark that a row met when it arrived, and by the drains
-before its batch. A pair that was late is folded if a replay of late pairs has meant it since.
+A fold gives the same rows wherever batches end, so all pairs are folded at once. Pairs are late as
+in the stage: by the row's watermark at arrival, and by the drains before its batch. A late pair is
+folded if a replay of late pairs has selected it since.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from headgate.gold.schema import gold_type, state_field
 from headgate.tables.data_file import STATE
 
 _BATCH = r".*/data/\d+-(\d+)-[^/]*/"
-"""The last part of a path that looks like the folder of an attempt. A root may look like one."""
+"""The last part of a path that looks like the folder of an attempt. A part of the root may look
+like one, too."""
 
 
 @dataclass(frozen=True)
 class Meant:
-    """The results that begin at or after ``begin`` and end at or before ``end``. Those that end up
-    to ``final_through`` are final. ``drains`` has the batch id of each drain and the end up to
-    which it has closed the table, ``replays`` the batch id of each replay of late pairs, what it
-    has meant, and up to which end results were final then. Times are microseconds since 1970 UTC.
-    """
+    """The results that begin at or after ``begin`` and end at or before ``end``. Those that end at
+    or before ``final_through`` are final. ``drains`` has the batch id of each drain and the end up
+    to which it has closed the table. ``replays`` has the batch id of each replay of late pairs, its
+    selection, and the end up to which results were final then. Times are microseconds since 1970
+    UTC."""
 
     begin: int
     end: int
@@ -53,7 +54,8 @@ def final_rows(
     meant: Meant,
     now: datetime,
 ) -> DataFrame:
-    """The rows of ``gold_type``. ``silver`` are rows of files that are named by their batches."""
+    """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
+    attempts, which contain batch ids."""
     placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
     batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
     placed = placed.withColumn("_n", batch).drop("_path")

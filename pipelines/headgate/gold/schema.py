@@ -20,7 +20,7 @@ def gold_type(table: GoldTable) -> StructType:
 
 
 def time_column(table: GoldTable) -> str:
-    """The column of whose values gold's files record bounds."""
+    """The column for which gold's files have bounds."""
     return next(iter(begin_of(table)), "updated_at")
 
 
@@ -31,7 +31,7 @@ def state_field(table: GoldTable) -> StructField:
 
 
 def late_type(table: GoldTable, silver: StructType) -> StructType:
-    """A silver row, the result that it is late for, by how many seconds, the reason, and the number
-    of the replay that has folded it."""
+    """The columns of a silver row and of the result that it is late for, the seconds by which it is
+    late, the reason, and the number of the replay that has folded it."""
     late = struct_type({**columns_of(table), **WHY_LATE})
     return StructType([*silver.fields, *late.fields])

@@ -33,8 +33,7 @@ class Node:
     commits it follows.
 
     ``sides`` has the side tables to which this one sends rows, by the key under which its commits
-    count those rows. ``side_of`` is the reverse for a side table: the table with which it is
-    rebuilt.
+    count those rows. ``side_of`` of a side table is the table with which it is rebuilt.
     """
 
     kind: Kind
@@ -67,9 +66,8 @@ class Graph:
 
     @property
     def head(self) -> Node:
-        """The bronze table whose commits have the pipeline's operations and resets among them:
-        that of the first source. Batch ids are the pipeline's: every bronze table has each of
-        them."""
+        """The bronze table of the first source. Its commits also record the operations and resets
+        of the pipeline. Batch ids belong to the pipeline: every bronze table has each of them."""
         return self.of(BRONZE)[0]
 
     def of(self, *kinds: Kind) -> tuple[Node, ...]:
@@ -135,5 +133,5 @@ def _nodes(pipeline: Pipeline) -> Iterator[Node]:
 
 
 def published(publication: Publication) -> str:
-    """The path of the table whose rows, or what happens at whose gate, a publication sends."""
+    """The path of the table whose rows, or events at its gate, a publication sends."""
     return _PUBLISHED[publication.layer].path(publication.table)

@@ -22,7 +22,8 @@ Document = Mapping[str, Any]
 be small, and refer to data instead of containing it."""
 
 TAKEN_BACK = "taken_back"
-"""The entry of a document whose operation a restore has taken back: the restored savepoint."""
+"""The key of the entry that a restore adds to the document of an operation that it takes back. The
+value is the restored savepoint."""
 
 
 class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):
@@ -34,7 +35,7 @@ class OperationKind(ABC):
 
     @abstractmethod
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
-        """The paths of the tables that it changes: any that are built from bronze."""
+        """The paths of the tables that it changes. They must be built from bronze."""
 
     @abstractmethod
     def describe(self, document: Document) -> str:
@@ -45,13 +46,13 @@ class OperationKind(ABC):
         return ()
 
     def is_meant_at(self, document: Document, generation: int) -> bool:
-        """Whether a request still means the tables, now that bronze has this generation. One that
-        does not is dropped when it is taken in."""
+        """Whether a request still applies to the tables, now that bronze has this generation. A
+        request that does not apply is dropped when it is taken in."""
         return True
 
     def taken_back(self, document: Document, savepoint: str) -> Document:
         """The document after the restore of a savepoint that was taken before the operation was
-        asked for. By default tables that go back carry it out again."""
+        requested. By default, tables that are reset carry it out again."""
         return document
 
 

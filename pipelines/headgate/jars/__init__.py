@@ -1,7 +1,7 @@
 """The exact jars that Spark needs beside its own, and those of the development broker: pinned,
 fetched once, checked by SHA-256.
 
-A stream never resolves anything while it starts: it is given :func:`cached_jars`.
+A stream never resolves dependencies when it starts: it uses :func:`cached_jars`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m headgate.jars``: fetch what the locks name and say where it is."""
+"""``python -m headgate.jars``: fetch the jars that the locks name and print their folder."""
 
 from __future__ import annotations
 

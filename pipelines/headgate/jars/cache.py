@@ -13,8 +13,8 @@ from headgate.commands import shell_command
 from headgate.errors import HeadgateError
 from headgate.jars.lock import Jar, LockSet, locked
 
-# Which bytes were already hashed, so that a start costs a stat call a jar and not megabytes of
-# reading.
+# Records which files were already hashed: a start then makes one stat call per jar, and does not
+# read megabytes.
 _VERIFIED = "verified.json"
 
 MISSING = "missing"
@@ -38,7 +38,7 @@ def cache_folder() -> Path:
 def cached_jars(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
     """The jars of a lock as local files, in its order. Never touches the network.
 
-    A jar is hashed once and trusted from then on while its size and modification time hold.
+    A jar is hashed once, and again only if its size or modification time changes.
     Raises HeadgateError when a jar is missing or is not the pinned one.
     """
     folder = cache_folder()

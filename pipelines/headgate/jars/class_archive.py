@@ -1,8 +1,8 @@
-"""The classes that a driver's JVM loads, as it has them in memory, recorded once per installation.
+"""The archive of the classes that a driver's JVM loads, recorded once per installation.
 
-A JVM that maps them starts with a quarter less CPU time. ``python -m headgate.jars.class_archive``
-records them, where that was not done: it runs the demo and lets its JVM write them down.
-Without an archive, and where it fits the JVM or the jars no more, all runs as ever.
+A JVM that maps the archive into memory starts with a quarter less CPU time.
+``python -m headgate.jars.class_archive`` records it if it is missing: it runs the demo, whose JVM
+writes the archive. Without an archive that fits the JVM and the jars, everything runs as before.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from headgate.jars import java
 from headgate.jars.cache import cache_folder
 
 SWITCH = "HEADGATE_CLASS_ARCHIVE"
-"""Names the archive; ``off`` for none."""
+"""The environment variable with the path of the archive; ``off`` disables archives."""
 _DRAFT = "HEADGATE_CLASS_ARCHIVE_DRAFT"
-"""In the environment of the run that is recorded: the file to write."""
-TRY_AGAIN = 86_400.0  # seconds after a recording that did not succeed
+"""In the environment of the recorded run: the file that its JVM writes."""
+TRY_AGAIN = 86_400.0  # seconds after a failed recording
 _RUN = (sys.executable, "-m", "headgate.cli", "demo", "--events", "1000")
 
 
 def path() -> Path | None:
-    """Where the archive of this Java and these jars is, or would be; None where it is off."""
+    """Where the archive of this Java and these jars is, or would be; None if archives are disabled,
+    or if Java or Spark's jars are not found."""
     chosen = os.environ.get(SWITCH)
     if chosen:
         return None if chosen == "off" else Path(chosen).absolute()
@@ -47,9 +48,9 @@ def path() -> Path | None:
 
 
 def jvm_options() -> str:
-    """What a driver's JVM is started with. It checks the bytes of an archive before it takes it,
-    and says nothing of one that does not fit. One that was cut it would die of: that is seen here.
-    Spark splits these options as a shell does.
+    """The options of a driver's JVM for the archive. The JVM verifies the archive's checksums, and
+    silently ignores an archive that does not fit. A truncated archive would crash the JVM, so it
+    is detected here. Spark splits these options as a shell does.
     """
     if draft := os.environ.get(_DRAFT):
         return f"-XX:ArchiveClassesAtExit={shlex.quote(draft)}"
@@ -62,8 +63,8 @@ def jvm_options() -> str:
 
 
 def record(run: Sequence[str] = _RUN) -> bool:
-    """Record the archive where there is none; returns whether there is one now. Takes a minute.
-    One process records at a time, and an archive appears whole."""
+    """Record the archive if there is none. Returns whether there is one now. Takes a minute.
+    One process records at a time. No process uses an incomplete archive."""
     archive = path()
     if archive is None or _is_whole(archive):
         return archive is not None
@@ -72,7 +73,7 @@ def record(run: Sequence[str] = _RUN) -> bool:
         with FileLock(f"{archive}.lock", timeout=0):
             _tried(archive).touch()
             for draft in archive.parent.glob(f".{archive.name}.*"):
-                draft.unlink()  # of a recording that was killed
+                draft.unlink()  # left by a recording that was killed
             draft = archive.with_name(f".{archive.name}.{os.getpid()}")
             if _run_to_its_end(run, draft) and draft.is_file():
                 _size(archive).write_text(str(draft.stat().st_size), encoding="ascii")
@@ -85,7 +86,7 @@ def record(run: Sequence[str] = _RUN) -> bool:
 def record_in_background(
     run: Sequence[str] = (sys.executable, "-m", "headgate.jars.class_archive"),
 ) -> subprocess.Popen[bytes] | None:
-    """Let another process record, with what the machine has to spare; at most once a day."""
+    """Start another process that records, at the lowest priority; at most once a day."""
     archive = path()
     if archive is None or os.environ.get(SWITCH) or os.environ.get(_DRAFT) or _is_whole(archive):
         return None
@@ -115,7 +116,7 @@ def _run_to_its_end(run: Sequence[str], draft: Path) -> bool:
             start_new_session=True,
         )
         code = process.wait()
-        while _lives(process.pid):  # the JVM writes when Python has gone
+        while _lives(process.pid):  # the JVM writes after Python has ended
             time.sleep(0.2)
     return code == 0
 
@@ -143,7 +144,7 @@ def _tried(archive: Path) -> Path:
 
 
 def _forget_others(archive: Path) -> None:
-    """Those of this Java and these jars as they were before an upgrade."""
+    """Delete the archives of this Java and these jars from before an upgrade."""
     place = archive.name.rpartition("-")[0]
     for other in archive.parent.glob(f"{place}-*.jsa*"):
         if not other.name.startswith(archive.name):
@@ -162,7 +163,7 @@ def _place(machine: Path, jars: Path) -> Iterator[str]:
 
 
 def _content(machine: Path, jars: Path) -> Iterator[str]:
-    """Of what a JVM compares an archive with: itself and the jars."""
+    """The properties that an archive must match: the release of Java, and the jars."""
     release = machine.resolve().parents[1] / "release"
     yield release.read_text(encoding="utf-8") if release.is_file() else ""
     for jar in sorted(jars.iterdir()):

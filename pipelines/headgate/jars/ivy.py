@@ -18,7 +18,7 @@ from headgate.jars import java
 from headgate.jars.cache import cache_folder, cached_jars, matches, problems
 from headgate.jars.lock import Jar, LockSet, locked
 
-# Some dozens of small jars take a minute; a resolver that hangs must not hang a build for ever.
+# Some dozens of small jars take a minute. A resolver that hangs must not block a build forever.
 _TIMEOUT_SECONDS = 600
 
 
@@ -27,10 +27,10 @@ class CacheError(HeadgateError, code=exit_codes.MACHINE):
 
 
 def fetch(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
-    """Bring what of a lock is missing or damaged into the cache; nothing happens if all is there.
+    """Fetch the missing and damaged jars of a lock into the cache. Does nothing if there are none.
 
-    A jar appears in the cache only whole and with the pinned SHA-256 (renamed into place), so
-    that any number of processes may fetch at once. Raises HeadgateError; leaves no debris.
+    A jar appears in the cache only complete and with the pinned SHA-256 (renamed into place), so
+    any number of processes may fetch at once. Raises HeadgateError; leaves no partial files.
     """
     folder = cache_folder()
     if not problems(folder, locked(lock)):
@@ -85,7 +85,7 @@ def _run_ivy(draft: Path, wanted: tuple[Jar, ...]) -> str:
         *(str(_java()), "-jar", str(ivy_jar())),
         *(("-settings", settings) if settings else ()),
         *("-ivy", str(ivy_file), "-cache", str(draft / "cache")),
-        # To Ivy, a jar made for OSGi is of another type.
+        # In Ivy, a jar for OSGi has the type `bundle`.
         *("-types", "jar", "bundle"),
         *("-retrieve", str(draft / "lib" / "[artifact]-[revision].[ext]")),
     ]
@@ -104,7 +104,7 @@ def _run_ivy(draft: Path, wanted: tuple[Jar, ...]) -> str:
 def ivy_xml(wanted: tuple[Jar, ...]) -> str:
     """An Ivy file of exactly ``wanted``.
 
-    Not transitive: the lock names every jar, and resolving Spark's own parents takes minutes.
+    It is not transitive: the lock names every jar, and resolving Spark's parents takes minutes.
     """
     dependencies = "\n".join(
         f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.artifact)} "

@@ -10,11 +10,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-# What the pinned Spark runs on.
+# The Java versions that the pinned Spark supports.
 SUPPORTED = (17, 21)
 
 HEAP = "HEADGATE_DRIVER_MEMORY"
-"""The heap of a driver's JVM, as ``-Xmx`` takes it; 2g where it is not set."""
+"""The heap of a driver's JVM, in the form of ``-Xmx``; 2g if it is not set."""
 OPTIONS = "HEADGATE_DRIVER_JAVA_OPTIONS"
 """More options of a driver's JVM. They come last, so they override those of Headgate."""
 
@@ -27,8 +27,8 @@ _VERSION = re.compile(r'version "(?P<version>(?:1\.)?(?P<major>\d+)[^"]*)"')
 
 @dataclass(frozen=True)
 class Java:
-    """``version`` is as it calls itself, or None when it could not be asked. ``refusal`` says why
-    it does not start with the settings of a driver; empty if it does."""
+    """``version`` is what Java reports, or None if it reports none. ``refusal`` is the reason why
+    Java does not start with the settings of a driver; empty if it does."""
 
     executable: Path
     version: str | None
@@ -37,13 +37,13 @@ class Java:
 
 
 def java_home() -> Path | None:
-    """``$JAVA_HOME``; set but empty is not set."""
+    """``$JAVA_HOME``; None if it is not set or empty."""
     home = os.environ.get("JAVA_HOME")
     return Path(home) if home else None
 
 
 def executable() -> Path | None:
-    """The java that would be started, or None. A wrong ``JAVA_HOME`` hides the one on PATH."""
+    """The java that Spark starts, or None. If ``JAVA_HOME`` is wrong, PATH is not searched."""
     home = java_home()
     if home is not None:
         candidate = home / "bin" / "java"
@@ -80,7 +80,8 @@ def find() -> Java | None:
 
 
 def _misfit() -> str:
-    """What is wrong with the settings of a driver that a JVM would not say, or not clearly."""
+    """An error in the settings of a driver that a JVM would not report, or not clearly; empty if
+    there is none."""
     amount = _AMOUNT.fullmatch(heap())
     if amount is None:
         return f"{HEAP} is {heap()!r}, and an amount of memory is written like 1500m or 2g"

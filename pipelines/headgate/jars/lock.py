@@ -1,4 +1,4 @@
-"""Reads the locks in `infra/`: which jars, and what their bytes must be."""
+"""Reads the locks in `infra/`: jars with their sizes and SHA-256."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Jar:
 
 
 def lock_file(lock: LockSet = LockSet.SPARK) -> Path:
-    """The lock of this installation. Raises HeadgateError where it was not shipped."""
+    """The lock of this installation. Raises HeadgateError if it is missing."""
     for place in _PLACES:
         if (place / lock).is_file():
             return place / lock
@@ -68,7 +68,7 @@ def locked(lock: LockSet = LockSet.SPARK) -> tuple[Jar, ...]:
 
 
 def read_lock(path: Path) -> tuple[Jar, ...]:
-    """Raises HeadgateError, naming the entry, where the lock is not a list of pinned jars."""
+    """Raises HeadgateError, naming the entry, if the lock is not a list of pinned jars."""
     try:
         return tuple(_jar(entry) for entry in json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:

@@ -62,13 +62,14 @@ def _recorded(
     now: datetime,
     why: str,
 ) -> Rebuild | None:
-    """Record a new rebuild, which begins here; None if there is no table. Raises FencedError."""
+    """Record a new rebuild of the ``wanted`` tables; None if there are none. Raises FencedError."""
     if not wanted:
         return None
     generation = runtime.resets.bronze.refresh().generation
     definitions = {path: runtime.pipeline.definitions[path] for path in sorted(wanted)}
     rebuild = Rebuild(f"{FOLDER}/{epoch}", generation + 1, definitions, why, now)
-    # Before it is recorded: after a crash in between, a load of which bronze has all is done again.
+    # Reopen loads before the rebuild is recorded: after a crash in between, a load that bronze has
+    # completely becomes ``done`` again.
     reopen(layout, runtime.pipeline.name, definitions)
     rebuilds.record(layout, rebuild)
     failpoint("rebuild.recorded")
@@ -76,5 +77,5 @@ def _recorded(
 
 
 def _is_open(runtime: PipelineRuntime) -> bool:
-    """Whether a table of another job has not taken its published rebuild over yet."""
+    """Whether a table of another job has not taken over its published rebuild yet."""
     return any(map(runtime.resets.awaits, map(runtime.table, runtime.pipeline.definitions)))

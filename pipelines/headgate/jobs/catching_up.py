@@ -28,7 +28,7 @@ class CatchUp:
 
     @property
     def stuck(self) -> dict[str, dict[str, str]]:
-        """The publications that failed, by name: why, and since when, as a document has it."""
+        """The publications that failed, by name, with ``why`` and ``since`` in plain values."""
         found = self._publications.stuck.items()
         return {name: {"why": e.why, "since": e.since.isoformat()} for name, e in found}
 
@@ -46,8 +46,8 @@ class CatchUp:
             self.run(one_step=True)
 
     def require_published(self, is_stopped: Callable[[], bool]) -> bool:
-        """Whether all is published; it is not if the run is stopped first. Raises NotPublishedError
-        if something cannot be."""
+        """Publish the rest, and wait until all is published. Returns False if the run is stopped
+        first. Raises NotPublishedError if something cannot be published."""
         return self._publications.require_done(self._clock(), is_stopped)
 
     def close(self) -> None:

@@ -57,8 +57,8 @@ class Driver:
 
     @property
     def left(self) -> str | None:
-        """What a run with ``once`` has left because it was stopped, as "3 files are unread"; None
-        if it has done all."""
+        """What a run with ``once`` has not done because it was stopped, such as "3 files are
+        unread"; None if it has done everything, and for other runs."""
         if self._is_done or not (self._task.once and self._control.is_stopping):
             return None
         if self._backlog is None:
@@ -73,7 +73,7 @@ class Driver:
 
     def finish(self) -> None:
         """End after the current micro-batch as if input had ended: windows are drained if the
-        task says so."""
+        task has ``drain``."""
         self._control.finish()
 
     def run(self) -> None:
@@ -104,8 +104,8 @@ class Driver:
             stop(spark)
 
     def _start(self, scratch: Path) -> SparkSession | None:
-        """The session; None if it was ended while it started, by the signal that stops this driver:
-        nothing has begun."""
+        """The session; None if the signal that stops this driver ended Spark while it started. No
+        work has begun then."""
         self._say("starting Spark")
         try:
             return self._sessions.start(f"headgate-{self._task.pipeline.name}", scratch)
@@ -133,7 +133,7 @@ class Driver:
             run.catch_up.close()
 
     def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:
-        """Collect what a run needs after its tables are open. From here on the run has a status."""
+        """Create the run after its tables are open. From here on it has a status document."""
         task, control = self._task, self._control
         if "bronze" in task.layers:
             control.observe_pause()
@@ -158,8 +158,8 @@ class Driver:
         )
 
     def _bring_level(self, runtime: PipelineRuntime) -> bool:
-        """Take in what people have asked for, and bring all tables up to bronze. Returns whether
-        bronze was read again: its loads are read again, too."""
+        """Take in the waiting requests, and bring all tables up to bronze. Returns whether bronze
+        was read again; if so, its loads must be read again, too."""
         rereads = not takes_requests(runtime)
         if rereads:  # nothing is taken in before the new bronze is published
             runtime.catch_up(_now())

@@ -23,14 +23,15 @@ _ROWS = 65_536  # read at once
 def translate_error(
     error: BaseException, layout: Layout, *, java_has_ended: bool = False
 ) -> HeadgateError | None:
-    """An error that says which file of the pipeline is damaged, or that Spark's JVM has died; None
-    if the cause is something else, such as a file of the source.
+    """An error that names the damaged file of the pipeline, or says that Spark's JVM has died or
+    that Spark's checkpoint cannot be read; None if the cause is something else, such as a file of
+    the source.
 
     A file of a table counts as damaged only if reading it page by page fails now.
     """
     if isinstance(error, FencedError):
         return None
-    # Whatever failed without the JVM may have another text: a lost connection has many.
+    # Without the JVM, any call can fail, and a lost connection has many different messages.
     if java_has_ended:
         return JavaDiedError()
     if isinstance(error, HeadgateError):

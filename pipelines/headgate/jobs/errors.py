@@ -1,4 +1,4 @@
-"""Why a driver does not start or stops."""
+"""Errors that keep a driver from starting, or that end it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ResetAskedError(FencedError):
 
 
 class JavaEndedError(HeadgateError, code=exit_codes.MACHINE):
-    """Spark's JVM did not start. It said why on its own standard error."""
+    """Spark's JVM did not start. It wrote the reason to its own standard error."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Asks for replays of late rows on the schedule of each gold table."""
+"""Requests replays of late rows on the schedule of each gold table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Scheduled:
 
 
 class LateReplays:
-    """Runs in bronze's job. Nothing waits for a replay, and one that cannot be asked for ends no
+    """Runs in bronze's job. Nothing waits for a replay. A request that fails does not end the
     driver."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
@@ -58,7 +58,7 @@ class LateReplays:
         self.trouble: str | None = None
 
     def keep(self, now: datetime) -> None:
-        """Ask for the replays that are due."""
+        """Request the replays that are due."""
         if not self._scheduled or (self._next and now < self._next):
             return
         self._next = now + LOOK_EVERY
@@ -91,10 +91,10 @@ class LateReplays:
 def is_due(
     name: str, schedule: LateSchedule, done: Documents, open_: Documents, now: datetime
 ) -> bool:
-    """Whether a table's next replay is due: not while one is ``open_``, which a gate may hold.
-    Documents are those of operations; those of a schedule say when they were asked for (``at``,
-    microseconds since 1970 UTC). One that is still to come was asked for by a clock that was
-    ahead, and does not count."""
+    """Whether a table's next replay is due. It is not while another one is ``open_``, for example
+    because a gate holds the table. ``done`` and ``open_`` are documents of operations. A scheduled
+    one has the time of its request (``at``, microseconds since 1970 UTC). A time in the future
+    comes from a clock that was ahead, and is ignored."""
     if any(_is_of(document, name) for document in open_):
         return False
     own = (document for document in done if _is_of(document, name))
@@ -103,12 +103,12 @@ def is_due(
 
 
 def _is_of(document: Mapping[str, Any], table: str) -> bool:
-    """Whether it is that of a scheduled replay of a table."""
+    """Whether a document is that of a scheduled replay of a table."""
     return document.get("by") == _BY and document.get("table") == table
 
 
 def _waits(late: Table, begin: int) -> bool:
-    """Whether a late row waits whose event time is at or after ``begin``."""
+    """Whether a late row with an event time at or after ``begin`` was not replayed yet."""
     late.refresh()
     if REPLAYED not in {field.name for field in late.handle.schema().fields}:
         return False

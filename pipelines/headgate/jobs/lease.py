@@ -105,8 +105,9 @@ class Lease:
     def held(
         self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch
     ) -> Iterator[int]:
-        """The new epoch, while the leases are held. Raises LeaseHeldError. An error of the work is
-        raised even if the leases cannot be released after it, as on a full disk."""
+        """Hold the leases in a ``with`` block; yields the new epoch. Raises LeaseHeldError. An
+        error of the block is raised even if the leases cannot be released after it, as on a full
+        disk."""
         epoch = self.take(take_over=take_over, highest=highest)
         try:
             yield epoch

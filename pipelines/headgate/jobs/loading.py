@@ -1,4 +1,4 @@
-"""Carries out loads of history, in bronze's job, a step at a time between two batches."""
+"""Carries out loads of history in bronze's job, in steps between two batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headgate.tables.errors import CommitRefusedError, FencedError
 from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
 
-LOOK_EVERY = 1.0  # seconds between looks for requests
+LOOK_EVERY = 1.0  # seconds between checks for requests
 
 
 class _Opened:
@@ -51,8 +51,9 @@ class _Opened:
 
 
 class Loading:
-    """Used by the supervising thread. Nothing but a lost lease or a refused commit ends the driver:
-    a load whose history cannot be read is stopped, and says why."""
+    """Used by the supervising thread. If the history of a load cannot be read, the load is stopped
+    with the reason in its request, and the driver continues. A lost lease or a refused commit ends
+    the driver."""
 
     def __init__(self, run: Run, waits: Callable[[str], None] = lambda _: None) -> None:
         self._run, self._waits = run, waits
@@ -63,13 +64,14 @@ class Loading:
         self._request: LoadRequest | None = None
 
     def is_open(self) -> bool:
-        """Whether there is a load that this run can carry on. It cannot while a gold table of
-        another job, or one that its gate holds, does not have the load's rows."""
+        """Whether there is an open load that this run can continue. It cannot while a gold table
+        lacks the load's rows because another job writes the table or a gate holds it."""
         return self._look() is not None and not self._is_blocked
 
     def step(self, backlog: Callable[[], Backlog], stream_has_input: Callable[[], bool]) -> bool:
-        """Take the next step of the oldest open load, if it may be taken now. The stream may have
-        input, or had some a moment ago. Returns whether a step was taken."""
+        """Take the next step of the oldest open load, if it may be taken now. ``stream_has_input``
+        returns whether the stream has input, or had some a short time ago. Returns whether a step
+        was taken."""
         now = time.monotonic()
         if self._request is None and now - self._looked < LOOK_EVERY:
             return False
@@ -105,8 +107,8 @@ class Loading:
 
     @contextmanager
     def _turn(self, has_input: bool) -> Iterator[bool]:
-        """Yields whether the tables are free. While the stream has input, a load that may take its
-        share waits for the running batch."""
+        """Take the batch lock; yields whether it was taken. While the stream has input, this waits
+        for the running batch, so that the load gets its share."""
         lock = self._run.control.batch_lock
         if has_input:
             with lock.between_batches():
@@ -131,13 +133,13 @@ class Loading:
                 opened.reader.absorb()
         except (FencedError, CommitRefusedError, StopRequested):
             raise
-        except Exception as error:  # of any reader: the stream goes on without the load
+        except Exception as error:  # of any reader: the stream continues without the load
             self._stop(request, error)
             return
         if load is not None and is_read:
             if request.until is None:
                 self._fold(request, opened.folding, load)
-            else:  # bronze has no more and no less of it than before it was read again
+            else:  # bronze has as much of it as before it was read again
                 self.close()
                 requests.change(run.layout, request, wish=request.then, until=None)
             return
@@ -149,7 +151,7 @@ class Loading:
         run.report(run.progress)
 
     def _fold(self, request: LoadRequest, folding: Folding, load: Load) -> None:
-        """Ask for the next replay of the load's late rows, once all tables have the last one."""
+        """Request the next replay of late rows once all tables have carried out the last one."""
         run = self._run
         self._is_blocked = False
         if folding.behind(load):
@@ -165,7 +167,8 @@ class Loading:
         run.catch_up.run(one_step=True)
 
     def _skip_others(self, source: str) -> None:
-        """A batch id is the pipeline's: the other sources have nothing for this one."""
+        """Commit the load's batch without records for the other sources: a batch id belongs to the
+        whole pipeline."""
         stages = self._run.runtime.bronze
         n = stages[source].table.state.n
         for name, stage in stages.items():

@@ -21,13 +21,13 @@ from headgate.tables.errors import CommitRefusedError, FencedError
 from headgate.tables.table import Table
 
 LEAST = timedelta(minutes=5)
-"""The least time that removed files are kept beside a running job, even if a request asks for less.
-A savepoint that is being taken and a ledger that compares rows read files of the last version."""
+"""The shortest time that removed files are kept while a job runs, even if a request has a shorter
+one. A savepoint that is being taken, or a ledger that compares rows, may still read these files."""
 
 
 class Maintaining:
-    """``tables`` are used only under the batch lock. Requests are for the jobs up to an epoch;
-    ``epoch`` is that of this one."""
+    """``tables`` are used only under the batch lock. A request is for the jobs up to an epoch;
+    ``epoch`` is that of this job."""
 
     def __init__(
         self,

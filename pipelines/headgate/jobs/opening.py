@@ -52,8 +52,8 @@ def open_tables(
 
 
 def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
-    """Give the tables the fields that the declaration only adds inside of columns. After a crash,
-    the next upgrade goes on with the tables that lack them."""
+    """Extend the tables for which the declaration only adds fields inside of columns. After a
+    crash, the next upgrade continues with the tables that lack the fields."""
     tables = {table.name: table for table in runtime.owned()}
     for path, schema in to_extend(layout, runtime.pipeline, tables).items():
         extend(tables[path], schema, runtime.pipeline.definitions[path], now)

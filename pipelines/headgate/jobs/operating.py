@@ -1,4 +1,4 @@
-"""Takes in the operations that people ask for, in bronze's job."""
+"""Takes requested operations into bronze, in bronze's job."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from headgate.storage.layout import Layout
 
 
 def takes_requests(runtime: PipelineRuntime) -> bool:
-    """Whether this job can take in now what people ask of bronze. During a rebuild of bronze it
-    cannot: its batches are those of the source."""
+    """Whether this job writes bronze and can take in requests now. It cannot during a rebuild of
+    bronze, whose batches come only from the source."""
     rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
     return "bronze" in runtime.layers and runtime.head.table.name not in rebuilt
 
 
 def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
-    """Whether a request waits that can be taken in now."""
+    """Whether there is a request that can be taken in now."""
     return takes_requests(runtime) and bool(requests.waiting(layout))
 
 
 def take_in(layout: Layout, runtime: PipelineRuntime, clock: Callable[[], datetime]) -> bool:
-    """Ask the tables for the operations of waiting requests; the next catch-up carries them out.
-    The caller holds the batch lock. Returns whether a request was waiting.
+    """Commit the operations of waiting requests to bronze; the next catch-up carries them out. The
+    caller must hold the batch lock. Returns whether a request was waiting.
 
     Raises CommitRefusedError, FencedError or UnknownOperationError.
     """

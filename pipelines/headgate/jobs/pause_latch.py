@@ -36,8 +36,8 @@ class PauseLatch:
 
     @contextmanager
     def passage(self, check: Callable[[], None]) -> Iterator[None]:
-        """Run a micro-batch once the latch is open. While it waits, ``check`` is called repeatedly
-        and may raise."""
+        """Run a micro-batch once the latch is open. Until then, ``check`` is called repeatedly and
+        may raise."""
         with self._moved:
             while self._since is not None:
                 check()

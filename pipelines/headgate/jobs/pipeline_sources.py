@@ -1,4 +1,4 @@
-"""The sources of a pipeline, which move together."""
+"""The sources of a pipeline, which share its batch ids."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from headgate.tables.table import Table
 
 
 class BatchTable(Protocol):
-    """The stage of a source's bronze table, as far as its batch ids go."""
+    """The part of a bronze stage that ``PipelineSources`` uses."""
 
     @property
     def table(self) -> Table: ...
 
     def skip(self, now: datetime) -> State:
-        """Commit the next batch without a record: the source has nothing for it."""
+        """Commit the next batch without a record, because the source has none for it."""
 
 
 class PipelineSources(MicroBatchSource):
-    """A batch id is the pipeline's: the bronze table of every source has a commit for it, perhaps
-    without a record. Where a crash left some tables a batch behind, they have it before any other
-    batch begins."""
+    """A batch id belongs to the whole pipeline: the bronze table of every source has a commit for
+    it, perhaps without a record. If a crash left some tables a batch behind, they catch up before
+    the next batch begins."""
 
     def __init__(
         self,

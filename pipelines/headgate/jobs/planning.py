@@ -15,5 +15,5 @@ def planned_end(storage: Storage, checkpoint: str, batch: int) -> int:
 
 
 def ends_path(layer: str) -> str:
-    """The document that the reference source reads."""
+    """The path of the document that the reference source reads."""
     return Layout.document(f"ends-{layer}")

@@ -33,14 +33,15 @@ def _now() -> datetime:
 
 @dataclass
 class Progress:
-    """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about why the
-    source does not answer. ``backlog`` is None until the source has answered. ``state`` is
-    ``finished`` after a run with ``--once`` that absorbed everything, ``stopped`` after a stop
-    request. ``totals`` are cumulative counts by table. ``changed`` is the time of gold's last
-    change, from its commits. ``updated`` is the last time when the tables had absorbed all input;
-    an earlier driver may have recorded it. ``paused`` is the begin of the pause. ``samples`` are
-    measurements of a backlog in records. ``stuck`` are the publications that fail, by name. Two
-    threads update the progress: the stream's after a batch, the supervising one in between."""
+    """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about what fails
+    now, such as a source that does not answer. ``backlog`` is None until the source has answered.
+    ``state`` is ``finished`` after a run with ``--once`` that absorbed everything, ``stopped``
+    after a stop request. ``totals`` are cumulative counts by table. ``changed`` is the time of
+    gold's last change, from its commits. ``updated`` is when a batch last ended or all input was
+    absorbed; an earlier driver may have recorded it. ``paused`` is the start of the pause.
+    ``samples`` are measurements of a backlog in records. ``stuck`` are the publications that fail,
+    by name. The stream's thread updates the progress after a batch, the supervising thread in
+    between."""
 
     pipeline: str
     job: str
@@ -103,7 +104,7 @@ class Progress:
             self._take(runtime)
             read, now = self.read, self.clock()
             self.batches += 1
-            # It is less after a bronze that was read again has replaced the other one.
+            # The count is lower after a rebuild of bronze has replaced the current table.
             self.rows, self._read = max(read - self._read, 0), read
             self.seconds = (now - self._worked).total_seconds()
             self.backlog, self.trouble = backlog, None

@@ -16,7 +16,7 @@ from headgate.publish.stages import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
 _PAUSING = ("gold", "late")
-_ASK_AGAIN = 0.05  # seconds between questions whether a sink has done what it goes on with
+_ASK_AGAIN = 0.05  # seconds between checks whether background work is done
 
 
 class NotPublishedError(HeadgateError, code=exit_codes.SOURCE):
@@ -25,8 +25,8 @@ class NotPublishedError(HeadgateError, code=exit_codes.SOURCE):
 
 @dataclass(frozen=True)
 class Stuck:
-    """A publication whose sink does not take rows. ``since`` is the first failure, ``tried`` the
-    last one, by a clock in seconds."""
+    """A publication whose sink does not take rows. ``since`` is the time of the first failure,
+    ``tried`` that of the last one, in seconds of the ``monotonic`` clock."""
 
     why: str
     since: datetime
@@ -34,8 +34,8 @@ class Stuck:
 
 
 class Publications:
-    """``monotonic`` is a clock in seconds. ``why_paused`` says why publications of gold and late
-    rows pause (the circuit breaker); the others go on."""
+    """``monotonic`` is a clock in seconds. ``why_paused`` returns why the circuit breaker pauses
+    the publications of gold and late rows, None if it does not; the others continue."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Publications:
 
     @property
     def trouble(self) -> str | None:
-        """A message about the publications that failed or pause; None if none does."""
+        """A message about the publications that failed or pause; None if there are none."""
         paused = [f"publications pause: {self._paused}"] if self._paused else []
         failed = (f"publish {name}: {each.why}" for name, each in self._stuck.items())
         return "; ".join([*paused, *failed]) or None
@@ -74,8 +74,8 @@ class Publications:
                 self._catch_up(stage, now, at_once=at_once)
 
     def _go_on(self, now: datetime) -> None:
-        """Ask the sinks that go on by themselves whether they are done. Whether publications pause
-        is not asked again: that reads tables, and this is called often."""
+        """Continue the publications that sinks work on in the background. Whether they pause is not
+        checked again: that reads tables, and this is called often."""
         for stage in self._stages:
             if stage.publication.name in self._unfinished:
                 self._catch_up(stage, now, at_once=False)
@@ -93,18 +93,18 @@ class Publications:
             if failure is None:
                 raise
             since = before.since if before else now
-            # Rendered here: the status document is shown by pages and logs that know no place.
+            # Commands are rendered here: readers of the status document do not know the place.
             self._stuck[name] = Stuck(rendered(failure), since, self._monotonic())
             return
         if is_done:
             self._unfinished.discard(name)
             self._stuck.pop(name, None)
         else:
-            # Stuck until all is sent: a try that has only begun says nothing.
+            # It stays stuck until all is sent: a try that has only begun may still fail.
             self._unfinished.add(name)
 
     def require_done(self, now: datetime, is_stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Try a last time, and wait for what sinks go on with by themselves. Returns whether all is
+        """Try a last time, and wait for the work of sinks in the background. Returns whether all is
         published; it is not if the run is stopped meanwhile. Raises NotPublishedError if something
         cannot be published."""
         self.catch_up(now, at_once=True)
@@ -133,7 +133,7 @@ class Publications:
         return True
 
     def close(self) -> None:
-        """End the connections of sinks, and what they do by themselves."""
-        if self._stages:  # side by side: each waits for what it has under way
+        """End the connections of sinks, and their work in the background."""
+        if self._stages:  # in parallel: each waits for its work in progress
             with ThreadPoolExecutor(len(self._stages)) as pool:
                 list(pool.map(lambda stage: stage.close(), self._stages))

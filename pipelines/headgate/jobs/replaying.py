@@ -1,4 +1,4 @@
-"""Carries out the replays that people ask for, in bronze's job."""
+"""Carries out requested replays, in bronze's job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.storage.layout import Layout
 
 
 def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
-    """Whether a replay waits that can be carried out now."""
+    """Whether there is a requested replay that can be carried out now."""
     return takes_requests(runtime) and requests.waiting(layout) is not None
 
 
@@ -23,8 +23,8 @@ def replay(
     clock: Callable[[], datetime],
     say: Callable[[str], None] = lambda _: None,
 ) -> bool:
-    """Take a waiting replay into bronze; the caller holds the batch lock, and brings silver and
-    gold up. Returns whether one was waiting. Raises CommitRefusedError or FencedError."""
+    """Commit a waiting replay to bronze. The caller must hold the batch lock, and then bring silver
+    and gold up. Returns whether one was waiting. Raises CommitRefusedError or FencedError."""
     if not is_asked(layout, runtime):
         return False
     for name, stage in runtime.bronze.items():

@@ -41,8 +41,9 @@ def what_is_gone(
     topics: Sequence[str],
     jars: Sequence[Path] = (),
 ) -> str | None:
-    """A message about the input after ``offsets`` of ``topics`` (as in ``State``) that the source
-    no longer has; None if it has everything. For Kafka this starts a JVM and takes seconds."""
+    """A message about the input after ``offsets`` of ``topics`` (as in ``BronzePayload``) that the
+    source no longer has; None if it has everything. For Kafka this starts a JVM: it takes seconds.
+    """
 
     def spark() -> AbstractContextManager[SparkSession]:
         from headgate.jobs.session import passing_session

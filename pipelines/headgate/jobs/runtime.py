@@ -187,9 +187,9 @@ class PipelineRuntime:
         """The stages that continue to update the current tables, each by the declaration that it
         was made from, if that declaration is kept.
 
-        If bronze is rebuilt, no stage updates the current tables: they have all batches. If layers
-        have separate jobs, the current tables of a rebuild are not updated. Otherwise bronze's job
-        could publish the rebuild at an earlier batch, and readers would see the tables go back.
+        If bronze is rebuilt, no stage updates the current tables: they have all batches already. If
+        layers have separate jobs, tables that are being rebuilt are not updated. Otherwise bronze's
+        job could publish the rebuild at an earlier batch, and readers would see the tables go back.
         """
         if self.resets.bronze.name in rebuild.tables:
             return self._stages(self.table, (), ())
@@ -204,8 +204,8 @@ class PipelineRuntime:
         def is_as_made(pipeline: Pipeline, path: str) -> bool:
             return path in made_as and pipeline.definitions.get(path) == made_as[path]
 
-        # The upstream table must match its declaration, too: a new table may need new columns, and
-        # one that is as it was made cannot read a record that has got new fields.
+        # The upstream table must match the same declaration: a table of a newer one may need new
+        # columns, and a table of an older one cannot read a record with new fields.
         silver = {
             name: before.silver[name]
             for before in pipelines
@@ -252,7 +252,7 @@ class PipelineRuntime:
                 return level
             self._rebuilt.catch_up(self.layers, now, most_steps, waits_for)
         except LogGapError as error:
-            if self._generation_moved():  # the missing batches were reset
+            if self._generation_moved():  # a reset has discarded the missing batches
                 raise ResetAskedError(self.pipeline) from error
             raise
         return self._publish(now) and self.catch_up(now, one_step=one_step)
@@ -264,8 +264,8 @@ class PipelineRuntime:
     def _take_over(self, now: datetime) -> None:
         """Take over this job's tables of a rebuild that bronze's job has published.
 
-        Raises ResetAskedError if tables must be reset. A restore fences every job, but it may pause
-        after its fences for longer than its lease, and this job may start meanwhile.
+        Raises ResetAskedError if tables must be reset. A restore fences every job. But if it stands
+        still after its fences until its lease expires, this job may have started since.
         """
         intent = self.resets.intent
         if intent is None or not intent.is_publication:
@@ -292,7 +292,7 @@ class PipelineRuntime:
         return True
 
     def _end_rebuild(self) -> None:
-        """From here on the current tables match the declaration."""
+        """Continue with the current tables, which match the declaration now."""
         for name, stage in self.bronze.items():
             stage.write_to(self.table(BRONZE.path(name)))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}

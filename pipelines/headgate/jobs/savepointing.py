@@ -16,7 +16,7 @@ AGAIN_AFTER = timedelta(minutes=1)
 
 
 class Schedule:
-    """Runs in bronze's job. Nothing waits for a savepoint, and a failed one ends no driver."""
+    """Runs in bronze's job. Nothing waits for a savepoint. A failure does not end the driver."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         self._layout = layout
@@ -30,7 +30,7 @@ class Schedule:
         if schedule is None:
             return None
         self._due = self._due or self._first(schedule, now)
-        # What is due later than that was planned by a clock that has been set back since.
+        # A later due time was computed before the clock was set back, and is ignored.
         if now < self._due <= now + schedule.every:
             return None
         self._due = now + min(schedule.every, AGAIN_AFTER)
@@ -45,8 +45,8 @@ class Schedule:
         return taken
 
     def _first(self, schedule: SavepointSchedule, now: datetime) -> datetime:
-        """When the next savepoint is due after those of earlier drivers. Those of a clock that was
-        ahead do not count."""
+        """When the first savepoint of this driver is due, after those of earlier drivers.
+        Savepoints of the future come from a clock that was ahead, and are ignored."""
         try:
             found = (s for s in savepoints(self._layout) if isinstance(s, Savepoint))
             taken = [s.created for s in found if s.created <= now]

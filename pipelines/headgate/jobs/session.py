@@ -70,7 +70,7 @@ class LocalSessions:
 
 @contextmanager
 def passing_session(name: str, cores: int, jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
-    """A session of a verb, in a scratch folder that is removed with it."""
+    """A session for one command, in a scratch folder that is removed after it."""
     with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
         spark = LocalSessions(cores, jars).start(name, Path(scratch))
         try:
@@ -80,7 +80,7 @@ def passing_session(name: str, cores: int, jars: Sequence[Path] = ()) -> Iterato
 
 
 def stop(spark: SparkSession) -> None:
-    """End a session. One whose JVM has died is left: an error of that would hide the first one."""
+    """End a session, unless its JVM has died: the error of ``stop`` would hide the first error."""
     if not has_ended(spark, within=0):
         spark.stop()
 
@@ -136,12 +136,13 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.ui.retainedTasks": "500",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        # PySpark notes the line of each call for its errors: three of four calls to the JVM.
+        # PySpark records the line of each call for error messages: three of four calls to the JVM.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
-        # A list, in which a comma cannot be quoted: Spark then has its default, /tmp.
+        # The value is a list of paths and cannot quote a comma. If the path has one, Spark uses its
+        # default, /tmp.
         **({} if "," in str(scratch) else {"spark.local.dir": str(scratch)}),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        # No Hive, whose Derby would write into the current folder.
+        # Without Hive, whose Derby database would write into the current folder.
         "spark.sql.catalogImplementation": "in-memory",
         # Spark allocates a page for every hash table, even for a single row. The default of 64 MB
         # filled the heap every few batches.

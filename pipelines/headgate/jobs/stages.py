@@ -61,13 +61,13 @@ class Stages:
     ) -> bool:
         """Bring the tables of ``layers`` up to their upstream tables, and carry out the operations
         on the way. Returns whether all tables are up to date. ``waits_for`` are tables that other
-        jobs have not reset yet: nothing is built on them.
+        jobs have not reset yet: gold tables that read them do not continue.
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
         level = True
         if "silver" in layers:
-            # The head last: an operation that another table has passed is never overlooked.
+            # Refresh the head last: then no operation that another table has passed is missed.
             last = self._graph.head.name
             for name in sorted(self.bronze, key=lambda name: name == last):
                 self.bronze[name].refresh()
@@ -92,7 +92,7 @@ class Stages:
         def catch_up(name: str) -> bool:
             return self._catch_up_to(upto[name], name, operations, now, most_steps)
 
-        # One thread alone validates: Great Expectations has a context that is global.
+        # Validate in one thread only: the context of Great Expectations is global.
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
         done = side_by_side(ungated)
         done += [catch_up(name) for name in ready if self._gates[name] is not None]
@@ -106,9 +106,9 @@ class Stages:
         now: datetime,
         most_steps: int | None,
     ) -> bool:
-        """Returns whether a gold table is at batch ``upto``. A table that its gate holds is not: it
-        is tried again between batches, too, when a person asks for it or its rules may be met by
-        now."""
+        """Returns whether a gold table is at batch ``upto``. A table that its gate holds is not. It
+        is tried again, also between batches, on request or after a pause: it may meet its rules by
+        then."""
         gold, gate = self.gold[name], self._gates[name]
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):

@@ -25,8 +25,8 @@ from headgate.storage.layout import Layout
 
 POLL = 0.25  # seconds between checks of stop requests, the lease and the query
 FED_FOR = 10.0
-"""Seconds after new input for which the source is listed at each check, so that what arrives waits
-for less. A source that is slow to list is listed less often: for a tenth of the time at most."""
+"""For so many seconds after new input, the source is listed at each check, so that further input
+waits less. A slow listing is repeated less often: it takes at most a tenth of the time."""
 TRIGGER = "250 milliseconds"
 MOST_PLANNED = 1000
 
@@ -58,7 +58,7 @@ class StreamSupervisor:
         self._listing_took = 0.0
 
     def waits(self, trouble: str) -> None:
-        """Called while brokers do not answer, possibly before the query has started."""
+        """Called while a source does not answer, possibly before the query has started."""
         run = self._run
         run.control.observe_stop_requests()
         if run.progress.waits(trouble):
@@ -84,7 +84,7 @@ class StreamSupervisor:
         self._raise_failure(query, batches.failure)
 
     def _plan(self, source: MicroBatchSource, batches: BatchRunner) -> None:
-        """Write the ends at which batches may end. While the pipeline is paused there are none."""
+        """Write the offsets at which batches may end; none while the pipeline is paused."""
         run = self._run
         if run.writes_bronze:
             run.control.observe_pause()
@@ -137,9 +137,8 @@ class StreamSupervisor:
                 control.wait(POLL)
 
     def _is_done(self, source: MicroBatchSource) -> bool:
-        """Whether a run with ``once`` may end. While bronze is rebuilt, loads and what people ask
-        for wait, so the rebuild is published first: gold would lack the history until the next
-        run."""
+        """Whether a run with ``once`` may end. While bronze is rebuilt, loads and requests wait. So
+        the rebuild is published first; otherwise gold would lack the history until the next run."""
         run = self._run
         if not source.has_absorbed_all():
             return False
@@ -161,7 +160,7 @@ class StreamSupervisor:
                 run.catch_up.run(one_step=True)
         self._take_in(source)
         with lock.if_free() as free:
-            # The other jobs have already caught up above.
+            # A job that does not write bronze has already caught up above.
             if free and run.writes_bronze:
                 run.catch_up.run_rest()
             if free:
@@ -176,7 +175,7 @@ class StreamSupervisor:
             run.report(run.progress)
 
     def _list(self, source: MicroBatchSource) -> bool:
-        """Returns whether there is something to read."""
+        """List the source. Returns whether there is something to read."""
         began = time.monotonic()
         source.poll(final=False)
         self._listed = time.monotonic()
@@ -197,7 +196,7 @@ class StreamSupervisor:
         return now - self._listed >= 10 * self._listing_took
 
     def _take_in(self, source: MicroBatchSource) -> None:
-        """Take what people have asked for into bronze, and bring all tables up to it."""
+        """Take waiting requests into bronze, and bring all tables up to bronze."""
         run = self._run
         asked = [each.is_asked(run.layout, run.runtime) for each in (replaying, operating)]
         if any(asked):

@@ -17,8 +17,8 @@ class Task:
     the driver when everything that the source has now is absorbed. ``accept_gap`` continues after
     records that a topic has lost. ``rebuild`` names the tables to rebuild. ``only_open`` ends the
     driver when the tables are open, and with ``once`` when they have absorbed all of bronze; with
-    ``loads``, when the open loads of history are done. They are done, too, if it publishes a bronze
-    that was read again."""
+    ``loads``, when the open loads of history are done. If a bronze that was read again is
+    published, the open loads are carried out without ``loads``, too."""
 
     pipeline: Pipeline
     root: str

@@ -1,8 +1,9 @@
 """Chooses the Python of Spark's workers.
 
-Spark puts its ``pyspark.zip`` first into their PYTHONPATH. A zip has no compiled modules, so each
-of the six processes before the first batch would compile pyspark again, one after the other: 0.4
-seconds each. So a script starts them with the PYTHONPATH of the driver, where pyspark is compiled.
+Spark puts its ``pyspark.zip`` at the front of their PYTHONPATH. A zip has no compiled modules, so
+each of the six processes before the first batch would compile pyspark again, one after the other:
+0.4 seconds each. Therefore a script starts them with the PYTHONPATH of the driver, where pyspark is
+compiled.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _CHOSEN = "PYSPARK_PYTHON"
 
 @contextmanager
 def workers_python(scratch: Path) -> Iterator[None]:
-    """Let the session that is started within have such workers, as long as the folder ``scratch``
-    exists. Changes nothing if the user has set PYSPARK_PYTHON."""
+    """A session that is started in the ``with`` block starts its workers with the script, which is
+    in the folder ``scratch``. Changes nothing if the user has set PYSPARK_PYTHON."""
     if _CHOSEN in os.environ:
         yield
         return
@@ -33,7 +34,7 @@ def workers_python(scratch: Path) -> Iterator[None]:
 
 
 def _script(scratch: Path) -> str:
-    """The script; this Python where no script can be executed, as on a volume without ``exec``."""
+    """The script; this Python if scripts cannot be executed, as on a volume with ``noexec``."""
     path = os.environ.get("PYTHONPATH")
     as_here = "unset PYTHONPATH" if path is None else f"export PYTHONPATH={shlex.quote(path)}"
     script = scratch / "python"

@@ -10,8 +10,8 @@ from headgate.sources.contract import UnreadInput
 
 @dataclass(frozen=True)
 class Difference:
-    """A law that does not hold: one side has ``expected``, the other ``found``, both as of batch id
-    ``n``."""
+    """An invariant (``law``) that does not hold: one side has ``expected``, the other ``found``,
+    both as of batch id ``n``."""
 
     table: str
     law: str
@@ -47,7 +47,7 @@ class SilverAccount:
 
 @dataclass(frozen=True)
 class GoldAccount:
-    """pairs = folded + late, in (row, window) pairs. ``replayed`` of the folded ones were late
+    """pairs = folded + late, in (row, window) pairs. ``replayed`` of the folded pairs were late
     before a replay. ``rows`` counts the rows in the table now; later events cannot change ``final``
     of them."""
 

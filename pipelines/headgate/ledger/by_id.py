@@ -59,7 +59,8 @@ class Proof:
 
 
 def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
-    """Follow every row of bronze. Reads positions and ids of all tables: seconds per million.
+    """Follow every row of bronze. Reads positions and ids of all tables, which takes seconds per
+    million rows.
 
     Each table is compared with its upstream table as of its own batch id, so the proof also holds
     for a running pipeline. Raises HeadgateError as ``balance`` does, DamagedFileError.
@@ -84,7 +85,8 @@ class _Prover:
         self._mends = mended(at.bronze)
 
     def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
-        """Every bronze row is in exactly one place, and every row elsewhere is in bronze."""
+        """Check that every row of bronze is in exactly one place, and that every row of the other
+        tables is in bronze."""
         silver = self._at.silver[table.name]
         n = silver.state.n
         self._load("bronze_rows", as_of(self._at.bronze, n), _BRONZE_COLUMNS)
@@ -133,7 +135,8 @@ class _Prover:
         yield from self._missing(table, silver)
 
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
-        """Valid rows neither in silver nor rejected: as many as were filtered."""
+        """Check that the number of valid rows neither in silver nor rejected is that of filtered
+        rows."""
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
@@ -141,8 +144,8 @@ class _Prover:
             yield Discrepancy(silver.table.name, problem, count, examples)
 
     def gold(self, table: GoldTable) -> Iterator[Discrepancy]:
-        """Late pairs are unique and come from silver. The windows' counts add up to the folded
-        pairs."""
+        """Check that late pairs are unique and come from silver, and that the windows' counts add
+        up to the folded pairs."""
         gold = self._at.gold[table.name]
         late = late_as_of(self._at.late[table.name], gold)
         late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))

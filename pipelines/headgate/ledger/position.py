@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Positions:
-    """Every table of a pipeline at its newest commit, by name. A silver table without a suite has
-    no ``rejected`` rows."""
+    """Every table of a pipeline at its newest commit, by name. ``rejected`` has no entry for a
+    silver table without a suite."""
 
     bronze: TablePosition
     quarantine: TablePosition
@@ -56,7 +56,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
 
 
 def mended(bronze: TablePosition) -> dict[Position, Position]:
-    """The copies in bronze that replays have brought, and the record that each of them mends."""
+    """The copies that replays have written to bronze, each with the record that it mends."""
     import pyarrow.dataset as ds
 
     if not BronzePayload.of(bronze.state).replays:
@@ -89,8 +89,8 @@ def as_of(position: TablePosition, n: int) -> TablePosition:
 
 
 def late_as_of(late: TablePosition, gold: TablePosition) -> TablePosition:
-    """The late table as its gold table knows it: without what came in later batches, and without
-    the marks of a replay that gold has not carried out, as long as a gate holds it."""
+    """The late table as of its gold table: without rows of later batches, and without the marks of
+    a replay that gold has not carried out, for example because a gate holds gold."""
     found = as_of(late, gold.state.n)
     if found.state.operation <= gold.state.operation:
         return found

@@ -16,7 +16,7 @@ How = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION", "FILTER", "GROUP_BY"]
 """A subtype of a transformation, in the words of OpenLineage's column lineage facet."""
 
 EVENT_TIME = "_event_time"
-"""The column of silver that windows are made of."""
+"""The column of silver that decides to which windows a row belongs."""
 
 
 @dataclass(frozen=True, order=True)
@@ -49,7 +49,7 @@ def of_silver(table: SilverTable, record: Record) -> Columns:
         for column in table.schema
     }
     of[EVENT_TIME] = (Input(record.event_time.column, "TRANSFORMATION"),)
-    # The condition sees the columns of the table, also those that are dropped after it.
+    # The condition may read all columns of the table, also those that are dropped after it.
     rows = {
         Input(source.column, "FILTER")
         for name in _names(table.where, fields | derived.keys())
@@ -85,7 +85,7 @@ def _computed(expression: str, names: Collection[str]) -> tuple[Input, ...]:
 
 
 def _names(expression: str | None, names: Collection[str]) -> tuple[str, ...]:
-    """The ``names`` that an expression reads. No variable of a lambda is called like a column."""
+    """The ``names`` that an expression reads. No variable of a lambda has the name of a column."""
     if expression is None:
         return ()
     found = sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)

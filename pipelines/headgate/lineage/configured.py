@@ -1,4 +1,4 @@
-"""Whether, and where, lineage is sent: the standard variables of OpenLineage say it."""
+"""Whether, and where, lineage is sent, according to the standard variables of OpenLineage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
 
 NAMESPACE = "OPENLINEAGE_NAMESPACE"
-"""Of jobs; ``headgate`` if left out."""
+"""The variable with the namespace of jobs; ``headgate`` if it is not set."""
 _REMEDY = "correct the variables, or set OPENLINEAGE_DISABLED=true"
 _SAY_WHERE = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
 
@@ -35,7 +35,8 @@ def namespace(environment: Mapping[str, str]) -> str:
 
 
 def client() -> OpenLineageClient:
-    """As the variables say. Raises LineageError, which quotes no value: one may have a password."""
+    """The client that the variables configure. Raises LineageError, which quotes no value of a
+    variable, because it may have a password."""
     try:
         from openlineage.client import OpenLineageClient
     except ImportError as error:
@@ -46,7 +47,7 @@ def client() -> OpenLineageClient:
     require_json(os.environ)
     try:
         return OpenLineageClient()
-    except Exception as error:  # whatever a transport says of its settings
+    except Exception as error:  # a transport may raise any error
         kind = type(error).__name__
         raise LineageError(
             f"lineage cannot be sent: the client does not take what OPENLINEAGE_… says ({kind})",
@@ -55,7 +56,7 @@ def client() -> OpenLineageClient:
 
 
 def require_json(environment: Mapping[str, str]) -> None:
-    """Raises LineageError for a setting that was meant to be JSON and is none: the client would
+    """Raises LineageError if a setting looks like JSON and is not valid JSON: the client would
     write it into a log."""
     for name, value in environment.items():
         if name.startswith("OPENLINEAGE__") and any(c in value for c in "{}[]"):

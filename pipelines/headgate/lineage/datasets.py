@@ -55,7 +55,7 @@ def _above(declared: Pipeline, layout: Layout, node: Node) -> list[Name]:
 
 
 def judged(layout: Layout, node: Node, verdicts: Iterable[Verdict]) -> InputDataset:
-    """The table, and what rules say of it."""
+    """The table, with the results of its rules."""
     assertions = [_assertion(verdict) for verdict in verdicts]
     facets: dict[str, InputDatasetFacet] = {
         "dataQualityAssertions": data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(

@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 @contextmanager
 def lineage_sent(declared: Pipeline, layout: Layout, say: Say) -> Iterator[None]:
     """Send each hour that becomes final until the block ends, if a receiver is configured. ``say``
-    is told when sending fails."""
+    is called if sending fails."""
     if not is_configured(os.environ):
         yield
         return
@@ -60,7 +60,7 @@ def send_backfill(declared: Pipeline, layout: Layout, report: Report, say: Say) 
 
 
 class _Sender:
-    """All of it runs on a thread of its own: a receiver that is away costs seconds an event."""
+    """Runs on a thread of its own: if the receiver is not reachable, each event takes seconds."""
 
     def __init__(self, declared: Pipeline, layout: Layout, say: Say) -> None:
         self._declared, self._layout, self._say = declared, layout, say
@@ -76,7 +76,8 @@ class _Sender:
             self._guarded(self.send_due)  # what the last batches made final
 
     def send_due(self) -> None:
-        """Raises HeadgateError if a table is damaged, and what the transport raises."""
+        """Send the hours that are due. Raises HeadgateError if a table is damaged, and what the
+        transport raises."""
         final = final_hour(self._layout, self._declared)
         if final is None:
             return
@@ -91,7 +92,7 @@ class _Sender:
         self._guarded(lambda: self._emit(lambda about: about.of_backfill(report)))
 
     def _emit(self, events: Callable[[About], Iterable[RunEvent]]) -> None:
-        # First: without the package, the error says so.
+        # Create the client first: without the package, its error says what to install.
         if self._client is None:
             self._client = client()
         from headgate.lineage.events import About
@@ -101,8 +102,8 @@ class _Sender:
             self._client.emit(event)
 
     def _guarded(self, act: Callable[[], None]) -> bool:
-        """Whether it went well. What goes wrong is said once, without the address: it may have a
-        password."""
+        """Whether ``act`` succeeded. An error is reported once, without the address, which may have
+        a password."""
         try:
             act()
         except LineageError as error:

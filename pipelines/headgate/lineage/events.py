@@ -1,5 +1,5 @@
-"""The events of an hour, and of a backfill: for each, a run of the pipeline with a run of each of
-its tables below it."""
+"""The events of an hour or a backfill: those of a run of the pipeline, with a child run for each of
+its tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PRODUCER = f"pkg:pypi/headgate@{version('headgate')}"
 
 @dataclass(frozen=True)
 class Nested:
-    """Runs of the jobs below ``job``, each with ``run`` as its parent."""
+    """A job and its run, which is the parent of the runs below it."""
 
     job: Job
     run: Run
@@ -91,9 +91,9 @@ class About:
         yield self._event(RunState.COMPLETE, above)
 
     def of_backfill(self, report: Report) -> Iterator[RunEvent]:
-        """A backfill. Its rule ``equal_to_bronze`` is met if no row of the range differs. A table
-        without a final window in the range is not judged. It has an output if rows of the table
-        were published."""
+        """A backfill. Its rule ``equal_to_bronze`` is met if no row of the range differs. The rule
+        has no result for a table without a final window in the range. A table is an output if rows
+        of it were published."""
         of, name = (report.begin, report.end or self.now), f"{self.declared.name}.backfill"
         above = self._nested(name, "BACKFILL", of, report.id)
         yield self._event(RunState.START, above)
@@ -114,7 +114,8 @@ class About:
         yield self._event(RunState.COMPLETE, above)
 
     def _rows(self, node: Node, hour: Range) -> int | None:
-        """The rows of gold whose results begin in the hour; None if that says nothing."""
+        """The rows of gold whose results begin in the hour; None for another table, one without
+        such times, or one that does not exist."""
         begin = begin_of(self.declared.gold[node.name]) if node.kind == GOLD else ()
         table = Table(self.layout.storage, node.path, pipeline=self.declared.name)
         if not begin or not table.exists:

@@ -12,7 +12,7 @@ from headgate.supervision.finality import final_up_to
 from headgate.supervision.hours import HOUR, whole
 
 MOST = 24
-"""So many hours are sent one by one; what is due before them is sent as one."""
+"""The most hours that are sent one by one; older hours that are due are sent as one range."""
 _SENT = Layout.document("lineage")
 
 Range = tuple[datetime, datetime]

@@ -1,4 +1,4 @@
-"""What rules have said of a table lately."""
+"""The latest results of a table's rules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class Verdict:
-    """``holds``: rows or versions that break the rule are kept back. ``says`` is for a person, and
-    has no value of a row: a receiver may show it to anyone."""
+    """``holds``: whether rows or versions that break the rule are held back. ``says`` is a text for
+    people. It has no value of a row, because a receiver may show it to anyone."""
 
     rule: str
     met: bool
@@ -27,8 +27,8 @@ class Verdict:
 
 
 def verdicts(declared: Pipeline, layout: Layout, node: Node) -> Sequence[Verdict]:
-    """Of gold: the validation of the newest version that readers can see. Of silver: all rows that
-    the table has ever judged. Raises HeadgateError if the table is damaged."""
+    """For gold: the validation of the newest version that readers can see. For silver: all rows
+    that were ever validated. Raises HeadgateError if the table is damaged."""
     if node.kind == GOLD:
         newest = (each for each in reversed(validations(layout, node.name)) if _is_visible(each))
         return _of_version(next(newest, None))
@@ -40,7 +40,7 @@ def verdicts(declared: Pipeline, layout: Layout, node: Node) -> Sequence[Verdict
 
 
 def _is_visible(validation: Validation) -> bool:
-    """Whether it is not of a version that is held, nor of a table that is rebuilt."""
+    """Whether readers can see the version: it is neither held nor a version of a rebuild."""
     return not validation.log and validation.outcome != "held"
 
 

@@ -1,1 +1,1 @@
-"""Loads of history: asked for by a person, carried out by bronze's job beside the stream."""
+"""Loads of history: requested by a person, carried out by bronze's job beside the stream."""

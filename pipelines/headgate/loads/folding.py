@@ -1,8 +1,8 @@
-"""Folds a load's late rows: replays of late rows, a part of the event time each.
+"""Folds a load's late rows with replays of late rows, each for a part of the event time.
 
-A load ends with them, and its gold tables are then those of a pipeline that has begun with the
-history. A replay is an operation between two batches, so it is cut such that the stream does not
-wait for long.
+A load ends with these replays. Its gold tables are then the same as if the pipeline had begun with
+the history. A replay is an operation between two batches; it is kept small, so that the stream does
+not wait for long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SLICE = 60_000_000
 
 
 class Folding:
-    """Of the loads of one source. It only reads."""
+    """Plans the replays for the loads of one source. It only reads."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline, source: str) -> None:
         def table(path: str) -> Table:
@@ -59,8 +59,8 @@ class Folding:
         ]
 
     def next_replay(self, load: Load) -> dict[str, Any] | None:
-        """The document of the next replay; None when no late row of the load waits. No gold table
-        may be ``behind``."""
+        """The document of the next replay; None if all late rows of the load are folded. No gold
+        table may be ``behind``."""
         for name, late in self._late.items():
             if times := _times(late, load):
                 begin, end = first_part(times, PAIRS_PER_REPLAY)
@@ -70,8 +70,8 @@ class Folding:
 
 
 def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
-    """The event times [begin, end) of the first rows, about ``most``. ``times`` says how many rows
-    there are in each slice of ``SLICE`` microseconds."""
+    """The event times [begin, end) of the first rows, about ``most``. ``times`` is the number of
+    rows in each slice of ``SLICE`` microseconds."""
     rows, end = 0, 0
     for end in sorted(times):
         rows += times[end]
@@ -81,7 +81,7 @@ def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
 
 
 def _times(late: Table, load: Load) -> Counter[int]:
-    """How many late rows of a load wait in each slice of event time."""
+    """How many late rows of a load are not folded yet, in each slice of event time."""
     late.refresh()
     first, last = span_of(load.number)
     offset = ds.field("_offset")

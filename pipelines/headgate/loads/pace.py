@@ -1,4 +1,4 @@
-"""When a load may take its next step: a plain decision about times."""
+"""Decides when a load may take its next step, from times alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Step:
 def may_begin(
     now: float, last: Step | None, *, share: float, rate: int | None, has_input: bool
 ) -> bool:
-    """Whether the next step may begin. ``has_input``: the stream has input, or had some a moment
-    ago; then it has the rest of the time for itself, so that a load takes its ``share`` at most."""
+    """Whether the next step may begin. ``has_input`` means that the stream has input, or had some a
+    moment ago. Then a load takes at most the ``share`` of the time, and the stream has the rest."""
     if last is None:
         return True
     if rate is not None and now - last.began < last.rows / rate:

@@ -1,7 +1,8 @@
-"""What becomes of loads when bronze goes back, or is read again from its source.
+"""What happens to loads if bronze is restored, or is read again from its source.
 
-Bronze has each record of history as often as its loads have brought it, so only what bronze has is
-read again: a load that a restore has taken back may have been asked for once more since.
+Bronze has each record of history once for each load that has read it. So only what bronze has of a
+load is read again: a load that a restore has taken back may have been requested a second time
+since.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from headgate.tables.table import Table
 
 
 def reopen(layout: Layout, pipeline: str, tables: Collection[str]) -> None:
-    """Have all that some bronze ``tables`` have of loads read again. A load of which bronze still
-    has everything is done at once."""
+    """Request that everything that some bronze ``tables`` have of loads is read again. If bronze
+    still has all of a load, the load is done at once."""
     for request, load in loads_of(layout, pipeline, tables):
         if changes := again(request, load):
             change(layout, request, **changes)
@@ -29,7 +30,8 @@ def reopen(layout: Layout, pipeline: str, tables: Collection[str]) -> None:
 
 
 def reopen_done(layout: Layout, source: str) -> None:
-    """As ``reopen``, before a damaged log of bronze is mended: it cannot tell what was lost."""
+    """As ``reopen``, before a damaged log of bronze is mended: the log cannot tell what was
+    lost."""
     for request in all_of(layout):
         if request.wish == "done" and request.source == source:
             change(layout, request, wish="open")
@@ -38,7 +40,7 @@ def reopen_done(layout: Layout, source: str) -> None:
 def loads_of(
     layout: Layout, pipeline: str, tables: Collection[str]
 ) -> Iterator[tuple[LoadRequest, Load | None]]:
-    """The loads into some bronze tables, oldest first, and what these have of them."""
+    """The loads into some bronze tables, oldest first, and what these tables have of each."""
     found: dict[str, BronzePayload] = {}
     for request in all_of(layout):
         path = BRONZE.path(request.source)
@@ -51,7 +53,8 @@ def loads_of(
 
 
 def again(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
-    """The changes of a request of which bronze has ``load``; empty if it is not to be reopened."""
+    """The changes that reopen a request of which bronze has ``load``; empty if nothing is to be
+    changed."""
     if request.wish == "open":
         return {}
     if request.wish in ("done", "taken back") and request.is_read(load):
@@ -59,14 +62,14 @@ def again(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
     if load is None:
         return {}
     if request.until is not None and request.wish != "cancelled":
-        return {"wish": "open"}  # it was held while it was read again
+        return {"wish": "open"}  # it was paused or stopped while it was read again
     then = "taken back" if request.wish == "done" else request.wish
     return {"wish": "open", "until": dict(load.offsets), "then": then}
 
 
 def take_back(layout: Layout, bronze: BronzePayload, source: str) -> None:
-    """Note which loads are taken back, and which are not any more, before the bronze table of a
-    source gets a payload that it had. A load that is open goes on from there."""
+    """Record which loads are taken back, and which are done again, before the bronze table of a
+    source gets the earlier payload ``bronze``. An open load continues from there."""
     for request in all_of(layout):
         is_over = request.wish in ("done", "taken back") and request.source == source
         then: Wish = "done" if request.is_read(bronze.load(request.id)) else "taken back"

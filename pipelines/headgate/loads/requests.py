@@ -1,7 +1,7 @@
-"""The request of a load: a document, and what the source keeps for it in a folder beside it.
+"""The request of a load: a document, and a folder beside it for what the source keeps.
 
-How far a load has got is in bronze's commits alone, so a load that is found again after a crash, or
-after a restored savepoint, goes on where its tables are.
+Only bronze's commits record how far a load has got. So after a crash, or after the restore of a
+savepoint, a load continues where its tables are.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Wish = Literal["open", "paused", "cancelled", "stopped", "done", "taken back"]
 @dataclass(frozen=True)
 class LoadRequest:
     """``share`` is the part of the driver's time that the load may take while the stream has input,
-    ``rate`` the most records in a second. ``wish`` is what is to become of it: ``stopped`` after an
-    error, which ``why`` describes; ``taken back`` by a restore after it was done. ``until`` is set
-    while a load is read again that had not reached its end: as far as bronze had it. ``then`` is
-    what it is to be after that."""
+    ``rate`` the most records per second. ``wish`` is the state that is wanted for the load. It is
+    ``stopped`` after an error, which ``why`` describes, and ``taken back`` if a restore came after
+    it was done. ``until`` is set while a load that had not reached its end is read again: the
+    offsets up to which bronze had it. ``then`` is its ``wish`` after that."""
 
     id: str
     source: str
@@ -53,16 +53,16 @@ class LoadRequest:
 
     @property
     def total(self) -> int:
-        """How much there is to read, in the plan's unit."""
+        """How much the load has to read, in the plan's unit."""
         return sum(end - self.plan.begins.get(at, 0) for at, end in self.ends.items())
 
     def read(self, load: Load | None) -> int:
-        """How much of it bronze has."""
+        """How much of the load bronze has, in the plan's unit."""
         reached = self.plan.begins if load is None else load.offsets
         return sum(reached[at] - self.plan.begins.get(at, 0) for at in self.ends)
 
     def is_read(self, load: Load | None) -> bool:
-        """Whether bronze has all of it."""
+        """Whether bronze has all of the load."""
         return self.read(load) >= self.total
 
 
@@ -78,7 +78,7 @@ def keep(layout: Layout, request: LoadRequest) -> None:
 
 
 def change(layout: Layout, request: LoadRequest, **changes: Any) -> LoadRequest:
-    """Write a request anew with some changes; whatever else was changed meanwhile stays."""
+    """Write a stored request with some changes. Other changes that were stored since are kept."""
     changed = replace(find(layout, request.id) or request, **changes)
     keep(layout, changed)
     return changed
@@ -95,7 +95,7 @@ def find(layout: Layout, id_: str) -> LoadRequest | None:
 
 
 def all_of(layout: Layout) -> tuple[LoadRequest, ...]:
-    """All loads that were ever asked for, oldest first. Raises DamagedDocumentError."""
+    """All loads that were ever requested, oldest first. Raises DamagedDocumentError."""
     found = (find(layout, id_) for id_ in layout.storage.folders(FOLDER))
     asked = (request for request in found if request is not None)
     return tuple(sorted(asked, key=lambda request: (request.at, request.id)))

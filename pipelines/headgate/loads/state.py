@@ -14,10 +14,10 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class LoadState:
-    """``state`` is ``reading``, ``folding`` (late rows into final ones), ``taken back`` (by a
-    restore, after it was done), ``waiting`` (until bronze is rebuilt), or what a person or an error
-    has made of the load; then ``why`` says it. ``read`` of ``total`` are in bronze, in ``unit``,
-    and ``rows`` records so far."""
+    """``state`` is ``reading``, ``folding`` (late rows into final ones), ``waiting`` (until bronze
+    is rebuilt), ``taken back`` (by a restore, after it was done), ``paused``, ``cancelled``,
+    ``stopped`` (by an error, which ``why`` describes) or ``done``. ``read`` of ``total`` are in
+    bronze, in ``unit``; ``rows`` is the number of records in bronze so far."""
 
     id: str
     what: str
@@ -45,7 +45,7 @@ def load_of(layout: Layout, pipeline: str, request: LoadRequest) -> Load | None:
 
 
 def state_of(layout: Layout, pipeline: str, request: LoadRequest) -> LoadState:
-    """As ``load_of``."""
+    """The state of a load. Raises as ``load_of``."""
     load = load_of(layout, pipeline, request)
     return LoadState(
         id=request.id,

@@ -1,4 +1,4 @@
-"""Bronze, as the reader of a load sees it."""
+"""The part of bronze that the reader of a load uses."""
 
 from __future__ import annotations
 

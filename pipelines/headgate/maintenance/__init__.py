@@ -1,1 +1,1 @@
-"""Maintenance of tables: merge small files, and remove files and log entries nothing needs."""
+"""Maintenance of tables: merge small files, and remove files and log entries that nothing needs."""

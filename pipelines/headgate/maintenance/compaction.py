@@ -14,7 +14,7 @@ from headgate.tables.data_file import DataFile
 @dataclass(frozen=True)
 class CompactionLimits:
     """Files below ``small`` bytes are merged if there are at least ``least`` of them. A merged file
-    is made of at most ``most`` bytes."""
+    replaces at most ``most`` bytes, unless the files of one batch have more."""
 
     small: int = 32 << 20
     least: int = 8

@@ -24,7 +24,7 @@ _READ_BY_STAGES = (BRONZE, SILVER)
 _COMPARED = (BRONZE, SILVER, QUARANTINE, REJECTED, LATE)
 
 Saved = tuple[SavedTable, int]
-"""A table in a savepoint, and the id of the batch that all tables had absorbed there."""
+"""A table in a savepoint, and the batch id that all tables of the savepoint had absorbed."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,10 @@ class Gathered:
 
 
 def gather(table: Table, log: LogFolder, context: RetentionContext, since: datetime) -> Gathered:
-    """``table`` is read as last refreshed. ``since`` is the earliest start of a reader to protect.
+    """``table`` is read as of its last refresh. ``since`` is the earliest start of a reader to
+    protect.
 
-    Raises LogGapError where an entry is damaged, DeltaError where a version cannot be read.
+    Raises LogGapError if an entry is damaged, DeltaError if a version cannot be read.
     """
     history = LogHistory(table.storage, log.oldest)
     version = table.version
@@ -138,7 +139,8 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
 def _compared(
     table: Table, history: LogHistory, log: LogFolder, context: RetentionContext
 ) -> frozenset[str]:
-    """The files that were live at the batch of the tables that are behind this one."""
+    """If other tables are behind this one, the files that were live at the batch id that all tables
+    have absorbed."""
     at = history.reaching(table.version, context.n)
     if kind_of(table.name) not in _COMPARED or at.state.n >= table.state.n:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Finds positions in a table's log by binary search: a scan of days of batches takes minutes."""
+"""Finds positions in a table's log by binary search: scanning the batches of days takes minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from headgate.tables.state import State
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches after batch id ``n`` of some generations, both ends included."""
+    """The batches after batch id ``n`` in the generations from ``first_generation`` to
+    ``last_generation``, both included."""
 
     first_generation: int
     last_generation: int
@@ -24,8 +25,8 @@ class Batches:
 
 
 class LogHistory:
-    """The log of the table in ``storage`` from its entry ``oldest`` on. Generations never fall, and
-    positions never fall between two resets."""
+    """The log of the table in ``storage`` from its entry ``oldest`` on. Generations never decrease,
+    and positions never decrease between two resets."""
 
     def __init__(self, storage: Storage, oldest: int) -> None:
         self._storage = storage
@@ -62,7 +63,8 @@ class LogHistory:
         return self._oldest + bisect_left(span, generation, key=lambda v: self.state(v).generation)
 
     def _last(self, first: int, last: int, holds: Callable[[State], bool]) -> Commit:
-        """The last version for which ``holds`` is true; ``first`` if there is none."""
+        """The commit of the last version for which ``holds`` is true; of ``first`` if there is
+        none."""
         span = range(first, last + 1)
         found = bisect_right(span, False, key=lambda v: not holds(self.state(v)))
         return self.commit(span[max(found - 1, 0)])

@@ -46,9 +46,9 @@ class Compacted:
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """``removed`` files are deleted; ``kept`` files are not, by the first reason that holds.
-    ``entries`` log entries are deleted too. ``log_from`` is the oldest remaining log version,
-    ``log_why`` the reason why it is kept."""
+    """``removed`` files are deleted; ``kept`` files are not, for the first reason that applies.
+    ``entries`` is the number of log entries that are deleted. ``log_from`` is the oldest remaining
+    log version, ``log_why`` the reason why it is kept."""
 
     table: str
     removed: Amount = Amount()

@@ -1,7 +1,7 @@
 """Documents that request maintenance from the jobs of a running pipeline, and their answers.
 
-Only the newest request exists. It is for the jobs up to an epoch: those that ran when it was made.
-Each job has a document for its answer, and replaces it after every table.
+Only the newest request exists. It is for the jobs up to an epoch: those that were running when it
+was created. Each job has a document for its answer, and replaces it after every table.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _REQUEST = Layout.document("maintenance")
 
 @dataclass(frozen=True)
 class Request:
-    """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest of the jobs
-    that it is for."""
+    """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest epoch of
+    the jobs that the request is for."""
 
     id: str
     what: What
@@ -64,7 +64,7 @@ def ask(layout: Layout, request: Request) -> None:
 
 
 def asked(layout: Layout) -> Request | None:
-    """The newest request. Raises HeadgateError where the document is damaged."""
+    """The newest request. Raises HeadgateError if the document is damaged."""
     document = read_document(layout.storage, _REQUEST)
     if document is None:
         return None
@@ -72,7 +72,7 @@ def asked(layout: Layout) -> Request | None:
         id=document["id"],
         what=document["what"],
         keep_for=timedelta(seconds=document["keep_for"]),
-        epoch=document.get("epoch", 0),  # of a version that had none: it is for nobody
+        epoch=document.get("epoch", 0),  # without an epoch, in earlier versions: for no job
     )
 
 

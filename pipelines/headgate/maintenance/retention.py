@@ -22,7 +22,7 @@ WHY: Mapping[Reason, str] = {
     "recent": "written, or in the table, within the time that readers are given",
     "savepoints": "of savepoints only",
 }
-"""A file has the first of these reasons that holds."""
+"""The reason for which a file is kept is the first of these that applies."""
 
 LogReason = Literal[
     "checkpoints", "position", "readers", "batches", "unpublished", "savepoints", "reset"
@@ -40,7 +40,7 @@ LOG_WHY: Mapping[LogReason, str] = {
 
 _ATTEMPT = re.compile(r"data/(\d+)-(\d+)-")
 _SIDECAR = re.compile(r"\.([^/]+)\.crc$")
-WORTH_A_CHECKPOINT = 50  # entries that could go for it
+WORTH_A_CHECKPOINT = 50  # entries that a new checkpoint makes removable
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,9 @@ class Needs:
 
 @dataclass(frozen=True)
 class Trim:
-    """The log is removed below version ``to``, which has a checkpoint; ``why`` says what needs the
-    rest. ``checkpoint`` is the version at which a checkpoint must be created first, if any."""
+    """Log entries below version ``to``, which has a checkpoint, are removed; ``why`` is the reason
+    for which the rest is kept. ``checkpoint`` is the version at which a checkpoint must be created
+    first, if any."""
 
     to: int
     why: LogReason
@@ -85,8 +86,9 @@ class Trim:
 
 
 def trim(folder: LogFolder, needed: Mapping[LogReason, int]) -> Trim:
-    """Decides how far a log can be removed. ``needed`` has the lowest needed version by reason. The
-    log starts at a checkpoint that is not above any of them, and one more checkpoint follows it."""
+    """Decides how much of a log can be removed. ``needed`` has the lowest needed version by reason.
+    The log then starts at a checkpoint that is not above any of them, and at least one more
+    checkpoint follows. If there is no such checkpoint, nothing is removed."""
     why, lowest = min(needed.items(), key=lambda item: item[1])
     below = [c for c in folder.checkpoints if folder.oldest <= c <= lowest]
     make = lowest if lowest - max(below, default=folder.oldest) >= WORTH_A_CHECKPOINT else None

@@ -25,16 +25,16 @@ from headgate.tables.snapshot import ConsistentSnapshot, snapshot
 
 
 class NotLevelError(HeadgateError, code=exit_codes.LOG_GAP):
-    """The tables are in a state in which what they need is unknown."""
+    """A savepoint is damaged, so it is unknown what must be kept."""
 
 
 @dataclass(frozen=True)
 class RetentionContext:
-    """``snapshot`` has the positions of the tables; ``published`` has, by the path of a table, the
-    log versions up to which its rows are published; ``boundaries`` are the batches at which a
-    step of a stage ends; ``is_open`` says whether a table that is not declared awaits a reset;
-    ``n`` is the id of the batch that all tables have absorbed, rebuilds included; ``rebuilt`` reads
-    the files of the rebuild of a table, by its path."""
+    """``snapshot`` has the positions of the tables. ``published`` has, by the path of a table, the
+    log versions up to which its rows are published. ``boundaries`` are the batch ids at which a
+    step of a stage ends. ``is_open`` says whether a table that is not declared awaits a reset.
+    ``n`` is the batch id that all tables have absorbed, rebuilds included. ``rebuilt`` returns the
+    files of the rebuild of a table, by its path."""
 
     snapshot: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
@@ -45,15 +45,15 @@ class RetentionContext:
     rebuilt: Callable[[str], frozenset[str]]
 
     def saved_n(self, savepoint: Savepoint) -> int:
-        """The batch that every declared silver and gold table had absorbed in a savepoint."""
+        """The batch id that every declared silver and gold table had absorbed in a savepoint."""
         dense = (p for p in self.snapshot.declared if kind_of(p).is_dense)
         saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
         return min((savepoint.bronze.n, *saved))
 
 
 def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
-    """Raises HeadgateError if there are no tables, ResetOpenError if a declared one awaits a reset,
-    LogGapError where a log is damaged."""
+    """Raises HeadgateError if there are no tables, ResetOpenError if a declared table awaits a
+    reset, LogGapError if a log is damaged, NotLevelError if a savepoint is damaged."""
     found = snapshot(layout, pipeline)
     waiting = awaiting(found)
     if declared := pipeline.definitions.keys() & waiting:
@@ -73,8 +73,8 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
 
 
 def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
-    """Those that were taken, and what backfills read now. Raises NotLevelError if one is damaged,
-    because what it needs is then unknown."""
+    """All savepoints, and the versions that backfills read now. Raises NotLevelError if a savepoint
+    is damaged, because what it needs is then unknown."""
     found = [*held(layout)]
     for each in savepoints(layout):
         if isinstance(each, Unreadable):

@@ -35,8 +35,8 @@ def merge(table: Table, state: State, files: Sequence[DataFile]) -> Generator[No
     """Write the rows of some files of one partition to a new file, step by step. No commit names
     the new file yet.
 
-    ``state`` is the table's. Memory is bounded by a row group. Raises DamagedFileError where a
-    file is not what was written, or its rows would not be the same.
+    ``state`` is the table's. Memory is bounded by a row group. Raises DamagedFileError if a file is
+    damaged, or if the new file would not have the same number of rows.
     """
     storage = table.storage
     require_sound(storage, files)
@@ -85,14 +85,15 @@ def rows_schema(table: Table) -> pa.Schema:
 
 
 def time_column(table: Table) -> str:
-    """The column of whose values a table's files record bounds."""
+    """The column whose smallest and greatest value a table's log records for each file."""
     return str(table.handle.metadata().configuration["delta.dataSkippingStatsColumns"])
 
 
 def _row_groups(
     storage: Storage, files: Sequence[DataFile], schema: pa.Schema
 ) -> Iterator[pa.Table | None]:
-    """Row groups; None after many files, as a step, if no row group is complete."""
+    """Row groups; also None after every ``_FILES`` files, so that a step ends even if no row group
+    is complete."""
     held: list[pa.RecordBatch] = []
     size = 0
     for number, file in enumerate(files, start=1):
@@ -125,15 +126,15 @@ def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa
 
 
 def _has_columns(found: Iterable[pa.Field], wanted: Iterable[pa.Field]) -> bool:
-    """Whether a file has all columns, and perhaps fewer fields inside of them: some may have been
-    added since."""
+    """Whether a file has all columns. Its structs may have fewer fields, because fields may have
+    been added later."""
     pairs = zip_longest(found, wanted)
     return all(a and b and a.name == b.name and _can_be(a.type, b.type) for a, b in pairs)
 
 
 def _can_be(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether types are equal, except for nullability, the names of list elements, and fields at
-    the end of structs that are only wanted."""
+    the end of structs that only ``wanted`` has."""
     if pa.types.is_struct(found) and pa.types.is_struct(wanted):
         held = _fields(found)
         return _has_columns(held, _fields(wanted)[: len(held)])

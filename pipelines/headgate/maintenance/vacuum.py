@@ -76,9 +76,9 @@ def plan(
 ) -> VacuumPlan:
     """Decide what to remove of a table. ``view`` is a separate reader of it. Changes nothing.
 
-    Raises LogGapError where a log is damaged.
+    Raises LogGapError if a log is damaged.
     """
-    # The rebuild is read before the table, so a file that is published in between is in one.
+    # Read the rebuild before the table: a file that is published in between is in one of them.
     rebuilt = context.rebuilt(view.name)
     view.refresh()
     log = log_folder(view.storage)
@@ -118,7 +118,7 @@ def remove(found: VacuumPlan) -> Iterator[None]:
     if not found.entries:
         return
     _require_checkpoint(table, trimming.to)
-    # The oldest entry goes first. A missing entry without older ones was trimmed, not lost.
+    # Remove the oldest entry first: a missing entry without older ones counts as trimmed.
     for version, path in found.log.paths:
         if version < trimming.to:
             failpoint("vacuum.trimming")
@@ -128,7 +128,8 @@ def remove(found: VacuumPlan) -> Iterator[None]:
 def _whole_folders(
     folders: Sequence[str], going: Sequence[str], staying: Sequence[str]
 ) -> Iterator[str]:
-    """Folders of attempts of which no file stays, and single files of the other folders."""
+    """The folders of attempts in which no file is kept, and the single files to remove
+    elsewhere."""
     held = {_folder(path) for path in staying}
     yield from (path for name in folders if (path := f"data/{name}") not in held)
     yield from (path for path in going if _folder(path) in held or path.count("/") == 1)
@@ -140,7 +141,7 @@ def _folder(path: str) -> str:
 
 def _require_checkpoint(table: Table, version: int) -> None:
     """Raises LogGapError if the checkpoint at which the log will start does not give the files of
-    its commit: the entries before it are then needed."""
+    its commit. In that case, the entries before it are still needed."""
     commit = read_commit(table.storage, version)
     files = live_files(DeltaTable(table.storage.uri(), version=version))
     if commit is None or digest_of(files) != commit.state.files:

@@ -40,8 +40,8 @@ def compact(
     clock: Clock,
     limits: CompactionLimits = DEFAULT_LIMITS,
 ) -> Iterator[Compacted | None]:
-    """Merge small files of tables that this process writes: None after each step, a report after
-    each table. Batches wait for commits only.
+    """Merge small files of the tables that this process writes. Yields None after each step, and a
+    report after each table. Batches wait for commits only.
 
     Raises NotLevelError, LogGapError, DamagedFileError, CommitRefusedError, FencedError.
     """
@@ -59,8 +59,9 @@ def vacuum_tables(
     batch_lock: BatchLock,
     clock: Clock,
 ) -> Iterator[Vacuumed | None]:
-    """Remove what nothing needs of tables that this process writes: None after each step, a report
-    after each table. Batches wait while the files of a table are listed.
+    """Remove files and log entries that nothing needs from the tables that this process writes.
+    Yields None after each step, and a report after each table. Batches wait while the files of a
+    table are listed.
 
     Raises NotLevelError, LogGapError, FencedError.
     """

@@ -1,8 +1,8 @@
 """Sums and counts, which several measures have in their states.
 
-A sum of decimals of up to ``_SHORT`` digits is one number. That of longer ones is two, so that no
-sum on the way is too long, in whatever order rows come: ``sum`` adds up the last ``_LOW`` digits of
-each value and ``high`` the digits before them. States of older versions have no ``high``.
+A sum of decimals of up to ``_SHORT`` digits is one number. A sum of longer decimals is two numbers,
+so that no partial sum is too long, whatever the order of rows: ``sum`` adds up the last ``_LOW``
+digits of each value and ``high`` the digits before them. States of older versions have no ``high``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from headgate.declaration.types import (
 )
 
 _SHORT = 25
-"""So many digits leave room for 10^12 values in a sum."""
+"""With decimals of this many digits, a sum has room for 10^12 values."""
 LONGEST = 37
-"""The digits of a sum. One stays free, so that Spark's addition keeps the scale."""
+"""The digits of a sum. One of Spark's 38 stays free, so that Spark's addition keeps the scale."""
 _LOW = 20
 _ADD = "case when {old} is null then {new} when {new} is null then {old} else {old} + {new} end"
 
@@ -53,7 +53,7 @@ def added(type_: DataType, partial: str) -> Field:
 
 
 def counted(measure: Measure) -> Field:
-    """The number of rows whose argument is not null, or of all rows where there is none."""
+    """The number of rows whose argument is not null; of all rows if there is no argument."""
     return added(BIGINT, "count(*)" if measure.argument is None else f"count({measure.argument})")
 
 
@@ -70,7 +70,7 @@ def summed(measure: Measure) -> Mapping[str, Field]:
 
 
 def total(measure: Measure) -> str:
-    """The sum over its fields; null where it does not fit ``_sum_type``."""
+    """The sum, computed from its fields; null if it does not fit ``_sum_type``."""
     given = measure.argument_type
     if not _is_long(given):
         return "{sum}"

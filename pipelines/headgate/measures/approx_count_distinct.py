@@ -6,7 +6,7 @@ from headgate.declaration.measures import Field, Fold, MeasureKind
 from headgate.declaration.model import Measure
 from headgate.declaration.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, STRING, DataType
 
-_EMPTY = "\\u0000headgate: an empty text"  # which nobody sends
+_EMPTY = "\\u0000headgate: an empty text"  # not a text that producers send
 
 
 class ApproxCountDistinct(MeasureKind):
@@ -25,10 +25,10 @@ class ApproxCountDistinct(MeasureKind):
     def fold(self, measure: Measure) -> Fold:
         argument, type_ = measure.argument, measure.argument_type
         if type_ in (FLOAT, DOUBLE):
-            # -0.0 equals 0.0, and has another text.
+            # -0.0 equals 0.0, but its text is different.
             argument = f"if(({argument}) = 0, '0.0', cast({argument} as string))"
         elif type_ not in (INT, BIGINT):
-            # The sketch passes over empty texts.
+            # The sketch ignores empty texts.
             text = argument if type_ == STRING else f"cast({argument} as string)"
             argument = f"if(({text}) = '', '{_EMPTY}', {text})"
         merge = (

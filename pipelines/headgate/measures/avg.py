@@ -8,8 +8,8 @@ from headgate.declaration.types import DOUBLE, DataType, Decimal, is_decimal
 from headgate.measures.adding import LONGEST, cast, counted, require_summable, summed, total
 
 _SHORT = 28
-"""The quotient of a sum of so many digits has ten decimals more than the sum. Spark gives that of a
-longer one fewer."""
+"""The quotient of a sum of this many digits has ten more decimals than the sum. Spark gives fewer
+decimals if the sum is longer."""
 
 
 class Average(MeasureKind):

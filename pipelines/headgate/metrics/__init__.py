@@ -1,1 +1,1 @@
-"""What is measured of pipelines, read from their tables' logs and documents, and served."""
+"""Metrics of pipelines, which are read from the logs and documents of tables, and served."""

@@ -1,8 +1,8 @@
 """The alerts of Prometheus, over the metrics that Headgate serves.
 
-They compare with the limits that each pipeline serves beside its values (``headgate_limit_…``), so
-one file is right for all pipelines, and a changed declaration needs no other file. ``python -m
-headgate.metrics.page`` in a checkout writes ``infra/prometheus/alerts.yml``.
+They compare values with the limits that each pipeline serves beside them (``headgate_limit_…``), so
+one file suits all pipelines, and stays valid if a declaration changes.
+``python -m headgate.metrics.page`` in a checkout writes ``infra/prometheus/alerts.yml``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Alert:
     check: Check | None = None
 
 
-# A pipeline may be scraped twice, of its driver and of `headgate metrics`: each limit is one value.
+# A pipeline may be scraped from its driver and from `headgate metrics`: max gives one value.
 def _limit(name: str) -> str:
     limit = f'headgate_limit_seconds{{limit="{name}"}}'
     return f"on (pipeline) group_left () max by (pipeline) ({limit})"
@@ -56,7 +56,8 @@ _MEANT = "on (pipeline) headgate_meant_to_run == 1"
 
 
 def alerts(limits: Limits | None = None) -> tuple[Alert, ...]:
-    """All alerts. The times of ``limits`` are served as metrics; only ``recent`` is in a query."""
+    """All alerts of pipelines. The times of ``limits`` are served as metrics; only ``recent`` is in
+    a query."""
     recent = format_duration((limits or Limits()).recent).replace(" hours", "h")
     recent = recent.replace(" hour", "h").replace(" minutes", "m").replace(" minute", "m")
     return (*_progress(), *_input(recent), *_upkeep())
@@ -79,8 +80,8 @@ def _progress() -> Iterator[Alert]:
         f"> {_limit('freshness')} and {_MEANT}",
         "1m",
         "critical",
-        "{{ $labels.driver }} has not been up to date with its input for "
-        "{{ $value | humanizeDuration }}",
+        "{{ $labels.driver }} has neither completed a batch nor been up to date with its input "
+        "for {{ $value | humanizeDuration }}",
         pipeline_command("status"),
         "freshness",
     )

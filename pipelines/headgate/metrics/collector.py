@@ -1,7 +1,7 @@
 """Reads the metrics of some pipelines again and again, on a thread of its own.
 
-A scrape reads what the thread has left in memory. It reads no file, and renders at most one text
-for each reading.
+A scrape uses the samples that the thread keeps in memory. It reads no file, and the text is
+rendered at most once for each reading.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _now() -> datetime:
 
 
 class Collector:
-    """``readings`` returns the readings of the pipelines now, each of another name; the same
+    """``readings`` returns the current readings of the pipelines, whose names differ; the same
     objects as long as nothing has changed. ``samples`` and ``text`` may be called from any
     thread."""
 

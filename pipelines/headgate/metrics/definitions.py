@@ -15,7 +15,8 @@ Type = Literal["counter", "gauge", "histogram"]
 Unit = Literal["", "seconds", "bytes", "ratio", "records", "files", "batches", "rows", "windows"]
 
 MOST_PARTITIONS = 100
-"""Of a source, so many partitions have series of their own; the others share ``others``."""
+"""The most series of a source's partitions. If it has more partitions, the last share
+``others``."""
 OTHERS = "others"
 STAGES = ("bronze", "silver", "gold", "publish")
 
@@ -81,7 +82,7 @@ STREAM = Group(
             "up_to_date_timestamp_seconds",
             "seconds",
             "driver",
-            "When the driver was last up to date with its input; when it began, if it never was.",
+            "When the driver last completed a batch or had no unread input; else when it began.",
         ),
         _gauge("backlog_records", "records", "source partition", "Unread records of a topic."),
         _gauge(

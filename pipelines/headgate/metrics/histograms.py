@@ -11,12 +11,13 @@ from headgate.metrics.definitions import METRICS
 Observed = Callable[[str, tuple[str, ...], float], None]
 """Called with a metric's name, the values of its labels, and what was observed."""
 
-# A series more for each histogram, which says only when this process began.
+# Otherwise each histogram has one more series, which only shows when this process began.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Histograms:
-    """One thread observes; any thread may collect. ``listeners`` hear of each observation."""
+    """One thread observes; any thread may collect. ``listeners`` are called with each
+    observation."""
 
     def __init__(self) -> None:
         self.listeners: list[Observed] = []

@@ -10,9 +10,9 @@ from headgate.metrics.samples import Samples
 from headgate.supervision.limits import Limits
 
 SAVEPOINTS_MISSED = 2
-"""A savepoint is too old when so many intervals of the schedule have passed since."""
+"""The number of intervals of the schedule after which the newest savepoint is too old."""
 SAVEPOINT_TAKES = timedelta(minutes=1)
-"""What a savepoint may take in addition, before it is missed."""
+"""The time that a savepoint may take, in addition to these intervals."""
 
 
 def limits_of(declared: Pipeline, limits: Limits) -> Mapping[str, timedelta]:

@@ -1,7 +1,7 @@
 """Sends the metrics by OTLP, if the extra ``otel`` is installed and its variables are set.
 
 The names are those of Prometheus, so dashboards and alerts are the same. The SDK sends on a thread
-of its own: an endpoint that does not answer delays nobody.
+of its own: an endpoint that does not answer delays nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_asked(environment: Mapping[str, str]) -> bool:
 
 
 def why_not(environment: Mapping[str, str]) -> str | None:
-    """Why nothing is sent although it is asked for; None if it can be."""
+    """Why metrics are not sent although the variables ask for it; None if nothing prevents it."""
     if is_asked(environment) and find_spec("opentelemetry") is None:
         return (
             "metrics are not sent by OTLP: its packages are not installed; install them: "
@@ -94,7 +94,7 @@ class OtlpExport:
         self._histograms[name].record(value, attributes)
 
     def close(self) -> None:
-        """Send a last time, and wait ``ENDS_WITHIN`` for it at most."""
+        """Send a last time. Blocks for at most ``ENDS_WITHIN`` seconds."""
         self._collector.histograms.listeners.remove(self._observe)
         ending = threading.Thread(
             target=self._provider.shutdown,
@@ -107,7 +107,8 @@ class OtlpExport:
 
 
 def _without_values(record: logging.LogRecord) -> bool:
-    """The SDK quotes a header that it cannot read. Its value may be a token."""
+    """Hide values in a log record: the SDK quotes a header that it cannot read, which may be a
+    token."""
     if isinstance(record.args, tuple):
         record.args = ("***",) * len(record.args)
     return True

@@ -92,7 +92,7 @@ class PipelineReading:
 
 
 def parts_of(place: Place, histograms: Histograms) -> Sequence[Part]:
-    """The tables first: other parts ask them which versions there are."""
+    """The parts of a reading, tables first: other parts use the versions that it has read."""
     tables = TablesPart(place, histograms)
     return (
         tables,

@@ -21,13 +21,14 @@ class Sample:
 @dataclass
 class Samples:
     """Collects the samples of one pipeline. A metric or a label that is not declared raises
-    KeyError: nothing that the docs do not name is served."""
+    KeyError: only metrics that the docs name are served."""
 
     pipeline: str
     found: list[Sample] = field(default_factory=list)
 
     def add(self, metric: str, value: float | bool | datetime | None, **labels: str) -> None:
-        """A time becomes seconds since 1970. Nothing is added for None: it is not known."""
+        """A time becomes seconds since 1970. None means that the value is unknown: nothing is
+        added."""
         if value is None:
             return
         declared = METRICS[f"headgate_{metric}"]

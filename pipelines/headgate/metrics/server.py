@@ -1,7 +1,7 @@
 """Serves the text of the metrics by HTTP.
 
-A client gets a few seconds in all, and few are served at a time: neither a client that never reads
-nor one that sends rubbish occupies the process.
+Each client gets a few seconds in all, and few are served at a time. So clients that never read or
+send invalid data do not occupy the process.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def token_of(file: Path | None) -> str | None:
 
 
 class MetricsServer(ThreadingMixIn, TCPServer):
-    """Listens when it is made; raises OSError if it cannot. ``text`` must be cheap and safe in any
-    thread. With a ``token``, only clients that send it get an answer. ``close`` ends it."""
+    """Listens as soon as it is created; raises OSError if it cannot. ``text`` must be cheap and
+    safe in any thread. With a ``token``, only clients that send it get an answer. ``close`` ends
+    it."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -71,7 +72,7 @@ class MetricsServer(ThreadingMixIn, TCPServer):
         return port
 
     def close(self) -> None:
-        """Stop listening. Requests that are being answered are left to end by themselves."""
+        """Stop listening. Requests in progress are not waited for."""
         self.shutdown()
         self.server_close()
 
@@ -89,7 +90,7 @@ class MetricsServer(ThreadingMixIn, TCPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has gone is no error of ours."""
+        """Ignored: a client that disconnects is not an error of the server."""
 
 
 def _cut(connection: socket.socket) -> None:

@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen. ``token`` is what clients must send; None if nothing."""
+    """Where to listen. ``token`` is what clients must send; None if they need none."""
 
     host: str
     port: int
@@ -44,8 +44,8 @@ class Address:
 def metrics_served(declared: Pipeline, layout: Layout, say: Say) -> Iterator[None]:
     """Serve the metrics of a pipeline as its declaration says, until the block ends.
 
-    If the port is not free, ``say`` is called with a message, and it is tried again later. Raises
-    TokenFileError before the block begins.
+    If the port is not free, ``say`` is called with a message, and the port is tried again later.
+    Raises TokenFileError before the block begins.
     """
     settings = declared.metrics
     if settings is None:
@@ -87,7 +87,7 @@ def collected(
 
 
 class NotServedError(HeadgateError, code=exit_codes.USAGE):
-    """The port cannot be listened at."""
+    """The server cannot listen at its address."""
 
 
 class _Service:

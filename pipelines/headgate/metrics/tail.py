@@ -6,7 +6,7 @@ from headgate.storage.files import Storage
 from headgate.tables.log import Commit, has_entry, newest_commit, read_commit
 
 MOST_AT_ONCE = 200
-"""Entries that are read at most before others get their turn."""
+"""The most entries that are read in one call, so that other tables do not wait long."""
 
 
 class TableTail:
@@ -33,7 +33,7 @@ class TableTail:
             if commit is not None:
                 self.commit = commit
                 found.append(commit)
-        # A log that was cut or trimmed no longer has the entry: what follows is elsewhere.
+        # The log was truncated, trimmed or replaced if it no longer has the entry: begin again.
         if not found and not has_entry(self.log, self._version):
             self._begin()
         return tuple(found)

@@ -15,7 +15,7 @@ from headgate.metrics.histograms import Histograms
 from headgate.metrics.pipeline import PipelineReading
 from headgate.storage.layout import CONTROL, Layout
 
-LOOK_EVERY = 5.0  # seconds between two looks at the files of declarations
+LOOK_EVERY = 5.0  # seconds between two checks of the files of declarations
 
 _Version = tuple[int, int]
 
@@ -23,7 +23,7 @@ _Version = tuple[int, int]
 @dataclass
 class _Watched:
     """``declared`` is the last version of the file that was valid; None if there was none.
-    ``reading`` is made when it is needed: it has series from its begin on."""
+    ``reading`` is created when it is needed, because its series exist from then on."""
 
     version: _Version | None = None
     declared: Pipeline | None = None
@@ -32,11 +32,12 @@ class _Watched:
 
 class Watched:
     """``files`` returns the declarations. A file that changes is loaded again; if it has become
-    invalid, the metrics stay those of the version before, and ``headgate_readable`` says so.
+    invalid, the metrics stay those of its last valid version, and ``headgate_readable`` says so.
 
     With ``only_run``, pipelines that have never run under ``root`` are left out. Of two files that
-    declare the same name, the one called NAME.yml counts, else the first: series of the same name
-    would make Prometheus refuse all. ``say`` is called with what is wrong, once.
+    declare the same name, the one called NAME.yml counts, else the first: Prometheus would refuse
+    all metrics if two series were the same. ``say`` is called with the problem of a file whenever
+    it cannot be loaded.
     """
 
     def __init__(

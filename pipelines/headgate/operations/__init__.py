@@ -1,4 +1,4 @@
-"""Operations on tables, each carried out between two batches. Each member is a module.
+"""Operations on tables, each carried out between two batches. Each kind is a module.
 
-``contract.py`` says what a module has to bring. ``drain.py`` is an example.
+``contract.py`` defines what a module must provide. ``drain.py`` is an example.
 """

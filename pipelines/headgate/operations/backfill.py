@@ -1,8 +1,8 @@
-"""Puts the rows of a backfill in the place of final rows of gold tables.
+"""Replaces final rows of gold tables by the rows of a backfill.
 
-A backfill computes rows beside the living tables (``headgate.backfill``). The rows that differ are
+A backfill computes rows beside the live tables (``headgate.backfill``). The rows that differ are
 the *patch* of a table: one Parquet file below the pipeline's folder. Its columns are the table's
-and ``CHANGE``, which says what becomes of the row.
+and ``CHANGE``: whether the row is changed, new or gone.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Patch:
-    """What a backfill found of one table. ``path`` is the patch's file in the pipeline's folder,
-    ``digest`` that of its bytes. It was compared with the rows of a table that was made from
-    ``definition`` and had carried out the operations up to ``after``. ``key`` are the columns that
-    tell its rows apart. All rows begin in ``span``: the first and the last microsecond since 1970
-    UTC. ``counted`` is by how much the table's first ``count(*)`` grows."""
+    """The result of a backfill for one table. ``path`` is the patch's file in the pipeline's
+    folder, ``digest`` that of its bytes. It was compared with the rows of a table that was made
+    from ``definition`` and had carried out the operations up to ``after``. ``key`` are the columns
+    that identify a row. ``span`` has the first and the last begin of a row, in microseconds since
+    1970 UTC. ``counted`` is by how much the table's first ``count(*)`` grows."""
 
     path: str
     digest: str
@@ -56,9 +56,9 @@ class Patch:
 
 class Backfill(TableOperation):
     """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
-    tables, which were found at this generation of bronze. A patch is void, and changes nothing, if
+    tables, computed at this generation of bronze. A patch is void, and changes nothing, if
     its table was made from another declaration, or if another operation has changed the table since
-    the rows were compared. More entries say who asked for it."""
+    the rows were compared. Further entries name the requester."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         return [path for path in map(GOLD.path, document["tables"]) if path in graph]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Place:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
     ``time_column`` is the column for which files have bounds. ``end`` is the time when a result of
-    gold is complete, in microseconds since 1970 UTC. ``replay`` is what a replay of late pairs
-    changes in the tables of a gold stage; None if the stage has none."""
+    gold is complete, in microseconds since 1970 UTC. ``replay`` computes how a replay of late pairs
+    changes the table; None if the stage does not replay."""
 
     table: Table
     rows: Callable[[Sequence[DataFile]], DataFrame]
@@ -33,8 +33,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Change:
-    """One commit of an operation: the state after it, and the added and removed files. The rows of
-    the files ``moved`` were in removed files before."""
+    """One commit of an operation: the state after it, and the added and removed files. ``moved``
+    are added files whose rows were in removed files before."""
 
     state: State
     add: Sequence[DataFile] = ()

@@ -49,12 +49,12 @@ class Drain(TableOperation):
 
 
 def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mapping[str, int]:
-    """What each drain has closed. One that closes nothing new is left out."""
+    """The window end up to which each drain has closed, except drains that close nothing new."""
     if closed_through is None or closed_through == held.closed_through:
         return held.drains
     drains = dict(held.drains)
     if held.closed_through is not None and not drains:
-        drains["0"] = held.closed_through  # by an older version, and nobody knows where
+        drains["0"] = held.closed_through  # an older version did not record which drain
     return {**drains, str(number): closed_through}
 
 

@@ -19,15 +19,15 @@ def meant(
     keys: Mapping[str, str | None] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """The document of a replay of late rows; ``more`` says who asks for it (``LateReplay``)."""
+    """The document of a replay of late rows; ``more`` are further entries (``LateReplay``)."""
     return {"table": table, "from": begin, "to": end, "keys": dict(keys or {}), **more}
 
 
 class LateReplay(TableOperation):
     """``{"table": NAME, "from": MICROS or null, "to": MICROS or null, "keys": {NAME: TEXT}}``: the
-    pairs whose event times are in ``[from, to)`` and that have these keys; with ``offsets``, those
-    of rows from the first to the last offset. More entries say who asked for it. The stage of the
-    table knows how its rows are made (``Place.replay``)."""
+    pairs whose event times are in ``[from, to)`` and that have these keys; with ``offsets``, only
+    those of rows from the first to the last offset. Further entries name the requester. The stage
+    of the table computes the new rows (``Place.replay``)."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         name = document["table"]

@@ -1,6 +1,5 @@
-"""Requests of people for operations: a document each, which bronze's job takes in between two
-batches. The operation has the request's id, so a request that is found again after a crash is only
-removed.
+"""Requests for operations. Each is a document, which bronze's job takes in between two batches. The
+operation has the request's id, so a request that is found again after a crash is only removed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _FOLDER = f"{CONTROL}/operations"
 
 @dataclass(frozen=True)
 class Request:
-    """A person asks for the operation ``name``. The oldest request is taken in first."""
+    """A request for the operation ``name``. The oldest request is taken in first."""
 
     id: str
     name: str
@@ -33,13 +32,13 @@ class Request:
         return f"{_FOLDER}/{self.id}.json"
 
     def operation(self, bronze: State) -> Operation | None:
-        """What bronze's commits have of the request; None if they have nothing."""
+        """The operation of the request in bronze; None if the request was not taken in yet."""
         asked = BronzePayload.of(bronze).operations
         return next((each for each in asked if each.document.get("id") == self.id), None)
 
 
 def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -> Request:
-    """Ask for an operation; the request is returned."""
+    """Request an operation. Returns the request."""
     id_ = new_id(now)
     request = Request(id_, name, {**document, "id": id_}, now)
     content = {"name": name, "document": request.document, "at": now.isoformat()}

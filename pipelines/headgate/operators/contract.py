@@ -1,8 +1,8 @@
-"""What a gold operator is to a driver: the declaration's contract, and what runs.
+"""The contract of gold operators for drivers: the declaration's contract, and the part that runs.
 
-Two kinds of operator are planned. A *fold* keeps the open results of a table as states in its
-open rows, and merges each batch into them; ``FoldOperator`` shares the stage of all of them. Any
-other operator brings a ``GoldStage`` of its own.
+Two kinds of operator are planned. A *fold* keeps the open results of a table as states in its open
+rows, and merges each batch into them; ``FoldOperator`` shares the stage of all of them. Any other
+operator brings a ``GoldStage`` of its own.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Operator = TypeVar("Operator")
 
 
 class GoldStage(Protocol):
-    """The only writer of ``gold/<table>`` and ``late/<table>``; ``silver`` is a reader of its own,
-    ``places`` are the two tables for operations, the late table first.
+    """The only writer of ``gold/<table>`` and ``late/<table>``. ``silver`` is a separate reader of
+    the silver table. ``places`` are the two tables for operations, the late table first.
 
-    What is in the tables at batch n is a function of silver at n and of the operations up to n: not
-    of where batches end, nor of restarts. One commit per table carries rows, state and counts, the
-    late table's first: a gold table at n promises that its late table is at n too. Of silver's
-    rows, the commits count ``pairs = folded + late``.
+    The content of the tables at batch id n is a function of silver at n and of the operations up to
+    n. It does not depend on where batches end, or on restarts. One commit per table contains rows,
+    state and counts. The late table is committed first: if a gold table is at n, its late table is
+    at n too. The commits count the pairs of silver's rows: ``pairs = folded + late``.
     """
 
     silver: Table
@@ -50,14 +50,15 @@ class GoldStage(Protocol):
         self, upto: int, now: datetime, most_steps: int | None, apart: Collection[int]
     ) -> None:
         """Absorb silver up to batch ``upto``, in no more than ``most_steps`` commits. ``apart`` are
-        the batch ids of operations: no file of silver has rows from both sides of one.
+        the batch ids of operations: no file of silver has rows from before and from after one of
+        them.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
-        """Those of some rows of silver, once for each result that they would be late for, if they
-        came now."""
+        """The pairs of some silver rows that would be late if the rows arrived now: each row once
+        for every result that it would be late for."""
 
 
 class RunnableOperator(OperatorKind[Operator]):
@@ -74,7 +75,7 @@ class FoldOperator(RunnableOperator[Operator]):
 
     @abstractmethod
     def assignment(self, operator: Operator, declared: GoldTable) -> Assignment:
-        """How silver rows pair with results."""
+        """How silver rows are assigned to results."""
 
     def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
         from headgate.gold.aggregator import Aggregator

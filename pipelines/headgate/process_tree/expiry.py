@@ -19,6 +19,6 @@ def expire(folder: Path, kept: float, now: float) -> None:
                     path.unlink()
         for path in (Path(place, name) for name in folders):
             with suppress(OSError):  # not empty
-                # A writer creates the folder first, then the log in it.
+                # Keep a new folder: a writer creates the folder first, then the log in it.
                 if path.lstat().st_mtime < now - _JUST_MADE:
                     path.rmdir()

@@ -63,7 +63,7 @@ class Guard:
         return Presence(os.getpid(), self.began, since, pids, self.sessions, within, details)
 
     def end(self, *_: object) -> None:
-        # A signal handler: an Event would wait for ever where the code below holds its lock.
+        # A signal handler: with an Event, it could wait for ever for a lock of the code below.
         self.ending = True
 
     def watch(self) -> None:

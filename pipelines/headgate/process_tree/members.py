@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 
 MARK = "HEADGATE_PROCESS_TREE"
-"""The environment variable of every child with the folder of the tree."""
+"""The environment variable of every child that contains the folder of the tree."""
 POLL_EVERY = 0.1  # seconds
-_EXACT = 1.0  # seconds to which the start of a process is known
+_EXACT = 1.0  # accuracy in seconds of the start of a process
 
 
 def started(process: psutil.Process) -> float:
-    """When a process began, in seconds since its machine did, to a second.
+    """The start of a process, in seconds since the start of its machine, accurate to a second.
 
     A time of day cannot identify a process: the system computes it from the boot time by the
     current clock, so it changes when the clock is corrected. Raises psutil.NoSuchProcess.
@@ -28,23 +28,23 @@ def started(process: psutil.Process) -> float:
 
 
 def is_the_one(process: psutil.Process, began: float) -> bool:
-    """Whether a process began then. If not, another one has its pid now. Raises
+    """Whether a process started at ``began``. If not, another process has the pid now. Raises
     psutil.NoSuchProcess."""
     return abs(started(process) - began) <= _EXACT
 
 
 @cache
 def this_boot() -> str:
-    """The boot of the machine, and of the container in it, in which this process runs. A pid and a
-    start tell nothing about the processes of another boot."""
+    """An id of the current boot of the machine and of the container of this process. A pid and a
+    start do not identify a process of another boot."""
     known = []
     with suppress(OSError):
         known.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
     with suppress(OSError):
         known.append(str(Path("/proc/self/ns/pid").readlink()))
     with suppress(OSError):
-        # A container that starts again may get the number of its namespace again, but the start
-        # of its first process is another.
+        # A container that starts again may get the same namespace number, but its first
+        # process has another start.
         known.append(Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19])
     if not known:  # macOS; its boot time would change with the clock
         with suppress(psutil.Error):
@@ -60,7 +60,8 @@ class Sessions:
     began: Mapping[int, float] = field(default_factory=dict)
 
     def plus(self, leader: psutil.Process) -> Sessions:
-        """With one more, and without those that have ended: their numbers may be given again."""
+        """With one more session, and without those that have ended: their numbers may be used
+        again."""
         living = {*_living()}
         kept = {pid: began for pid, began in self.began.items() if pid in living}
         return replace(self, began={**kept, leader.pid: started(leader)})
@@ -101,8 +102,8 @@ def end(
     grace: float,
     among: Callable[[psutil.Process], bool] = lambda _: True,
 ) -> None:
-    """Terminate the leaders of sessions, wait ``grace`` seconds, then kill all that is left, also
-    processes that were started meanwhile. Blocks until none is left."""
+    """Terminate the leaders of sessions, wait ``grace`` seconds, then kill all remaining processes,
+    also those that were started in the meantime. Blocks until none is left."""
     asked: set[int] = set()
     deadline = time.monotonic() + grace
     while left := [process for process in tree() if among(process)]:
@@ -125,8 +126,8 @@ def described(processes: Iterable[psutil.Process]) -> str:
 
 
 def _leads(process: psutil.Process) -> bool:
-    """Whether it leads its session, or the leader is gone. A JVM, for example, is ended by its
-    driver after the batch."""
+    """Whether a process leads its session, or the leader has ended. Others are not terminated: a
+    driver, for example, ends its JVM itself after the batch."""
     with suppress(ProcessLookupError):
         leader = os.getsid(process.pid)
         return leader == process.pid or not psutil.pid_exists(leader)

@@ -21,9 +21,10 @@ class Child:
 
 @dataclass(frozen=True)
 class Order:
-    """``folder`` is locked while the tree runs; ``logs`` is the folder in it for what each child
-    prints. ``files`` are written to it first, readable by this user only. ``tell`` is published
-    in the document of the running tree. An ``owned`` tree ends with the process that started it.
+    """``folder`` is locked while the tree runs; ``logs`` is the folder in it for the output of each
+    child. ``files`` are written to ``folder`` first, readable by this user only. ``tell`` is
+    published in the document of the running tree. An ``owned`` tree ends with the process that
+    started it.
 
     Members have ``graces`` seconds to end: first the sessions that children lead, then others.
     ``expires`` has folders, and the seconds after which files that are no longer written are

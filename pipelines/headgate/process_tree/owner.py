@@ -14,7 +14,7 @@ from headgate.process_tree import guard, presence
 from headgate.process_tree.members import POLL_EVERY
 from headgate.process_tree.order import Order
 
-_SLACK = 60.0  # seconds over the graces of all: a full or slow disk holds a killed process up
+_SLACK = 60.0  # seconds beyond all graces: a full or slow disk delays the end of a process
 
 
 @dataclass
@@ -35,8 +35,8 @@ class ProcessTree:
         return self._guard.poll()
 
     def end(self) -> None:
-        """End the tree, and block until all have ended. Does nothing if they have. Raises
-        ProcessTreeError if they do not end."""
+        """End the tree, and block until all its processes have ended. Does nothing if they have
+        ended already. Raises ProcessTreeError if they do not end."""
         self._guard.terminate()
         try:
             self._guard.wait(sum(self.order.graces) + _SLACK)
@@ -56,7 +56,7 @@ def start(
     """Start a tree, and return when it is up. Raises ``failure`` of the guard's exit code, or of
     None after ``patience`` seconds; then nothing is left running."""
     order.log_folder.mkdir(parents=True, exist_ok=True)
-    # A session of its own: a Ctrl-C of the terminal is for the owner, who then ends the guard.
+    # The guard has its own session: Ctrl-C reaches only the owner, which then ends the guard.
     with (order.log_folder / guard.LOG).open("ab") as sink:
         launched = subprocess.Popen(
             [sys.executable, "-m", guard.__name__],

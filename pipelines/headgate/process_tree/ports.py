@@ -20,7 +20,7 @@ def free_port() -> int:
 def refusal(port: int) -> str | None:
     """Why a server cannot listen on ``port`` now; None if it can."""
     with socket.socket() as probe:
-        # Connections that have just ended are no obstacle, a listener is.
+        # Connections that have just ended do not prevent listening, but a listener does.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

@@ -22,7 +22,7 @@ from headgate.process_tree.members import POLL_EVERY, Sessions
 
 _LOCK = "lock"
 _DOCUMENT = "running.json"
-_SLACK = 15.0  # seconds over what a guard needs at most
+_SLACK = 15.0  # seconds beyond the longest time that a guard needs
 _ANNOUNCES_WITHIN = 5.0  # seconds from taking the lock to writing the document
 
 
@@ -119,8 +119,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Presence | None:
-    """The document; None if there is none, or one of another version, or one that a power failure
-    has damaged."""
+    """The document; None if it is missing, of another version, or damaged by a power failure."""
     try:
         found = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
         sessions = Sessions(**found["sessions"])

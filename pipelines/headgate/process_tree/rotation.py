@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 KEPT = 10 * 1024 * 1024
-"""A longer log, in bytes, is truncated after a copy to .1"""
+"""The limit in bytes. A longer log is copied to .1 and truncated."""
 
 
 def rotate(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Calls of a sink that batches do not wait for."""
+"""Runs calls of a sink in the background, so that batches do not wait for them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Generic, TypeVar
 Result = TypeVar("Result")
 
 BRIEFLY = 0.25
-"""Seconds for which a batch waits for a call that it has begun: a small one has ended by then."""
+"""Seconds for which a batch waits for a call that it has begun. A short call ends within this
+time."""
 _AT_THE_END = 5.0  # seconds for which the end of a driver waits for a call
 
 
 class Background(Generic[Result]):
-    """A thread that makes one call at a time. It begins with the first call and does not keep the
-    process alive. Each Python thread that uses Spark is bound to a JVM thread, so it is kept."""
+    """A daemon thread that runs one call at a time. It starts at the first call. All calls use the
+    same thread, because each Python thread that uses Spark is bound to a JVM thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -26,15 +27,15 @@ class Background(Generic[Result]):
         self._thread: threading.Thread | None = None
         self._under_way: Future[Result] | None = None
         self.is_closed = False
-        """Whether a call under way should give up."""
+        """Whether a call under way should stop early."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call has begun whose result was not taken."""
+        """Whether a call has begun whose result has not been taken."""
         return self._under_way is not None
 
     def begin(self, call: Callable[[], Result]) -> None:
-        """Begin a call. The one before must be taken."""
+        """Begin a call. The result of the previous call must have been taken."""
         assert self._under_way is None
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
@@ -44,7 +45,7 @@ class Background(Generic[Result]):
         self._calls.put(lambda: _carry_out(call, future))
 
     def has_ended(self, within: float) -> bool:
-        """Whether the call under way ends within so many seconds."""
+        """Wait for the call under way, at most ``within`` seconds. Returns whether it has ended."""
         return self._under_way is not None and bool(wait([self._under_way], within).done)
 
     def take(self) -> Result:
@@ -54,8 +55,9 @@ class Background(Generic[Result]):
         return ended.result()
 
     def close(self, last: Callable[[], None]) -> None:
-        """End the thread, with a last call on it. Waits a few seconds for the call under way, which
-        can see ``is_closed``."""
+        """Run a last call on the thread, then end the thread. Waits a few seconds for the call
+        under way, which can see ``is_closed``. If there is no thread, the caller runs the last
+        call."""
         self.is_closed = True
         if self._thread is None:
             last()

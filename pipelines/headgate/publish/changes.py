@@ -17,9 +17,9 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
     """The commits of versions ``(after, upto]`` that may have new rows, oldest first.
 
     Maintenance keeps the commits that a declared publication has not sent. For a publication that
-    is declared later, only the live files may be left: then they are returned as one commit, the
-    table's newest. Rows with other columns than the table has now are left out if a reset came
-    after them: it replaced the whole table. Raises LogGapError if an entry is missing otherwise.
+    is declared later, only the live files may be left. They are then returned as one commit, the
+    table's newest. If a reset has replaced the table, older rows with other columns than the table
+    has now are left out. Raises LogGapError if an entry is missing for another reason.
     """
     shape: str | None = table.state.shape
     version = after
@@ -35,7 +35,7 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
             if (reset := _next_reset(table, version, upto)) is not None:
                 version = reset - 1
                 continue
-            shape = None  # columns were added: the table's type reads the files before that, too
+            shape = None  # columns were added: the table's type can read older files
         if commit is None or not has_rows(commit):
             continue
         if any(not table.storage.exists(file.path) for file in commit.news):
@@ -55,7 +55,8 @@ def _next_reset(table: Table, after: int, upto: int) -> int | None:
 
 def has_rows(commit: Commit) -> bool:
     """Whether a commit has rows to send. A reset to an earlier version has no new rows. A reset to
-    a rebuild has all its rows. Files that a replay of late pairs has moved have none."""
+    a rebuild has all rows of the rebuild. Files that a replay of late pairs has only moved have
+    none."""
     state = commit.state
     is_new = state.kind in ("data", "operation") or (state.kind == "reset" and state.origin is None)
     return is_new and bool(commit.news)

@@ -1,7 +1,7 @@
-"""The circuit breaker: publications pause while the newest batches say that the input is broken.
+"""The circuit breaker: publications pause while the newest batches indicate broken input.
 
-It has no memory. Whether it is open is a function of the newest commits, so every process says the
-same, and a restart changes nothing.
+It stores nothing. Whether it is open is a function of the newest commits, so every process gets the
+same result, and a restart changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OUTCOMES = (*_REFUSED, "silver", "filtered", "duplicate")
 
 def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -> str | None:
     """Why publications pause; None if they do not. ``read`` is the number of records in the newest
-    batches, ``silver`` what became of them in each silver table."""
+    batches, ``silver`` has the counts of their outcomes by silver table."""
     if breaker.records_below is not None and read < breaker.records_below:
         newest = f"the last {breaker.batches} batches have {read:,} records"
         return f"{newest}, fewer than {breaker.records_below:,}"
@@ -38,8 +38,8 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
 
 
 class Breaker:
-    """The circuit breaker of a pipeline. Its readers of tables are its own, and stay open: a driver
-    asks before each publication."""
+    """The circuit breaker of a pipeline. It keeps its own readers of the tables open, because a
+    driver checks it before each publication."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         def table(path: str) -> Table:
@@ -54,7 +54,7 @@ class Breaker:
         if self._declared is None or not all(each.exists for each in self._bronze):
             return None
         states = [each.refresh() for each in self._bronze]
-        # A person has asked for the batches of replays and loads. They say nothing about the input.
+        # Replays and loads are requested by a person; their batches are no sign of broken input.
         asked_for = {replay.n for state in states for replay in BronzePayload.of(state).replays}
         for bronze in self._bronze:
             asked_for.update(_loaded(bronze, self._declared.batches))
@@ -69,7 +69,8 @@ class Breaker:
 
 
 def _loaded(bronze: Table, batches: int) -> Iterator[int]:
-    """The newest batches of loads, back to the newest ``batches`` of the source."""
+    """The batch ids of loads, newest first, back to the newest ``batches`` batches of the
+    source."""
     if not BronzePayload.of(bronze.state).loads:
         return
     others = set[int]()
@@ -84,8 +85,8 @@ def _loaded(bronze: Table, batches: int) -> Iterator[int]:
 
 
 def _counts(table: Table, first: int, asked_for: Collection[int]) -> Counts:
-    """The sum of a table's counts since batch id ``first``, without some batches. A commit that
-    took several batches together counts as a whole."""
+    """The sums of a table's counts since batch id ``first``, without the batches ``asked_for``. A
+    commit that has absorbed several batches counts as a whole."""
     if not table.exists:
         return {}
     newest = takewhile(lambda commit: commit.state.n >= first, lineage(table))

@@ -1,8 +1,8 @@
-"""What two versions of a table differ in: the files that were added and removed between them.
+"""The difference between two versions of a table: the files that were added and removed.
 
-A mirror needs no more than this, whatever made the commits: batches, operations, a restore, a
-rebuild. Commits that only move rows between files (maintenance, and OPTIMIZE of other tools) change
-no row. But what comes after them may replace the files that they made, so they count there.
+A mirror needs no more than this for commits of any kind: batches, operations, a restore, a rebuild.
+Commits that only move rows between files (maintenance, and OPTIMIZE of other tools) change no row.
+But a later commit may replace the files that they have written, so these files count, too.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class NetFiles:
-    """The files whose rows are new in the version ``upto``, and those whose rows are gone.
-    ``removed`` is None if that is not known: then ``added`` has all rows of the version. ``state``
-    is the table's at that version."""
+    """The files whose rows are new in the version ``upto``, and the files whose rows were removed.
+    ``removed`` is None if it is unknown: then ``added`` has all rows of the version. ``state`` is
+    the table's state at that version."""
 
     upto: int
     state: State
@@ -46,8 +46,9 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
     """The difference between the version ``after`` and a later one of the refreshed table: the
     newest, or the first with more than ``most_rows`` new rows.
 
-    Gives the whole table if its log or a file no longer reaches back so far, or if its columns have
-    changed: its type does not read the files of before. Raises LogGapError.
+    Returns the whole table if the log no longer reaches back to ``after``, if a file is missing, if
+    another tool has moved rows, or if the columns have changed, because the table's type cannot
+    read the older files. Raises LogGapError.
     """
     try:
         commits, upto, state = _commits(table, after, most_rows)
@@ -75,9 +76,9 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
 
 
 def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit] | None, int, State]:
-    """The commits that change rows with those that move them, and the version and state after the
-    last one; no commit if rows are only moved. None if it is not known what was moved: that is so
-    for a commit of another tool."""
+    """The commits that change or move rows, and the version and state after the last one. There are
+    no commits if rows are only moved. They are None if another tool has made one of them: the files
+    that it has moved are unknown."""
     newest = table.version
     found: list[Commit] = []
     rows, changes, is_known = 0, False, True
@@ -100,7 +101,7 @@ def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit] | N
 
 def _has_other_columns(table: Table, after: int, commits: list[Commit]) -> bool:
     """Whether files of the version ``after`` or of later ones may have other columns than the table
-    has now. Only a reset changes the type of one."""
+    has now. Only a reset changes the type of a column."""
     shape = table.state.shape
     if any(commit.state.shape != shape for commit in commits):
         return True

@@ -1,7 +1,7 @@
-"""The stage of a publication of what happens at a gate: versions held, released, passed.
+"""The stage of a publication of gate events: versions held, released, passed.
 
-The events come from documents, not from a table. The position has the name of the last one; it also
-follows the gold table's log, of which it needs no rows.
+The events come from documents, not from a table. The position stores the name of the last event
+that was sent. It also follows the log of the gold table, although no rows of the table are sent.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class GateEventStage:
         return self._writer.failure(error)
 
     def catch_up(self, now: datetime) -> bool:
-        """Send the events after the position. Returns whether all were sent. Raises as others."""
+        """Send the events after the position. Returns whether all were sent. Raises as
+        ``Stage.catch_up``."""
         self.source.refresh()
         version, sent = self.source.version, self._position.event
         found = events(self._layout, name_of(self.source.name), sent)
@@ -97,10 +98,10 @@ class GateEventStage:
             failpoint("publish.sent")
             self._position.move(version, now, event=newest)
             failpoint("publish.committed")
-        return not found or newest == found[-1].name  # others may have come meanwhile
+        return not found or newest == found[-1].name  # new ones may exist since the call began
 
     def _send(self, writer: Writer, sent: str, found: Sequence[GateEvent]) -> str | None:
-        """The name of the last event that was sent; None if the sink goes on with them."""
+        """The name of the last event that was sent; None while the sink still sends events."""
         if self._begun is None:
             if not found:
                 return sent
@@ -115,7 +116,7 @@ class GateEventStage:
         return newest
 
     def _mirrored(self, mirror: Mirror, sent: str, found: Sequence[GateEvent]) -> str | None:
-        """The name of the last event that the mirror has; None if it is not known yet."""
+        """The name of the last event that the mirror has; None while a call is under way."""
         within = 0.0
         if not self._background.is_busy:
             if not found:
@@ -129,7 +130,8 @@ class GateEventStage:
         return log_id(self.source)
 
     def _mirror(self, mirror: Mirror, found: Sequence[GateEvent], log: str) -> str:
-        """Events are added, and never go."""
+        """Add the new events; no event is ever removed. Returns the name of the last one. Raises
+        SinkRefusalError."""
         held, own = mirror.held(), f"gates of {log}"
         if held is not None and held.table != own:
             raise SinkRefusalError(
@@ -159,7 +161,7 @@ def _once(rows: pa.Table) -> pa.Table:
 
 
 def _number(name: str) -> int:
-    """Microseconds since 1970: the begin of an event's name."""
+    """The first part of an event's name: microseconds since 1970."""
     return int(name.partition("-")[0] or 0)
 
 

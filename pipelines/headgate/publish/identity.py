@@ -1,4 +1,4 @@
-"""What tells the rows of a published table apart."""
+"""The columns that identify the rows of a published table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from headgate.storage.copies import copy_id
 from headgate.tables.table import Table
 
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
-"""How Spark writes rows as JSON: equal rows are equal texts."""
+"""The options for rows as JSON in Spark, with which equal rows give equal texts."""
 
 
 def key_of_gold(table: GoldTable) -> tuple[str, ...]:
-    """The columns of a gold table that tell its rows apart."""
+    """The columns that identify a row of a gold table."""
     return (*begin_of(table), *(b.name for b in table.by))
 
 
 def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]:
-    """The columns that tell the rows of a published table apart, in a version of it."""
+    """The columns that identify a row in a version of a published table."""
     if publication.layer == "quarantine":
         return ("partition", "offset", "table")
     table = pipeline.gold[publication.table]
@@ -27,5 +27,5 @@ def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]
 
 
 def log_id(table: Table) -> str:
-    """Tells the log of a table from all others, also from those of copies."""
+    """Identifies the log of a table, and distinguishes it from the logs of copies."""
     return f"{table.handle.metadata().id} {copy_id(table.home)}".strip()

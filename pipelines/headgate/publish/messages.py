@@ -10,7 +10,7 @@ quarantine   the event's id, or null        the bytes as read     table, reason,
 ===========  =============================  ====================  ==================================
 
 Names of headers begin with ``headgate-``; values are text. Messages with the same id have the same
-content, but for ``updated_at`` of a row that was computed again.
+content, except for ``updated_at`` of a row that was computed again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BATCH = "_batch"
 
 def of_gold(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
     """Messages of gold rows with ``columns`` and ``BATCH``. A compacted topic keeps the last
-    message of a result and key. A row that is computed again with other values, after a restore or
-    by a backfill, has another id."""
+    message of each result and key. If a restore or a backfill computes a row again with other
+    values, the new row has another id."""
     key = _json(key_of_gold(table))
     identity = [*(name for name in columns if name != "updated_at"), BATCH]
     headers = {
@@ -50,7 +50,7 @@ def of_late(publication: Publication, columns: Sequence[str], table: GoldTable) 
 
 
 def of_quarantine(publication: Publication, columns: Sequence[str], place: str) -> Projection:
-    """``place`` is the source's: ``file`` or ``topic``."""
+    """``place`` is the column with the place of a record in its source: ``file`` or ``topic``."""
     named = ("reason", "column", "detail", "partition", "offset", place)
     headers = {name: F.col(f"`{name}`").cast("string") for name in named if name in columns}
     identity = ["partition", "offset", "table"]

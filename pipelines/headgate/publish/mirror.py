@@ -1,5 +1,4 @@
-"""The stage of a publication to a mirror: brings its rows from one version of the table to the
-next."""
+"""The stage of a publication to a mirror: updates its rows from one table version to the next."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
 
 ROWS_PER_STEP = 200_000
-"""Versions are taken together up to this many rows, and rows are sent in pieces of about so many.
-"""
+"""Versions are combined up to this many rows, and rows are sent in pieces of about this size."""
 MOST_UNSENT = 1000
 """The number of commits without changes after which the position is moved."""
 
@@ -37,7 +35,7 @@ _DIGEST = "_digest"
 
 
 class ClosedError(Exception):
-    """The driver ends while rows are sent: nothing of them stays."""
+    """The driver ends while rows are sent. None of them is stored."""
 
 
 class MirrorStage:
@@ -53,7 +51,7 @@ class MirrorStage:
         self._rows = Rows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
         self._background: Background[Version | None] = Background(f"mirror {position.table.name}")
-        # What the mirror has, once it was asked. After an error, it is asked again.
+        # The version that the mirror has, if ``_is_asked``. After an error, it is read again.
         self._held: Version | None = None
         self._is_asked = False
         self._read_upto = 0
@@ -70,9 +68,9 @@ class MirrorStage:
         return self._mirror.failure(error)
 
     def catch_up(self, now: datetime) -> bool:
-        """Bring the mirror to the newest version, in the background: a first load takes long.
-        Returns whether it is there. Raises the errors of the sink, SinkRefusalError,
-        CommitRefusedError, FencedError."""
+        """Update the mirror to the newest version, in the background, because a first load takes
+        long. Returns whether the mirror is up to date. Raises the errors of the sink,
+        SinkRefusalError, CommitRefusedError, FencedError."""
         until = time.monotonic() + (0.0 if self._background.is_busy else BRIEFLY)
         try:
             while self._background.is_busy or self._begin(now):
@@ -85,7 +83,7 @@ class MirrorStage:
         return True
 
     def _begin(self, now: datetime) -> bool:
-        """Begin what is to be done next. Returns whether there is anything."""
+        """Begin the next call. Returns whether there is anything to do."""
         if not self._is_asked:
             self._background.begin(self._mirror.held)
             return True
@@ -102,7 +100,7 @@ class MirrorStage:
         return False
 
     def _take(self, now: datetime) -> None:
-        """Take the result of what has ended: the version that the mirror has."""
+        """Take the result of the call that has ended: the version that the mirror has."""
         self._held = held = self._background.take()
         if not self._is_asked:
             self._is_asked, self._read_upto = True, 0
@@ -117,7 +115,7 @@ class MirrorStage:
         return upto
 
     def _net(self, held: Version | None, newest: int) -> NetFiles | None:
-        """What is to be done next; None if the mirror has the newest rows."""
+        """The next change of the mirror; None if it has the newest rows."""
         if held is None:
             return whole(self.source)
         if max(held.number, self._read_upto) >= newest:
@@ -132,7 +130,7 @@ class MirrorStage:
 
     @cached_property
     def _table_id(self) -> str:
-        """Read once: it stays, and to read it takes a look at the log and a document."""
+        """Read once: it never changes, and reading it accesses the log and a document."""
         return log_id(self.source)
 
     def _require_own(self, held: Version, newest: int) -> None:
@@ -174,7 +172,7 @@ class MirrorStage:
     def _changed(
         self, added: Sequence[DataFile], removed: Sequence[DataFile], type_: StructType
     ) -> tuple[list[pa.Table], pa.Table]:
-        """The rows that are changed or new, and the keys of those that are gone."""
+        """The rows that are changed or new, and the keys of the rows that were removed."""
         new = self._keyed(added, type_)
         if not removed:
             gone = pa.table({KEY: pa.array([], pa.binary())})

@@ -1,4 +1,4 @@
-"""How far a publication is: a Delta table without rows, whose commits have the position."""
+"""The position of a publication: a Delta table without rows, whose commits store the position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
 
 class Position:
     """The position of one publication. ``source`` is the table whose rows are published, ``table``
-    has the position, ``layer`` is the layer of the job that is the only writer of it."""
+    stores the position, ``layer`` is the layer of the job that is its only writer."""
 
     def __init__(self, storage: Storage, pipeline: Pipeline, publication: Publication) -> None:
         self.publication = publication
@@ -34,13 +34,13 @@ class Position:
 
     @property
     def definition(self) -> str:
-        """Identifies the table whose commits the position counts."""
+        """Identifies what is published: the source table, and ``when`` its rows are sent."""
         meant = f"{self.source.name} {self.publication.when}"
         return hashlib.sha256(meant.encode()).hexdigest()
 
     def create(self) -> None:
         """Create the table of the position. A new publication of an existing table begins with the
-        table's first commit."""
+        table's first commit. Raises PublicationChangedError."""
         schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
         self.table.create(schema, self.definition, time_column="at")
         if self.table.refresh().definition != self.definition:
@@ -57,7 +57,7 @@ class Position:
 
     @property
     def event(self) -> str:
-        """The name of the last event that was sent, where events are published."""
+        """The name of the last event that was sent, if events are published."""
         return PublicationPayload.of(self.table.refresh()).event
 
     def move(self, version: int, now: datetime, n: int | None = None, *, event: str = "") -> None:

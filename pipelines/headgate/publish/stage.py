@@ -45,7 +45,7 @@ class LogStage:
         self._messages: tuple[str, Projection] | None = None
         self._read_upto = 0
         self._writer = writer
-        # What a sink has begun and goes on with by itself.
+        # The step that a sink still sends in the background.
         self._begun: tuple[Sequence[Commit], Outgoing] | None = None
 
     def create(self) -> None:
@@ -80,7 +80,7 @@ class LogStage:
         return True
 
     def _groups(self, at: int, newest: int) -> Iterator[tuple[Sequence[Commit], Outgoing]]:
-        """The commits to send together, after what the sink has begun."""
+        """Groups of commits to send together; the first is the one that the sink has begun."""
         if (begun := self._begun) is not None and begun[1].after == at:
             yield begun
             at = begun[1].upto
@@ -110,8 +110,8 @@ class LogStage:
         return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version)
 
     def _in_order(self, rows: DataFrame) -> DataFrame:
-        """The rows of one key behind one another: two tasks of Spark would send them in any order,
-        and a compacted topic might keep the older one."""
+        """Sort the rows of one key within one partition. Otherwise two tasks of Spark would send
+        them in any order, and a compacted topic might keep the older one."""
         key = key_of_gold(self._pipeline.gold[self.publication.table])
         together = rows.repartition(*(F.col(f"`{name}`") for name in key))
         return together.sortWithinPartitions("revision", "updated_at")
@@ -128,7 +128,8 @@ class LogStage:
         return final.unionByName(self._changed(opened, batch))
 
     def _changed(self, files: Sequence[DataFile], batch: Commit) -> DataFrame:
-        """The open rows that this commit changed: those with its batch id, or all of a rebuild."""
+        """The open rows that this commit has changed: those whose ``updated_at`` is the time of the
+        commit, or all rows of a rebuild."""
         if batch.state.kind == "reset":
             return self._with(self._rows.of(files), final=False, n=batch.state.n)
         at = pa.table({"at": pa.array([batch.state.at], pa.timestamp("us", "UTC"))})

@@ -33,14 +33,15 @@ class Stage(Protocol):
         """Create the table of the position. Raises PublicationChangedError."""
 
     def catch_up(self, now: datetime) -> bool:
-        """Publish what there is now. Returns whether all is published; otherwise it must be called
-        again. Raises the errors of the sink, CommitRefusedError, FencedError."""
+        """Publish everything that is available now. Returns whether everything is published;
+        otherwise it must be called again. Raises the errors of the sink, CommitRefusedError,
+        FencedError."""
 
     def failure(self, error: Exception) -> str | None:
         """A message about an error of the sink; None if the error has another cause."""
 
     def close(self) -> None:
-        """End what the sink does by itself."""
+        """End the sink's work in the background."""
 
 
 def stage_of(

@@ -1,1 +1,1 @@
-"""What rules have decided so far, as values and as a page."""
+"""The results of rules so far, as values and as a page."""

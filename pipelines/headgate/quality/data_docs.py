@@ -12,7 +12,7 @@ from headgate.quality.findings import DecidedBatch, Findings
 from headgate.quality.masking import without_values
 
 RUNS = 50
-"""The newest of each table. A page takes a tenth of a second, and each run has one."""
+"""The most runs of a table, the newest. Each run has a page, which takes a tenth of a second."""
 
 
 def runs(found: Findings, *, show_values: bool) -> Iterator[Run]:
@@ -26,7 +26,7 @@ def runs(found: Findings, *, show_values: bool) -> Iterator[Run]:
 
 
 def _batch(table: str, suite: Suite, batch: DecidedBatch) -> Run:
-    """Of silver, the counts of a batch. A rule that is newer than the batch has broken no row."""
+    """The counts of a batch of silver. A rule that is newer than the batch counts as met."""
     results = [_counted(rule, batch) for rule in suite.rules]
     outcome = f"{batch.rejected:,} of {batch.rows:,} rows rejected"
     return Run(table, f"batch_{batch.n}", batch.at, suite, results, outcome)

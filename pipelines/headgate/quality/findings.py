@@ -18,16 +18,16 @@ from headgate.tables.state import State, time_of
 from headgate.tables.table import Table
 
 BATCHES = 500
-"""The newest commits that are looked at."""
+"""The most commits of a table that are read, the newest."""
 SAMPLES = 5
-"""Rejected rows that are shown of each rule."""
+"""Rejected rows that are shown for each rule."""
 _SCANNED = 10_000  # rejected rows among which samples are looked for
 
 
 @dataclass(frozen=True)
 class DecidedBatch:
-    """The commit of a silver table at batch id ``n``: of ``rows`` that passed its ``where``,
-    ``broken`` says how many broke each rule."""
+    """The commit of a silver table at batch id ``n``: ``rows`` are those that passed its ``where``,
+    ``broken`` how many of them broke each rule."""
 
     n: int
     at: datetime
@@ -56,8 +56,8 @@ class SilverFindings:
 
 @dataclass(frozen=True)
 class GoldFindings:
-    """``validations`` has the oldest first, ``held`` says why the table or its rebuild is held
-    now."""
+    """``validations`` has the oldest first, ``held`` has the current holds of the table and of its
+    rebuild."""
 
     table: str
     suite: Suite

@@ -1,4 +1,4 @@
-"""What a report shows of values of rows to a reader who has not asked for them."""
+"""Hides values of rows in a report, unless the reader asks for them."""
 
 from __future__ import annotations
 

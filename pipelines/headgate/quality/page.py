@@ -177,7 +177,8 @@ def _rule(rule: Rule) -> str:
 
 
 def _plot(shares: Sequence[float]) -> str:
-    """A line of shares between 0 and 1, the oldest on the left; its text says the same."""
+    """A line of shares between 0 and 1, the oldest on the left. Its text has the least, the
+    greatest and the last one."""
     if len(shares) < 2:
         return ""
     step = _WIDTH / (len(shares) - 1)

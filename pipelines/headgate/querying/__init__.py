@@ -1,1 +1,1 @@
-"""SQL over tables without a JVM: what may be asked, and by which connection of DuckDB."""
+"""SQL over tables without a JVM: which statements are allowed, and connections of DuckDB."""

@@ -1,4 +1,4 @@
-"""What a person is told when a query fails."""
+"""The errors that users see if a query fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def failure(
     short: Queried | None,
     opened: Sequence[tuple[Queried, str]],
 ) -> HeadgateError:
-    """What went wrong with a query that has ``opened`` the tables of these paths."""
+    """The error of a failed query. ``opened`` are the tables that it has opened, by their paths."""
     import duckdb
 
     remedy = _tables_are(queried, short)
@@ -56,8 +56,8 @@ def failure(
 
 
 def _no_table(given: str, said: str, queried: Sequence[Queried], short: Queried | None) -> str:
-    """What is said of an unknown table, with the nearest one of the pipelines. DuckDB would name
-    one of its own, and leaves out the pipeline before a ``given`` name."""
+    """The message about an unknown table, with the most similar table of the pipelines. DuckDB
+    would suggest one of its internal tables, and ``given`` is the name without the pipeline."""
     named = [each for each in queried if f"{each.pipeline.name}.{given}" in said]
     near = nearest_names(given, known_names(named or queried, short))
     better = f"; did you mean {' or '.join(near)}?" if near else ""

@@ -17,14 +17,14 @@ LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "rejected", "_headga
 
 _MAIN = re.compile(r"\b(bronze|silver)\.")
 _MUCH, _SOMEWHAT = 0.8, 0.5
-"""How much a name is like another one, as ``difflib`` counts."""
+"""How similar a name must be to another one, as a ratio of ``difflib``."""
 
 
 @dataclass(frozen=True)
 class Queried:
-    """A pipeline whose tables a query reads. ``place`` is where commands about it are typed; that
-    of this process if it is None. ``versions`` are those to read, by the tables' paths; of other
-    tables, the newest."""
+    """A pipeline whose tables a query reads. ``place`` is where commands about it are typed; None
+    for that of this process. ``versions`` are the versions to read, by the tables' paths; other
+    tables are read at their newest version."""
 
     pipeline: Pipeline
     layout: Layout
@@ -34,7 +34,7 @@ class Queried:
 
 @dataclass(frozen=True)
 class Named:
-    """The names of a table in queries: ``schema.name``, and ``bare`` where that is unique."""
+    """The names of a table in queries: ``schema.name``, and ``bare`` if that is unique."""
 
     schema: str
     name: str
@@ -43,7 +43,7 @@ class Named:
 
 
 def tables(pipeline: Pipeline) -> Iterator[Named]:
-    """Every table of a pipeline. A declaration gives no name to two of them."""
+    """Every table of a pipeline. No two of them have the same full name or ``bare`` name."""
     for node in graph_of(pipeline):
         if node.kind == FILES:
             yield Named("_headgate", "files", "files", node.path)
@@ -64,9 +64,10 @@ def known_names(queried: Sequence[Queried], short: Queried | None) -> list[str]:
 
 
 def nearest_names(given: str, known: Sequence[str]) -> list[str]:
-    """The known names that are most like a given one: as a whole, or without what is before the
-    last dot, in its own layer first. Of tables with one name in several layers, gold's is meant, or
-    else one of bronze or silver; there are several only in several pipelines."""
+    """The known names that are most similar to a given one: compared as a whole, or else by the
+    part after the last dot, in the same layer first. If a name is in several layers, gold is
+    preferred, then bronze and silver. Several names are returned only if several pipelines have
+    them."""
     given = given.lower()
     if near := get_close_matches(given, known, 1, _MUCH):
         return near

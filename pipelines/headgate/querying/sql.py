@@ -85,7 +85,7 @@ def _open_tables(
         catalogs.append(name)
     opened = []
     for table in tables(queried.pipeline):
-        # A table of rejected rows has the name of its silver table, and may not be there yet.
+        # A table of rejected rows has the name of its silver table, and may not exist yet.
         named = table.bare in words or table.name in words
         if every or (named and (table.schema != REJECTED.name or table.schema in words)):
             _open(connection, table, queried, catalogs)

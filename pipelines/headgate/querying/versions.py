@@ -32,7 +32,7 @@ class Cut:
 def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
     """The cut at a batch id; without one, at the last batch that all tables have absorbed.
 
-    A gold table that is held back has not absorbed the batch that holds it. Raises
+    A gold table that is held has not absorbed the batch with which it breaks rules. Raises
     NoSuchBatchError, or LogGapError if a log is damaged.
     """
     tables = [*_tables(layout, pipeline)]
@@ -61,7 +61,7 @@ def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
 
 
 def _why_it_begins_later(table: Table) -> str:
-    """What has taken the first commits of a log. Raises LogGapError if a later one is missing."""
+    """Why a log no longer has its first commits. Raises LogGapError if a later one is missing."""
     *_, first = lineage(table, table.version)
     if first.state.kind == "reset" and first.state.origin is None:
         return "a restore or a rebuild has begun it anew"
@@ -69,8 +69,8 @@ def _why_it_begins_later(table: Table) -> str:
 
 
 def _tables(layout: Layout, pipeline: Pipeline) -> Iterator[tuple[Node, Table]]:
-    """Downstream tables first: a running driver commits in the opposite order, so what a table has
-    absorbed is in the tables above it. Raises NoTablesError."""
+    """Downstream tables first: a running driver commits in the opposite order, so upstream tables
+    have all that a table has absorbed. Raises NoTablesError."""
     for node in reversed([*graph_of(pipeline)]):
         if node.kind in RECORDS:
             table = Table(layout.storage, node.path, pipeline=pipeline.name)

@@ -1,4 +1,4 @@
-"""Carries out a repair. After a crash anywhere, the next repair does the rest."""
+"""Carries out a repair. After a crash at any point, the next repair completes it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from headgate.savepoints.resets import Target
 
 
 def describe(plan: Plan, bronze: str, declared: Mapping[str, object], n: int) -> Plan:
-    """The plan with what it does; ``n`` is the batch of ``bronze``, its path, afterwards."""
+    """The plan with its descriptions. ``bronze`` is the path of bronze, ``n`` its batch id after
+    the repair."""
     if plan.refusal is not None:
         return replace(plan, descriptions=(plan.refusal, "nothing is changed"))
     return replace(plan, descriptions=tuple(_descriptions(plan, bronze, declared, n)))

@@ -44,7 +44,8 @@ UNFINISHED = Layout.document("clone")
 
 @dataclass(frozen=True)
 class DamagedDocument:
-    """A document that is not what was written; ``means`` is the effect of putting it aside."""
+    """A document whose content is not what was written; ``means`` is the effect of putting it
+    aside."""
 
     path: str
     what: str

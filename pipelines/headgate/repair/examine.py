@@ -42,7 +42,8 @@ _NOTHING_LEFT = (
 )
 
 SourceHolds = Callable[[Mapping[str, int], Sequence[str]], str | None]
-"""Why a source no longer holds everything behind some offsets (of some topics); None if it does."""
+"""Returns why a source no longer has all records after some offsets (of some topics); None if it
+has them."""
 
 
 def examine(layout: Layout, pipeline: Pipeline, scratch: Path, source_holds: SourceHolds) -> Plan:
@@ -61,7 +62,7 @@ class _Examination:
         self._source_holds = source_holds
         head = self._graph.head
         self._bronze, self._source = head.path, pipeline.sources[head.name]
-        # Also of tables that no declaration has: a log that cannot be read stops every start.
+        # Includes undeclared tables: a log that cannot be read stops every start.
         self._logs = {
             table.name: examine_log(layout.storage, table.name, pipeline.name, scratch)
             for table in tables_of(layout, pipeline.name)
@@ -108,7 +109,8 @@ class _Examination:
 
     @cached_property
     def _unknown_generation(self) -> int:
-        """The highest that a table has, if bronze has lost the commit that asked for it; else 0."""
+        """The highest generation of a table, if bronze has lost the commit that requested it; else
+        0."""
         highest = max((state.generation for _, state in self._states.values()), default=0)
         known = self._states[self._bronze][1].generation if self._bronze in self._states else 0
         return highest if highest > known else 0
@@ -143,8 +145,8 @@ class _Examination:
         return TableCondition(at, history, log.broken, bad)
 
     def _open_resets(self) -> tuple[Mapping[str, Target], bool]:
-        """What the last intent asks of tables that have not done it, and whether the intent is lost
-        although some tables need it."""
+        """The targets of the tables that have not carried out the last intent, and whether the
+        intent is lost although some tables need it."""
         if self._bronze not in self._states:
             return {}, False
         top = self._states[self._bronze][1].generation
@@ -167,7 +169,7 @@ class _Examination:
     def _to_rebuild(self) -> Iterator[str]:
         """Tables that are rebuilt although they are not damaged."""
         if self._unknown_generation:
-            # Bronze may have gone back in between: what they hold may come from other batches.
+            # Bronze may have been reset in between: their rows may come from other batches.
             yield from (node.path for node in self._graph if node.kind.is_built)
         yield from self._unsent.values()
 
@@ -185,14 +187,16 @@ class _Examination:
         return {**self._awaiting, **left, **changed}
 
     def _of_log(self, log: Log, choice: Choice) -> Iterator[Damage]:
-        """An entry that the log can be read without may still be one that somebody reads."""
+        """The damage of a log. A broken entry that is not needed to read the log is harmless only
+        if no table or publication needs it, and if it is not a lost intent."""
         unread = log.path in choice.unread or log.path in self._unsent.values()
         intent_lost = self._intent_lost and log.path == self._bronze
         for finding in log.findings():
             yield replace(finding, harmless=finding.harmless and not (unread or intent_lost))
 
     def _lost_ends(self) -> Iterator[Damage]:
-        """A table whose log is bad anyway explains what does not fit around it."""
+        """Disagreements between tables. Those of a table with a truncated or lost log are left out,
+        because the damaged log explains them."""
         known = {path for path, log in self._logs.items() if log.is_cut or log.is_lost}
         for found in disagreements(self._pipeline, self._states, self._awaiting):
             if found.table not in known:
@@ -200,8 +204,8 @@ class _Examination:
 
     @cached_property
     def _unsent(self) -> dict[str, str]:
-        """Publications that cannot go on from where they are in their table's log, and the table:
-        it is rebuilt, and they send what comes then."""
+        """Publications that cannot continue from their position in their table's log, each with the
+        table. The table is rebuilt, and they send its commits from then on."""
         found = {}
         for node in self._graph.of(PUBLICATION):
             source = node.upstream[0]
@@ -225,7 +229,8 @@ class _Examination:
         return filling(self._layout, self._source, log, bronze, choice.read)
 
     def _half(self, documents: Sequence[DamagedDocument]) -> str | None:
-        """Refuses if the note of an unfinished copy is damaged: the copy may be incomplete."""
+        """The refusal if the document of an unfinished copy is damaged: the copy may be
+        incomplete."""
         if all(document.path != UNFINISHED for document in documents):
             return None
         return (
@@ -234,7 +239,7 @@ class _Examination:
         )
 
     def _refusal(self, choice: Choice, filled: Filling | None) -> str | None:
-        """Why bronze cannot be read again, if it has to be."""
+        """Why bronze cannot be read again although it has to be; None otherwise."""
         if self._bronze not in self._states:
             return f"{self._bronze}: {_NOTHING_LEFT}" if choice.goes_back else None
         n = choice.n

@@ -1,8 +1,9 @@
-"""The files log, filled again: from bronze, which has each file's name, sequence and time with its
-records, and from the landing folder, which has sizes.
+"""Refills the files log from bronze, whose records have the name, sequence and time of their file,
+and from the landing folder, which has the sizes.
 
-A sequence is the high part of the offsets in bronze, so none is ever given twice. What was recorded
-and not read yet is intent_lost instead, and recorded again when the driver lists.
+A sequence is the high part of the offsets in bronze, so no sequence is used twice. The entry of a
+file that was not read yet cannot be refilled: its sequence is skipped, and the driver records the
+file again when it lists the folder.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True)
 class Filling:
-    """``rows`` are to be recorded again under their sequences, ``bad`` files of the log to be
-    dropped. ``events`` is the highest number of an event that is left."""
+    """``rows`` are to be recorded again under their sequences, ``bad`` are damaged files of the log
+    that are removed. ``events`` is the highest number of the remaining events, ``last`` the last
+    sequence."""
 
     path: str
     rows: tuple[LoggedFile, ...] = ()
@@ -68,7 +70,7 @@ class Filling:
 def filling(
     layout: Layout, source: Source, log: Log | None, bronze: Table, read: BronzePayload
 ) -> Filling:
-    """What the files log of a source lacks. ``read`` says what ``bronze`` has read."""
+    """The entries that the files log of a source lacks. ``read`` is how far ``bronze`` has read."""
     path, data = FILES.path(source.name), layout.storage
     known: dict[int, LoggedFile] = {}
     bad: dict[str, str] = {}
@@ -97,7 +99,7 @@ def filling(
 
 
 def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: datetime) -> None:
-    """Write what is lacking in one commit, on a table that is made anew if it is not there."""
+    """Write the missing entries in one commit. The table is created if it does not exist."""
     log = FilesLog.of(layout.storage, pipeline.name, name_of(wanted.path))
     log.shape.create(FILES_LOG)
     log.table.fence(epoch)
@@ -125,8 +127,8 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
                 columns = ["partition", "offset", "file", "ingested_at"]
                 rows = pq.read_table(source, columns=columns)
         except (OSError, pa.ArrowException):
-            continue  # what bronze lacks itself is reported as bronze's own damage
-        # Neither mended copies nor loads.
+            continue  # damaged files of bronze are reported as damage of bronze
+        # Without mended copies and loads: their partition or offset is negative.
         is_own = pc.greater_equal(pc.min_element_wise(rows["partition"], rows["offset"]), 0)
         rows = rows.filter(is_own)
         sequence = pc.shift_right(rows.column("offset"), POSITION_BITS)
@@ -142,7 +144,7 @@ def _row(sequence: int, there: Mapping[int, tuple[str, datetime]], landing: Stor
     path, modified = there[sequence]
     modified = modified.astimezone(UTC)
     stat = landing.stat(path)
-    # Of a file that is gone or was rewritten nobody knows the size: if it comes, it is another one.
+    # The size of a deleted or rewritten file is unknown. If it appears again, it is another file.
     size = stat.size if stat is not None and stat.modified == modified else 0
     return LoggedFile(sequence, path, size, modified)
 

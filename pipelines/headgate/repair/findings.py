@@ -13,8 +13,8 @@ Kind = Literal["document", "log", "checkpoint", "file", "position", "sequence"]
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that is not what was written. ``place`` is a path under the pipeline's folder;
-    ``harmless`` says that nothing needs it any more."""
+    """Something whose content is not what was written. ``place`` is a path under the pipeline's
+    folder; ``harmless`` says that nothing needs it any more."""
 
     place: str
     what: str
@@ -26,4 +26,4 @@ class Damage:
 
 
 class CannotRepairError(HeadgateError, code=exit_codes.LOG_GAP):
-    """Something is lost that no table can give again."""
+    """Something is lost that cannot be rebuilt from any table."""

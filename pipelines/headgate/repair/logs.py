@@ -1,4 +1,4 @@
-"""How far a table's log can be read: its entries, its Delta checkpoints, and what they make."""
+"""How far a table's log can be read: its entries, its Delta checkpoints, the resulting files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ HINT = "_delta_log/_last_checkpoint"
 
 @dataclass(frozen=True)
 class Log:
-    """``table`` reads the log as it will be: the table itself, or a copy of its log that ends at
-    ``stands``, the newest version that can be read (None: none can be). ``newest`` is the highest
-    version that the log has had; ``broken`` are entries that are not what was written, with the
-    reason, ``aside`` Delta checkpoints that are not."""
+    """``table`` reads the log as it will be after the repair: the table itself, or a copy of its
+    log that ends at ``stands``, the newest version that can be read (None if no version can be
+    read). ``newest`` is the highest version of the log. ``broken`` has the damaged entries with the
+    reason, ``aside`` the damaged Delta checkpoints and a wrong ``_last_checkpoint``."""
 
     path: str
     table: Table
@@ -55,14 +55,15 @@ class Log:
 
 
 def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Log:
-    """Read a table's whole log. ``scratch`` takes copies of logs that can be read in part only."""
+    """Read a table's whole log. ``scratch`` is a folder for copies of logs of which only a part can
+    be read."""
     table = Table(storage, path, pipeline=pipeline)
     folder = log_folder(table.storage)
     broken = _broken(table.storage, folder)
     aside = _checkpoints(table.storage, folder)
     newest = max((*folder.entries, *folder.checkpoints), default=-1)
     if _can_be_read(table) and table.version >= newest:
-        newest = table.version  # a driver may run meanwhile
+        newest = table.version  # a driver may have committed meanwhile
         aside |= _hint(table.storage, folder, aside)
         return Log(path, table, newest, newest, broken, aside)
     for reach, base in sorted(_prefixes(folder, broken, aside), reverse=True):
@@ -100,7 +101,8 @@ def _checkpoints(storage: Storage, folder: LogFolder) -> dict[str, str]:
 
 
 def _hint(storage: Storage, folder: LogFolder, aside: Mapping[str, str]) -> dict[str, str]:
-    """What tells readers where the last checkpoint is: without it they look for themselves."""
+    """The file ``_last_checkpoint`` if it names no good checkpoint. Without it, readers search the
+    folder."""
     named = last_checkpoint(storage)
     good = named in folder.checkpoints and _checkpoint(named) not in aside
     return {} if good or not storage.exists(HINT) else {HINT: "names no checkpoint that is good"}
@@ -109,8 +111,8 @@ def _hint(storage: Storage, folder: LogFolder, aside: Mapping[str, str]) -> dict
 def _prefixes(
     folder: LogFolder, broken: Mapping[int, str], aside: Mapping[str, str]
 ) -> Iterator[tuple[int, int]]:
-    """What might be read: from a checkpoint, or from the beginning (-1), up to the first bad
-    entry."""
+    """The parts of the log that may be readable, as the last version and the base: from a
+    checkpoint, or from the beginning (-1), up to the first bad entry."""
     good = [c for c in folder.checkpoints if _checkpoint(c) not in aside]
     there = set(folder.entries) - broken.keys()
     for base in (-1, *good):
@@ -128,7 +130,7 @@ def _copied(
     scratch: Path,
     pipeline: str,
 ) -> Table:
-    """Another view of the table, whose log ends at ``reach``."""
+    """A view of the table on a copy of its log that ends at ``reach``."""
     place = Storage(str(scratch / f"{table.name.replace('/', '-')}-{reach}-{base}"))
     for version in folder.entries:
         if version <= reach and version not in broken:
@@ -137,7 +139,7 @@ def _copied(
         if version <= base:
             table.log.copy(_checkpoint(version), place.at(table.name))
     copy = Table(place, table.name, pipeline=pipeline)
-    copy.storage = table.storage  # the data files
+    copy.storage = table.storage  # the data files are not copied
     return copy
 
 

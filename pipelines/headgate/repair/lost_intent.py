@@ -1,7 +1,8 @@
-"""The last intent of a reset, if its entry in bronze's log is damaged.
+"""The tables of a reset whose intent is lost, because its entry in bronze's log is damaged.
 
 It is then unknown which tables the intent named. A table that has absorbed a later batch of bronze
-has done its reset, because no stage continues before that. Every other table may have been named.
+has carried out its reset, because no stage continues before that. Every other table may have been
+named.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ from headgate.tables.table import Table
 def perhaps_asked(
     graph: Graph, bronze: Table, states: Mapping[str, State], behind: Iterable[str]
 ) -> dict[str, Target]:
-    """What is done to the tables ``behind``, of lower generation than bronze, that may have been
-    named: they are rebuilt, and those that are not declared lose their place."""
+    """The targets of the tables ``behind``, whose generation is lower than bronze's, that may have
+    been named: they are rebuilt. Tables that are not declared keep their rows but lose their
+    position."""
     reset_at = _batch_of_the_reset(bronze)
     gone_on = [
         node
         for node in graph
         if reset_at is not None and node.path in states and states[node.path].n > reset_at
     ]
-    # Side tables stand still while there is nothing for them; they go back with their tables.
+    # Side tables have no commits while they get no rows; they are reset with their tables.
     settled = {path for node in gone_on for path in (node.path, *node.sides.values())}
     return {path: Target(keep=path not in graph) for path in sorted({*behind} - settled)}
 
 
 def _batch_of_the_reset(bronze: Table) -> int | None:
-    """How far bronze was, as its first batch since then says; None if there is none, or if bronze
-    itself went back: then other tables are further without having gone on."""
+    """The batch id of bronze at the reset, from its first data commit afterwards. None if there is
+    no such commit, or if bronze itself was reset to an earlier batch: other tables are then ahead
+    without having continued."""
     reset = BronzePayload.of(bronze.refresh()).reset_commit
     try:
         before = read_commit(bronze.log, reset - 1)

@@ -1,4 +1,4 @@
-"""What a repair is going to do, decided before it does anything."""
+"""What a repair will do. The plan is complete before the repair changes anything."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """``logs`` are cut or lose damaged checkpoints, or are moved away whole.
+    """``logs`` are truncated, lose damaged checkpoints, or are put aside as a whole.
 
     ``targets`` and ``reread`` make the intent of a reset (``resets``), whose generation is higher
-    than ``above``; ``is_open`` says that a reset was left open. ``positions`` are versions up to
-    which publications count as done. ``descriptions`` says all of it in words; ``refusal``
-    says why nothing is done.
+    than ``above``; ``is_open`` says that a reset is unfinished. ``positions`` are versions up to
+    which publications count as done. ``descriptions`` describe all of this; ``refusal`` is why
+    nothing is done.
     """
 
     findings: tuple[Damage, ...] = ()
@@ -45,11 +45,11 @@ class Plan:
 
     @property
     def is_damage(self) -> bool:
-        """Whether anything is damaged that somebody needs."""
+        """Whether anything is damaged that is still needed."""
         return not all(finding.harmless for finding in self.findings)
 
     def also(self, documents: Iterable[DamagedDocument]) -> Plan:
-        """The plan with documents that were moved away before it was made."""
+        """The plan with documents that were put aside before the plan was created."""
         found = tuple(documents)
         findings = (*(document.finding for document in found), *self.findings)
         descriptions = (*(document.description for document in found), *self.descriptions)

@@ -21,9 +21,9 @@ from headgate.tables.state import State
 
 @dataclass(frozen=True)
 class TableCondition:
-    """A table as it will be once an unfinished reset is done. ``at`` and ``history`` are None if it
-    is empty then, or if its log cannot be read. ``broken`` are versions that cannot be read,
-    ``bad`` are damaged files, with what is wrong."""
+    """A table as it will be after an unfinished reset is carried out. ``at`` and ``history`` are
+    None if the table is then empty, or if its log cannot be read. ``broken`` are versions that
+    cannot be read, ``bad`` are damaged files with their damage."""
 
     at: TableVersion | None = None
     history: VersionHistory | None = None
@@ -45,9 +45,9 @@ class TableCondition:
 
 @dataclass(frozen=True)
 class Choice:
-    """``bronze`` is the version that bronze goes back to, if it ``goes_back`` (None: it starts
-    again). ``rebuilt`` are the paths of tables to rebuild; ``unread`` are those of tables with a
-    damaged log entry that another table needs."""
+    """``bronze`` is the version of bronze, an earlier one if it ``goes_back`` (None: bronze begins
+    with its first batch). ``rebuilt`` are the paths of tables to rebuild; ``unread`` are the paths
+    of tables with a damaged log entry that another table needs."""
 
     bronze: TableVersion | None
     goes_back: bool
@@ -69,7 +69,7 @@ def choose(
     graph: Graph, tables: Mapping[str, TableCondition], rebuilt: Iterable[str] = ()
 ) -> Choice:
     """Choose the fewest tables to rebuild, and the version of bronze, so that every table can
-    continue from those above it. ``rebuilt`` are tables that must be rebuilt in any case."""
+    continue from its upstream tables. ``rebuilt`` are tables that must be rebuilt in any case."""
     (bronze,) = (node.path for node in graph.of(BRONZE))
     at = dict(tables)
     built = {node.path for node in graph if node.kind.is_built}
@@ -106,8 +106,8 @@ def _broken_before(table: TableCondition) -> list[int]:
 
 
 def _inconsistent(graph: Graph, at: Mapping[str, TableCondition]) -> Iterator[str]:
-    """Tables that are ahead of those above them, or that count rows which their side table does not
-    have."""
+    """Tables that are ahead of their upstream tables, or that count rows which their side table
+    does not have."""
     for node in graph:
         if not node.kind.is_built:
             continue
@@ -122,7 +122,7 @@ def _inconsistent(graph: Graph, at: Mapping[str, TableCondition]) -> Iterator[st
 
 
 def _gaps(graph: Graph, at: Mapping[str, TableCondition]) -> Iterator[tuple[str, str]]:
-    """Pairs of a table and one below it that cannot continue from it."""
+    """Pairs of a table and a downstream table that cannot continue from it."""
     for node in graph.of(SILVER, GOLD):
         for above in node.upstream:
             if not at[above].can_feed(at[node.path].state.n):

@@ -30,12 +30,12 @@ class Aside:
         self.folder = f"{CONTROL}/damaged/{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z"
 
     def put(self, path: str) -> None:
-        """Move a file, if it is there."""
+        """Move a file, if it exists."""
         if self.keep(path):
             self._storage.remove(path)
 
     def keep(self, path: str) -> bool:
-        """Copy a file that is about to be replaced; False where there is none."""
+        """Copy a file that is about to be replaced. Returns False if it does not exist."""
         if not self._storage.exists(path):
             return False
         self._storage.copy(path, self._storage.at(self.folder))

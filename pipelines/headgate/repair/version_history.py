@@ -76,7 +76,8 @@ class VersionHistory:
             return False
 
     def _bad_at(self, commit: Commit) -> dict[str, str] | None:
-        """None if the log does not give the files that the commit recorded."""
+        """The damaged files of the version of a commit; None if it cannot be read, or if the log
+        does not give the files that the commit recorded."""
         try:
             if digest_of(live_files(self._at(commit.version))) != commit.state.files:
                 return None

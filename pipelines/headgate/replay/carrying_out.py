@@ -18,10 +18,11 @@ from headgate.storage.layout import Layout
 def carry_out(
     layout: Layout, source: Source, stage: BronzeStage, clock: Callable[[], datetime]
 ) -> str | None:
-    """Take the copies of a waiting request into bronze, in one commit. A request that is void, or
+    """Absorb the copies of a waiting request into bronze, in one commit. A request that is void, or
     whose copies are damaged, is removed: the records that it mends stay refused.
 
-    Returns what was done; None if nothing waits. Raises CommitRefusedError or FencedError.
+    Returns a message about the result; None if no request for ``source`` waits. Raises
+    CommitRefusedError or FencedError.
     """
     request = waiting(layout)
     if request is None or request.source != source.name:
@@ -42,7 +43,7 @@ def carry_out(
 
 
 class _TakenBack(Exception):
-    """Somebody has taken the request back while its copies were read."""
+    """The request was cancelled while its copies were read."""
 
 
 def _replay(

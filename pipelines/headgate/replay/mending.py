@@ -23,7 +23,7 @@ PATCHED = ("value", "event_id", "event_time", "table", "reasons", "column", "det
 
 
 class PatchError(HeadgateError, code=exit_codes.USAGE):
-    """The patch is no SQL expression that gives a record."""
+    """The patch is not an SQL expression that gives a record."""
 
 
 class EditedError(HeadgateError, code=exit_codes.USAGE):
@@ -32,8 +32,8 @@ class EditedError(HeadgateError, code=exit_codes.USAGE):
 
 @dataclass(frozen=True)
 class Mended:
-    """A refused record with the document that is to take its place. ``of`` has all places in which
-    it was refused."""
+    """A refused record with the document that is to take its place. ``of`` has an entry for each
+    table in which it is refused."""
 
     of: Sequence[Refused]
     document: bytes
@@ -44,11 +44,11 @@ class Mended:
 
     @property
     def text(self) -> str:
-        """The document as text; bytes that are none are shown as U+FFFD."""
+        """The document as text. Bytes that are not valid UTF-8 are replaced by U+FFFD."""
         return self.document.decode("utf-8", "replace")
 
     def changed(self, text: str | None) -> Mended:
-        """The record with another text. A text that nobody has changed keeps its bytes."""
+        """The record with another text. If the text is not changed, the record keeps its bytes."""
         if text is None or text == self.text:
             return self
         return Mended(self.of, text.encode())
@@ -66,8 +66,8 @@ def unchanged(refused: Sequence[Refused], document: Document) -> list[Mended]:
 
 
 def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
-    """``patch`` is an SQL expression of DuckDB over ``PATCHED``; records for which it is null, or
-    cannot be computed, stay as they are. Raises PatchError."""
+    """The records after ``patch``, an SQL expression of DuckDB over ``PATCHED``. Records for which
+    it is null, or cannot be computed, stay as they are. Raises PatchError."""
     import duckdb
 
     rows = {name: [_readable(each, name) for each in mended] for name in PATCHED}
@@ -131,7 +131,7 @@ def edited(mended: Sequence[Mended], file: Path) -> list[Mended]:
 
 def _lines(file: Path) -> list[str]:
     try:
-        # Not splitlines: texts may have other line ends. Some editors put a mark before all.
+        # Not splitlines: texts may have other line ends. Some editors write a byte order mark.
         return file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         remedy = "give a file that `quarantine export` has written"
@@ -143,7 +143,7 @@ def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
         content = json.loads(line)
         value = content["value"]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        text.encode()  # half of a surrogate pair is no text
+        text.encode()  # raises an error for half of a surrogate pair
         return str(content["record"]), text
     except (ValueError, KeyError, TypeError) as error:
         raise EditedError(

@@ -1,4 +1,4 @@
-"""What would become of mended records: the engine itself reads and judges them, and writes nothing.
+"""The outcomes of mended records: the engine itself reads and validates them, and writes nothing.
 
 Needs a Spark session.
 """
@@ -28,7 +28,7 @@ from headgate.tables.replay import Position, positions_of
 from headgate.tables.table import Table
 
 AFTER_ALL = 1 << 62
-"""An offset after those of all copies that are there."""
+"""An offset after those of all existing copies."""
 _AT = ("_partition", "_offset")
 Verdict = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
 """``known``: the tables have decided on this record already. ``other id``: the mended record has
@@ -37,8 +37,9 @@ another id."""
 
 @dataclass(frozen=True)
 class Outcome:
-    """What would become of a mended record. ``tables`` are the silver tables that would take it,
-    ``late`` the gold tables with a result that it is late for. ``why`` says what is against it."""
+    """What would happen to a mended record. ``tables`` are the silver tables that would take it,
+    ``late`` the gold tables with a result that it is late for. ``why`` is the reason if no table
+    would take it."""
 
     mended: Mended
     verdict: Verdict
@@ -132,8 +133,8 @@ class _Judge:
         }
 
     def _known(self, table: SilverTable, passed: Collection[Position]) -> set[Position]:
-        """The records of which a table has, or would get, another copy, or that it has filtered.
-        ``passed`` meet its rules."""
+        """The records of which a table has, or would get, another copy, and those that it has
+        filtered. ``passed`` are the records that meet its rules."""
         known = self._duplicates
         if known and table.suite is not None:
             rejected, kept = self._records.copies_in(table.name, {c.id for c in known.values()})

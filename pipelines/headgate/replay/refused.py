@@ -24,9 +24,9 @@ from headgate.tables.snapshot import TablePosition, tables_of
 
 @dataclass(frozen=True)
 class Selection:
-    """Which refused records are meant: all those for which everything that is given holds.
-    ``table`` is ``quarantine`` or ``rejected.T``. ``since`` and ``until`` are times of ingestion,
-    the second one exclusive. ``replaced`` ones have a good copy in the tables."""
+    """Selects the refused records that meet all conditions that are given. ``table`` is
+    ``quarantine`` or ``rejected.T``. ``since`` and ``until`` are times of ingestion, ``until`` is
+    exclusive. ``with_replaced`` also selects records that have a good copy in the tables."""
 
     table: str | None = None
     rule: str | None = None
@@ -57,7 +57,7 @@ class Selection:
 class Refused:
     """A refused record. ``reasons`` is the reason for quarantine, or the ids of all broken rules.
     ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables.
-    ``value`` is None for a broker's record that has none."""
+    ``value`` is None for a record that has no value at the broker."""
 
     table: str
     partition: int
@@ -78,7 +78,7 @@ class Refused:
 
     @property
     def is_valid(self) -> bool:
-        """Whether bronze took the record for valid: only a rule has refused it."""
+        """Whether the record is valid in bronze, and only a rule has refused it."""
         return self.table != QUARANTINE.name
 
 
@@ -94,8 +94,8 @@ class Group:
 
 
 class RefusedRecords:
-    """As of the newest commits. Raises HeadgateError if the pipeline has no tables,
-    DamagedFileError."""
+    """The refused records as of the newest commits. Raises HeadgateError if the pipeline has no
+    tables, DamagedFileError."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         import duckdb
@@ -112,7 +112,8 @@ class RefusedRecords:
         self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
 
     def groups(self, selection: Selection) -> list[Group]:
-        """The counts by table and reason. A record that breaks several rules is in several."""
+        """The counts by table and reason. A record that breaks several rules is in several
+        groups."""
         where, values = selection.condition
         counted = self._rows(
             'SELECT "table", reason, count(*) FILTER (is_open), count(*) FILTER (NOT is_open), '
@@ -146,7 +147,7 @@ class RefusedRecords:
         return {Position(*row[:2]): (row[2], row[3]) for row in found.fetchall()}
 
     def copies_in(self, name: str, ids: Collection[str]) -> tuple[Earlier, Earlier]:
-        """The open rejected rows of a silver table that have one of some ids, and the rows of the
+        """The open rejected rows of a silver table that have one of these ids, and the rows of the
         table that have one of them."""
         import pyarrow as pa
 
@@ -170,7 +171,7 @@ class RefusedRecords:
         return Earlier(reach, (Copy(id_, Position(*at), time) for id_, *at, time in rows))
 
     def origin(self, position: Position) -> Position:
-        """The source's record that a record goes back to: itself, unless it is a copy."""
+        """The record of the source of which a record is a copy; the record itself if it is none."""
         while position in self._mends:
             position = self._mends[position]
         return position
@@ -198,8 +199,8 @@ class RefusedRecords:
         """
 
     def _is_open(self, name: str) -> str:
-        """Whether silver has no copy of a rejected row ``r``: one that mends it, or one under its
-        id within reach."""
+        """SQL for whether silver has no copy of a rejected row ``r``. A copy mends the row, or has
+        its id at an event time within ``one_copy_within``."""
         silver = self._at.silver[name]
         if not silver.total("replaced"):
             return "true"

@@ -1,8 +1,8 @@
 """The request of a replay: the copies, and a document that is written last and removed when done.
 
-Bronze's commit names the request that it took in, so a request is carried out once: whoever
-finds it again after a crash removes it. It is void once the tables were reset, or another replay
-came first, because what it has to mend may be mended by then.
+Bronze's commit has the id of the request that it absorbed, so a request is carried out only once: a
+driver that finds it again after a crash removes it. A request is void if the tables were reset, or
+another replay came first, because the records that it mends may then be mended already.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ReplayWaitsError(HeadgateError):
 
 @dataclass(frozen=True)
 class Request:
-    """A replay of ``rows`` copies of records of ``source``. It is for bronze of ``generation`` with
-    ``before`` replays. ``reason`` says who asked for it, and why."""
+    """A replay of ``rows`` copies of records of ``source``. It applies to bronze of ``generation``
+    with ``before`` replays. ``reason`` says who requested it, and why."""
 
     id: str
     source: str
@@ -68,7 +68,7 @@ def waiting(layout: Layout) -> Request | None:
 
 
 def carried_out(layout: Layout, pipeline: str, request: Request) -> Replay | None:
-    """The replay that bronze has made of a request; None if it has none."""
+    """The replay in bronze that a request has led to; None if it is not carried out."""
     bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=pipeline).refresh()
     return next((r for r in BronzePayload.of(bronze).replays if r.id == request.id), None)
 
@@ -94,13 +94,13 @@ def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
 
 
 def copies_of(layout: Layout, request: Request) -> pa.Table:
-    """Raises OSError where the file is damaged."""
+    """Raises OSError or pa.ArrowInvalid if the file is damaged."""
     with layout.storage.open(request.path) as source:
         return pq.ParquetFile(source, page_checksum_verification=True).read()
 
 
 def remove(layout: Layout, request: Request) -> None:
-    """The request does not wait any more."""
+    """Remove a request and its copies."""
     if waiting(layout) == request:
         layout.storage.remove(_DOCUMENT)
     layout.storage.remove(request.path)

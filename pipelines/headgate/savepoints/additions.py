@@ -1,6 +1,6 @@
-"""Whether a changed declaration only adds fields inside of columns: plain functions of values.
+"""Checks whether a changed declaration only adds fields inside of columns: pure functions.
 
-Such a change needs no record again: the fields are null in what was read before (docs/adr/0025).
+For such a change no record is read again: the fields are null in earlier records (docs/adr/0025).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _TYPES = ("type", "argument_type")
 
 
 def only_adds(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether a bronze, silver or gold table means the same under two declarations, and so does all
-    above it, but for fields that are added at the end of structs inside of columns.
+    """Whether two declarations of a bronze, silver or gold table and of its upstream tables differ
+    at most in fields that are added at the end of structs inside of columns.
 
-    ``before`` and ``after`` are their meanings. A new column is none of these fields: what becomes
-    of a field that is not declared (``unknown_fields``) was decided when a record was read.
+    ``before`` and ``after`` are the meanings of the declarations. A new column does not count as
+    such a field: ``unknown_fields`` applied to undeclared fields when the record was read.
     """
     is_same = before["version"] == after["version"] and before["pipeline"] == after["pipeline"]
     return (
@@ -38,7 +38,7 @@ def only_adds(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 
 def _upwards(path: str, meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The sections of a table and of all above it, with their names in these."""
+    """The section and the name of a table, and of each of its upstream tables."""
     kind, name = kind_of(path), name_of(path)
     if kind == GOLD:
         yield "gold", name
@@ -50,7 +50,7 @@ def _upwards(path: str, meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def _only_adds(before: Any, after: Any, key: str = "") -> bool:
-    """Of parts of two meanings."""
+    """As ``only_adds``, for the parts of two meanings under ``key``."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return before.keys() == after.keys() and all(
             _only_adds(before[each], after[each], each) for each in before

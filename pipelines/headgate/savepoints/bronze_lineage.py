@@ -36,7 +36,7 @@ class BronzeLineage:
         version = savepoint.bronze.version
         if any(first <= version <= last for first, last in self._spans):
             return True
-        # Commits that are neither a batch nor an operation may lie between it and its lineage.
+        # Commits that are neither a batch nor an operation may lie between it and the lineage.
         then = _position(self._bronze, version)
         return then is not None and any(
             _position(self._bronze, last) == then for _, last in self._spans
@@ -44,8 +44,8 @@ class BronzeLineage:
 
 
 def _position(bronze: Table, version: int) -> tuple[Any, ...] | None:
-    """What bronze had at a version: its batches, and all that its payload says of them. None if
-    that cannot be read any more."""
+    """Bronze's batch id, last data commit, definition, and payload without resets, at a version;
+    None if they can no longer be read."""
     if (commit := _commit(bronze, version)) is None:
         return None
     state = commit.state

@@ -31,7 +31,7 @@ from headgate.tables.state import time_of
 @dataclass(frozen=True)
 class Checkpoint:
     """A commit of bronze. ``rows`` and ``bytes`` count what it added. ``took`` is the time from the
-    begin of the batch to the commit."""
+    start of the batch to the commit."""
 
     n: int
     committed: datetime
@@ -63,8 +63,9 @@ class OpenOperation:
 
 @dataclass(frozen=True)
 class OpenWindow:
-    """A window, or the results of another operator, that can still change: begin and end if results
-    have them, the number of rows in gold, and the size of their state in memory."""
+    """A window, or the results of another operator, that can still change. ``span`` has the begin
+    and the end, if the results have them. ``rows`` is the number of rows in gold, ``bytes`` the
+    size of their state in memory."""
 
     table: str
     span: tuple[datetime, ...]

@@ -87,7 +87,7 @@ def clone(
 
 
 def _beside(layout: Layout, savepoint: Savepoint) -> Iterator[str]:
-    """The files beside the tables that operations read when the tables are built anew."""
+    """The files outside the tables that operations read when the tables are rebuilt."""
     path = next(p for p in savepoint.tables if kind_of(p) == BRONZE)
     bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
     state = next(lineage(bronze, savepoint.bronze.version)).state

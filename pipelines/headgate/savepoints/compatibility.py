@@ -1,4 +1,4 @@
-"""Decides what happens to existing tables when a declaration changes: plain functions of values."""
+"""Decides what happens to existing tables when a declaration changes: pure functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
 @dataclass(frozen=True)
 class TablePlan:
     """``table`` is a path such as ``gold/bids_per_minute``. The plan includes its late table.
-    ``late_again``: replays of late rows will not be repeated, as a reason says."""
+    ``late_again``: replayed rows may be late again after the rebuild, as a reason says."""
 
     table: str
     verdict: DeploymentAction
@@ -41,8 +41,8 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Deployed:
-    """An existing table: the digest of its definition, and the definition itself if the declaration
-    that it was made from is still kept (also the ``layout`` of gold)."""
+    """An existing table: the digest of its definition, and the definition itself, with the
+    ``layout`` of gold, if the declaration that it was made from is still kept."""
 
     definition: str
     meaning: Definition | None
@@ -174,7 +174,7 @@ def _named_differences(place: str, old: list[Definition], new: list[Definition])
 
 
 def _column_differences(place: str, before: Definition, after: Definition) -> Iterator[str]:
-    """Of a column with another type: which parts of it change."""
+    """Messages about a changed column; if only its type changes, about the parts of the type."""
     name = before["name"]
     found = [f"{name} changed"]
     if {**before, "type": None} == {**after, "type": None}:

@@ -1,5 +1,5 @@
-"""The loads of history in the copy of a pipeline: what bronze has of them is read again from there
-if the record of the copy changes."""
+"""Copies the loads of history with a pipeline. If the declared record of the copy changes, bronze
+is read again, and what it has of the loads is read from these copies."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LOG = "/_delta_log/"
 
 
 def copy_loads(layout: Layout, savepoint: Savepoint, to: Layout) -> None:
-    """Copy the loads of which bronze has something in a savepoint. One that has ended since goes on
-    in the copy; one that a person has ended or held stays so. Repeatable."""
+    """Copy the loads that bronze had read, at least in part, at a savepoint. A load that was done
+    later continues in the copy. A load that a person has ended or held stays so. Repeatable."""
     paths = {path: saved for path, saved in savepoint.tables.items() if kind_of(path) == BRONZE}
     for path, saved in paths.items():
         bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
@@ -40,8 +40,9 @@ def copy_loads(layout: Layout, savepoint: Savepoint, to: Layout) -> None:
 
 
 def _copy(folder: Storage, to: Storage, epoch: int) -> None:
-    """What a source keeps for a load. Of logs, only what drivers up to ``epoch`` have written: a
-    driver of the copy has a higher one, which may be lower than that of the original's newest."""
+    """Copy what a source keeps for a load. Of logs, copy only the entries of drivers up to
+    ``epoch``: a driver of the copy has a higher epoch, but newer entries may have a still higher
+    one."""
     # The logs are listed before the files that their entries name.
     tables = {path.partition(_LOG)[0] for path in _paths(folder) if _LOG in path}
     logs = [f"{path}/{entry}" for path in tables for entry in _entries(folder.at(path), epoch)]

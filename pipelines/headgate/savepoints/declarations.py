@@ -1,7 +1,7 @@
 """Keeps the declarations that a pipeline's tables were made from, in the pipeline's folder.
 
 Each is stored under the digest of its meaning, so damage is detected. Rules of suites are not part
-of the meaning: the last ones are kept.
+of the meaning: only the newest ones are kept.
 Secrets are placeholders in a declaration's text; they are not resolved here.
 """
 
@@ -41,9 +41,9 @@ def all_kept(layout: Layout) -> Iterator[Pipeline]:
 
 
 def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str]) -> str:
-    """The digest of the declaration that all of some tables were made from: ``pipeline``, which is
-    kept then, or a kept one; empty if there is none. ``made_as`` has the tables' own digests by
-    path. Tables that are no longer declared are ignored."""
+    """The digest of the declaration that all of some tables were made from; empty if it is unknown.
+    It is that of ``pipeline``, which is then kept, or of a kept declaration. ``made_as`` has the
+    tables' own digests by path. Tables that are no longer declared are ignored."""
     if _made_from(pipeline, made_as):
         keep(layout, pipeline)
         return pipeline.digest

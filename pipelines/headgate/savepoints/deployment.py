@@ -32,7 +32,7 @@ from headgate.tables.table import Table
 class Deployment:
     """``engine`` has the versions that wrote the tables last; None if there are no tables.
     ``declaration`` is the digest of the declaration that all tables were made from, empty if it is
-    not kept. ``loads`` are those that are read again, if bronze is to be."""
+    not kept. ``loads`` are the loads of history to read again if bronze has to be read again."""
 
     tables: tuple[TablePlan, ...]
     engine: str | None
@@ -96,7 +96,7 @@ def to_extend(layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]) -
     for path, of in ((node.path, node.side_of or node.path) for node in graph_of(pipeline)):
         if of not in continued or path not in tables:
             continue
-        # Each for itself: after a restore or a crash, one of them may have the fields already.
+        # Check each separately: after a restore or a crash, one may have the fields already.
         made_as = tables[path].state.definition
         before = meanings.get((path, made_as))
         has_all = made_as == pipeline.definitions.get(path)
@@ -131,7 +131,7 @@ def _extended(pipeline: Pipeline, table: Table) -> Schema | None:
 
 
 def _refusing(plans: Iterable[TablePlan], why: Iterable[str]) -> Iterator[TablePlan]:
-    """The plans. One that is refused says why else."""
+    """The plans, with the reasons ``why`` added to those that are refused."""
     for plan in plans:
         is_refused = plan.verdict == "refuse"
         yield replace(plan, reasons=(*plan.reasons, *why)) if is_refused else plan
@@ -152,7 +152,7 @@ def _under_way(
 def _with_rules(
     pipeline: Pipeline, states: Mapping[str, State], plans: Iterable[TablePlan]
 ) -> Iterator[TablePlan]:
-    """The plans. A table that resumes by other rules than those of its last batch says so."""
+    """The plans, with a reason for each table that resumes with rules that have changed."""
     suites = {SILVER.path(name): table.suite_digest for name, table in pipeline.silver.items()}
     for plan in plans:
         state, suite = states.get(plan.table), suites.get(plan.table)
@@ -172,7 +172,7 @@ def _with_replays(
     plans: Sequence[TablePlan],
     folded: Collection[str],
 ) -> Iterator[TablePlan]:
-    """The plans. A gold table that is rebuilt says which replays of late rows are not repeated."""
+    """The plans, with reasons for the replays that a rebuild of gold does not repeat exactly."""
     head, declared = graph_of(pipeline).head.path, meaning_of(pipeline)
     asked = BronzePayload.of(states[head]).operations
     rereads = any(plan.table == head and plan.verdict == "reread" for plan in plans)
@@ -192,7 +192,7 @@ def _bronze(pipeline: Pipeline) -> str:
 
 
 def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
-    """The kept meanings, by the path and the digest of each of their tables."""
+    """The meanings of kept declarations, by the path and the digest of each of their tables."""
     found: dict[tuple[str, str], Meaning] = {}
     for meant in map(meaning_of, all_kept(layout)):
         for version in range(1, GOLD_LAYOUT + 1):

@@ -1,7 +1,7 @@
-"""What processes beside the driver read, so that a vacuum keeps it while they run.
+"""Records what other processes than the driver read, so that a vacuum keeps it while they run.
 
-A hold is a folder with a lock, which its process has, and a document in the form of a savepoint.
-The hold of a process that has died protects nothing.
+A hold is a folder with a lock file, which its process keeps locked, and a document in the format of
+a savepoint. The hold of a process that has died protects nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LOCK, _READS = "lock", "reads.json"
 
 @contextmanager
 def holding(layout: Layout, name: str) -> Iterator[str]:
-    """Hold the folder ``name`` of this process, which is made; gives its path in the storage."""
+    """Create and hold the folder ``name`` for this process; yields its path in the storage."""
     path, lock = f"{FOLDER}/{name}", -1
     while lock < 0:
         layout.storage.make_folder(path)
         lock = os.open(_lock(layout, name), os.O_RDWR | os.O_CREAT, 0o644)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _lock(layout, name).exists():  # another process took it for one that has ended
+        if not _lock(layout, name).exists():  # another process has removed the unlocked folder
             os.close(lock)
             lock = -1
     try:
@@ -40,12 +40,12 @@ def holding(layout: Layout, name: str) -> Iterator[str]:
 
 
 def keep(layout: Layout, name: str, reads: Savepoint) -> None:
-    """Say what the process that holds a folder reads, from now until it ends."""
+    """Record what the process that holds a folder reads, from now until it ends."""
     write_document(layout.storage, f"{FOLDER}/{name}/{_READS}", reads.document())
 
 
 def held(layout: Layout) -> Iterator[Savepoint]:
-    """What processes that run now read."""
+    """What the processes that hold a folder now read."""
     for name in layout.storage.folders(FOLDER):
         if is_held(layout, name):
             with suppress(HeadgateError, ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
-"""Which replays of late rows a rebuild of a gold table does not repeat: plain functions of values.
+"""Finds the replays of late rows that a rebuild of a gold table does not repeat: pure functions.
 
-A replay is kept as it was asked for: by values of the columns of ``by``. A declaration that has
-other ones cannot say any more which rows were meant.
+A replay is stored as it was requested: by values of the columns of ``by``. If a declaration has
+other columns in ``by``, it is no longer known which rows were meant.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def late_again(
     folded: Collection[str] = (),
 ) -> Iterator[str]:
     """Messages about the replays of a gold table that is rebuilt. ``before`` and ``after`` are the
-    meanings of the deployed declaration, if it is kept, and of the new one. ``rereads``: bronze,
-    which has the replays, is replaced by one that has none. ``folded`` are the loads whose late
-    rows are folded again then."""
+    meanings of the deployed declaration, if it is kept, and of the new one. ``rereads``: bronze
+    is read again, and the new bronze does not have the replays. ``folded`` are the loads whose late
+    rows are then folded again."""
     of_late = (each.document for each in asked if each.name == "late_replay")
     replays = [each for each in of_late if each["table"] == table]
     if rereads:
-        # Such a load asks for its replays again.
+        # A load in ``folded`` requests its replays again.
         if lost := [each for each in replays if each.get("load") not in folded]:
             yield f"{_Counted(len(lost))} will not be repeated, and the rows will be late again"
         return

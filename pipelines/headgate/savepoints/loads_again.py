@@ -1,4 +1,4 @@
-"""The loads of history that are read again if bronze is."""
+"""The loads of history that are read again if bronze is read again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headgate.storage.layout import Layout
 
 @dataclass(frozen=True)
 class LoadAgain:
-    """``gone`` is a message about what of it can no longer be read; None if all can. ``folds``: its
-    late rows are folded again, too, since it was not ended or held."""
+    """``gone`` is a message about the part that can no longer be read; None if all can be read.
+    ``folds``: its late rows are folded again, too, because it was not ended or held."""
 
     id: str
     what: str

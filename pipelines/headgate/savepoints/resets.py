@@ -39,9 +39,9 @@ from headgate.tables.table import Table
 @dataclass(frozen=True)
 class Target:
     """What a table gets: the files and the state of the log version ``version``, whose live files
-    have the digest ``files``; None empties the table. ``rebuilt`` is the folder of the log if it is
-    that of a rebuild. With ``keep`` a table keeps its rows but loses its position and definition:
-    it is rebuilt if it is declared again."""
+    have the digest ``files``. Without a ``version`` the table is emptied. ``rebuilt`` is the folder
+    of the log if it is that of a rebuild. With ``keep`` a table keeps its rows but loses its
+    position and definition: it is rebuilt if it is declared again."""
 
     version: int | None = None
     files: str = NO_FILES
@@ -183,8 +183,8 @@ def intend(
     asked: Collection[Operation] | None = None,
 ) -> Intent:
     """Request the reset of some tables. ``reread`` resets bronze itself in the same commit. The new
-    generation is also higher than ``above``. ``asked`` are the operations as bronze had them at the
-    savepoint, which they are again: later ones may be taken back.
+    generation is also higher than ``above``. ``asked`` are bronze's operations at the savepoint:
+    bronze has them again as they were then, and later operations may be taken back.
 
     After this commit, the reset will be carried out, by this process or a later one.
     """
@@ -210,7 +210,7 @@ def intend(
 def _as_of(
     savepoint: str, asked: Collection[Operation], now: Iterable[Operation]
 ) -> tuple[Operation, ...]:
-    # An operation of then may have been taken back since, by the restore of an earlier savepoint.
+    # The restore of an earlier savepoint may have taken back an operation of this one since.
     then = {each.number: each for each in asked}
     return tuple(
         then.get(each.number)
@@ -286,8 +286,8 @@ def _back(table: Table, held: State, target: Target) -> _Back:
 
 
 def _extend_first(table: Table, target: Target, now: datetime) -> None:
-    """Give a table the fields that a target has, before the commit that brings back its files: with
-    files that stay, that commit cannot change columns."""
+    """Give a table the fields that a target has, before the commit that brings back its files: if
+    some files stay, that commit cannot change columns."""
     if target.version is None or target.rebuilt:
         return
     table.refresh()

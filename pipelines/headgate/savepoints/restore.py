@@ -42,7 +42,7 @@ def restore(
 
     Repeatable: after a kill, the next restore or the next driver finishes it. Raises SavepointError
     if a needed file is missing or the savepoint is not in bronze's lineage, FencedError,
-    CommitRefusedError. Tables that are neither declared nor there are skipped.
+    CommitRefusedError. Tables that are neither declared nor present are skipped.
     """
     gone = passed_over(layout, pipeline, savepoint)
     if problems := verify(layout, pipeline.name, savepoint, passing=gone):
@@ -61,7 +61,7 @@ def restore(
         _require_in_lineage(savepoint, bronze)
     targets = savepoint.targets()
     if reread:
-        # Noted first: bronze's log is what a repair cannot count on.
+        # Record the loads that are taken back first: a repair cannot rely on bronze's log.
         state = next(lineage(bronze.reader(), savepoint.bronze.version)).state
         take_back(layout, BronzePayload.of(state), graph_of(pipeline).head.name)
     # A table that is newer than the savepoint is emptied and catches up.
@@ -85,8 +85,7 @@ def restore(
 
 
 def _operations_at(savepoint: Savepoint, bronze: Table) -> Sequence[Operation] | None:
-    """The operations as bronze had them at a savepoint; None if its log does not say that any
-    more."""
+    """The operations that bronze had at a savepoint; None if its log no longer has that commit."""
     with suppress(LogGapError):
         for commit in lineage(bronze.reader(), savepoint.bronze.version):
             return BronzePayload.of(commit.state).operations

@@ -34,7 +34,7 @@ class SavedTable:
 
     @staticmethod
     def of(at: TablePosition) -> SavedTable:
-        # Of the live files, not from Headgate's last commit: an OPTIMIZE may have followed it.
+        # From the live files, not from Headgate's last commit: an OPTIMIZE may have followed it.
         handle = at.table.handle
         if handle.version() != at.version:
             handle = DeltaTable(at.table.storage.uri(), version=at.version)

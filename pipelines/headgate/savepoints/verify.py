@@ -74,7 +74,7 @@ def _damage_of_log(table: Table) -> str | None:
 
 
 def passed_over(layout: Layout, pipeline: Pipeline, savepoint: Savepoint) -> tuple[str, ...]:
-    """The tables of a savepoint that are neither declared nor there. The other tables can be
+    """The tables of a savepoint that are neither declared nor present. The other tables can be
     restored without them."""
     declared = {*pipeline.definitions, *map(PUBLICATION.path, pipeline.publish)}
     unasked = (path for path in savepoint.tables if path not in declared and _is_output(path))

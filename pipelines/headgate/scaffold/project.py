@@ -10,13 +10,13 @@ from headgate.dashboard.boards.keys import BOARD
 from headgate.declaration.reference.schema import json_text, schema_of
 from headgate.errors import HeadgateError
 
-# Editors use them to complete and check files beside them; the first line of each file names its
-# schema.
+# Editors use these schemas to complete and check the files beside them. The first line of each file
+# names its schema.
 _SCHEMA = Path("pipelines", "headgate.schema.json")
 _BOARDS = Path("dashboards", "headgate-dashboard.schema.json")
 _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "shop"
 
-# These have other names in the template, where git would apply one and ignore the other.
+# The template has other names for these: git would apply .gitignore there, and ignore landing.
 _PLACES = {"gitignore": Path(".gitignore"), "orders": Path("landing", "orders")}
 
 
@@ -28,7 +28,7 @@ def create_project(folder: Path) -> list[Path]:
     """Write the project into ``folder`` and return its files, sorted.
 
     The folder may exist and hold other files. Nothing is ever overwritten: raises ProjectError,
-    before the first write, where one of the files is there already.
+    before the first write, if one of the files exists already.
     """
     files = {folder / _place(source): source.read_bytes() for source in _template_files()}
     files[folder / _SCHEMA] = json_text().encode()
@@ -54,7 +54,7 @@ def create_project(folder: Path) -> list[Path]:
 
 
 def _beside(folder: Path) -> str:
-    """A new folder beside this one, which ``.`` and ``..`` do not name."""
+    """The path of a new folder beside this one, also if this one is given as ``.`` or ``..``."""
     named = folder if folder.name not in ("", "..") else folder.resolve()
     return f"{named}-new"
 

@@ -1,4 +1,5 @@
-"""Rules with the action ``stop``: a batch of which too many rows break one is refused."""
+"""Rules with the action ``stop``: if too many rows of a batch break such a rule, the batch is
+refused."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ class RuleStopsError(HeadgateError, code=exit_codes.SOURCE):
 
 
 def exceeded(suite: Suite, broken: Mapping[str, int], rows: int) -> Iterator[Rule]:
-    """The rules that more rows of a batch break than they allow. ``rows`` passed the table's
-    ``where``; ``broken`` says how many of them break each rule."""
+    """The rules that more rows of a batch break than they allow. ``rows`` is the number of rows
+    that passed the table's ``where``, ``broken`` how many of them break each rule."""
     for rule in suite.rules:
         if rule.above is not None and broken.get(rule.id, 0) > rule.above * rows:
             yield rule

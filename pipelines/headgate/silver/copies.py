@@ -1,4 +1,4 @@
-"""Which duplicates take the place of a rejected row: plain decisions over few rows.
+"""Decides which duplicates take the place of a rejected row, in plain Python over few rows.
 
 To bronze, a later copy of a valid record is a duplicate, whether a producer has sent it again or a
 replay has mended it. A silver table whose rules have rejected all earlier copies takes the first
@@ -16,8 +16,8 @@ from headgate.tables.replay import Position
 
 @dataclass(frozen=True)
 class Copy:
-    """A row under the id ``id``. ``time`` is its event time in microseconds since 1970 UTC;
-    ``mends`` is the record that it mends, if a replay has brought it."""
+    """A row with the id ``id``. ``time`` is its event time in microseconds since 1970 UTC;
+    ``mends`` is the record that it mends, if it comes from a replay."""
 
     id: str
     position: Position
@@ -26,8 +26,9 @@ class Copy:
 
 
 class Earlier:
-    """Rows that may be earlier copies of others. Copies of an id belong together if they are in one
-    log and at most ``within`` microseconds of event time apart; never, if this is None."""
+    """Rows that may be earlier copies of others. Rows with one id are copies of each other if they
+    are in one log and at most ``within`` microseconds of event time apart. If ``within`` is None,
+    no row is a copy."""
 
     def __init__(self, within: int | None, rows: Iterable[Copy] = ()) -> None:
         self._within = within
@@ -57,22 +58,22 @@ class Earlier:
 
 
 def _is_before(one: Position, other: Position) -> bool:
-    """Of two positions in one log. A replay is a step of its own: what it meets in tables is
-    earlier, and what comes after it meets all of it."""
+    """Whether ``one`` is before ``other``, in one log. A replay is a step of its own: the rows that
+    it finds in tables are earlier, and a later step finds all rows of the replay."""
     return one.partition != other.partition or one.offset < other.offset
 
 
 def candidates(duplicates: Iterable[Copy], rejected: Earlier) -> Iterator[Copy]:
-    """The duplicates of rejected rows. A replayed copy is one of the very row that it mends, even
-    if ids or times say nothing."""
+    """The duplicates of rejected rows. A replayed copy is a duplicate of the row that it mends,
+    even if their ids or times differ."""
     for row in duplicates:
         if row.mends in rejected.positions or rejected.has_copy_of(row):
             yield row
 
 
 def first_copies(passed: Iterable[Copy], kept: Earlier) -> Iterator[Copy]:
-    """The first copy of each id, if the table has ``kept`` none before it; ``kept`` then has it,
-    too. The others are duplicates."""
+    """The first copy of each id, unless ``kept``, the rows of the table, has an earlier one. Each
+    first copy is added to ``kept``. The other rows are duplicates."""
     for row in sorted(passed, key=lambda row: (row.position.partition, row.position.offset)):
         if not kept.has_copy_of(row):
             kept.add(row)

@@ -24,7 +24,7 @@ from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 
 _POSITION = ["partition", "offset"]
-_ROWS = 65_536  # read at once: this bounds memory, the size of a batch does not
+_ROWS = 65_536  # read at once, so that a large batch does not fill the memory
 
 
 def quarantine_type(source: Source) -> StructType:
@@ -55,10 +55,10 @@ class QuarantineTransform:
         }
 
     def quarantined(self, bronze: Storage, files: Sequence[DataFile]) -> pa.Table:
-        """The rows of ``quarantine_type`` among some files of bronze. A duplicate is never
-        one of them, because its first copy is already counted.
+        """The rows of ``quarantine_type`` among some files of bronze. A duplicate is never one of
+        them, because its first copy is already counted.
 
-        Raises OSError where a file is damaged.
+        Raises DamagedFileError or OSError if a file is damaged.
         """
         require_sound(bronze, files)
         found = [self._rows(part) for file in files for part in _failed(bronze, file, self._bronze)]
@@ -73,8 +73,8 @@ class QuarantineTransform:
 
 
 def new_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """Those of some rows with positions that a table does not hold yet. Raises OSError where a file
-    of it is damaged."""
+    """The rows whose positions a table does not have yet. Raises DamagedFileError or OSError if a
+    file of the table is damaged."""
     handle = table.handle
     files = with_footers(table, handle.version(), live_files(handle))
     known = [_positions(table.storage, file) for file in files]
@@ -107,8 +107,8 @@ def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterato
 
 
 def _may_have_reasons(group: pq.RowGroupMetaData) -> bool:
-    """Bronze keeps rows with a reason in row groups of their own, unless an older version wrote
-    them."""
+    """Whether a row group may have rows with a reason. Bronze keeps these in row groups of their
+    own; files of older versions do not."""
     columns = (group.column(place) for place in range(group.num_columns))
     reason = next(column for column in columns if column.path_in_schema == "reason")
     known = reason.statistics

@@ -1,7 +1,7 @@
 """Rejected rows: conforming rows that break a rule of their silver table's suite.
 
-Silver's query writes them apart. Arrow adds their bytes from bronze: they are few, and a Spark job
-would cost more.
+Silver's query writes them to files of their own. Arrow adds their bytes from bronze: they are few,
+and a Spark job would cost more.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def rules_broken(storage: Storage, files: Iterable[DataFile]) -> Counter[str]:
 
 
 class RejectedRows:
-    """Makes the rows of ``rejected_type``."""
+    """Creates the rows of ``rejected_type``."""
 
     def __init__(self, source: Source, suite: Suite) -> None:
         self._schema = arrow_schema(rejected_type(source))
@@ -83,7 +83,7 @@ class RejectedRows:
         files: Sequence[DataFile],
     ) -> pa.Table:
         """The rejected rows among some files of bronze. ``staged`` has their positions and broken
-        rules. Raises OSError where a file of bronze is damaged."""
+        rules. Raises DamagedFileError or OSError if a file of bronze is damaged."""
         if not staged:
             return self._schema.empty_table()
         found = pa.concat_tables(_positions(silver, file) for file in staged)

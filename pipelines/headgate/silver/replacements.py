@@ -1,6 +1,6 @@
-"""Copies of rejected rows: reads them, and makes rows of silver of those that meet the rules.
+"""Reads copies of rejected rows, and turns those that meet the rules into rows of silver.
 
-In most steps there is nothing to do, and the log alone or one column of bronze says so.
+In most steps there is nothing to do, and the log or one column of bronze is enough to know this.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ BronzeRows = Callable[[Sequence[DataFile]], DataFrame]
 
 
 class Replacements:
-    """Of one silver table and its ``rejected`` rows. ``within`` is how far apart copies of an id
-    may be, in microseconds; None if the declaration has no rule for duplicates. ``by_value``: the
-    bytes of a record decide alone whether it meets the rules."""
+    """Finds replacements for the ``rejected`` rows of one silver table. ``within`` is how far apart
+    copies of an id may be, in microseconds; None if the declaration has no rule for duplicates.
+    ``by_value`` means that only the bytes of a record decide whether it meets the rules."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Replacements:
         apart: Sequence[DataFile],
     ) -> pa.Table:
         """The rows of silver that take the place of rejected ones, in a step over some ``files`` of
-        bronze. ``kept`` and ``apart`` are the step's files of silver and of
-        rejected rows. Raises OSError where a file is damaged."""
+        bronze. ``kept`` and ``apart`` are the step's files of silver and of rejected rows. Raises
+        DamagedFileError or OSError if a file is damaged."""
         nothing = pa.table({})
         if not apart and not self._rejected.state.total.get("rejected"):
             return nothing
@@ -76,7 +76,8 @@ class Replacements:
         )
 
     def _duplicates(self, files: Sequence[DataFile]) -> pa.Table:
-        """The duplicates among some files of bronze, with ``headers`` where one is a copy."""
+        """The duplicates among some files of bronze. Rows of files with replayed copies have their
+        ``headers``; in other rows the column is null."""
         storage = self._bronze.storage
         require_sound(storage, files)
         found = []
@@ -94,15 +95,16 @@ class Replacements:
         apart: Sequence[DataFile],
         suite: str,
     ) -> list[Copy]:
-        """The duplicates of rejected rows of which no replay has brought a copy. Most producers
-        send the same bytes again: the same rules would reject these, too."""
+        """The duplicates of rejected rows that no replay has mended yet. Most producers send the
+        same bytes again, and the same rules would reject these. So such duplicates are left out
+        with ``by_value``, unless the files have replayed copies."""
         if not len(duplicates):
             return []
         copies = pc.any(pc.less(duplicates.column("partition"), 0)).as_py()
         ids = pc.unique(duplicates.column("event_id"))
         spans = self._spans(duplicates.column("event_time"))
         handle = self._rejected.handle
-        # A replay may have changed the time of a record, so it looks everywhere.
+        # A replay may have changed the time of a record, so its copies need all files.
         before = live_files(handle) if copies else overlapping_files(handle, _COPY[3], spans)
         earlier = chain(
             _rows(self._rejected.storage, before, _COPY, ids),
@@ -128,8 +130,8 @@ class Replacements:
     def _values(
         self, positions: Collection[Position], files: Sequence[DataFile], suite: str | None = None
     ) -> dict[Position, bytes]:
-        """The bytes of records in some files of bronze. With a digest ``suite``: in files of
-        rejected rows, of those that this suite has rejected."""
+        """The bytes of the records at some positions, in files of bronze. With the digest
+        ``suite``: in files of rejected rows, and only those that this suite has rejected."""
         storage = self._bronze.storage if suite is None else self._rejected.storage
         wanted = table_of(positions)
         wanted = wanted.append_column("row", pa.array(range(len(wanted))))
@@ -143,8 +145,8 @@ class Replacements:
         }
 
     def _mended_before(self) -> set[Position]:
-        """The rejected rows of which earlier replays have brought a copy into the table, under
-        whatever time."""
+        """The rejected rows of which earlier replays have brought a copy into the table, with any
+        event time."""
         batches = {replay.n for replay in BronzePayload.of(self._bronze.state).replays}
         if not batches:
             return set()
@@ -176,15 +178,15 @@ class Replacements:
         return Earlier(self._within, rows)
 
     def _spans(self, times: pa.ChunkedArray) -> list[tuple[int, int]]:
-        """The event times that copies of rows with some event times may have."""
+        """The range of event times that copies of rows with these ``times`` may have."""
         within = self._within or 0
         return [(pc.min(times).as_py() - within, pc.max(times).as_py() + within)]
 
     def _conforming(
         self, bronze: DataFrame, copies: Sequence[Copy], transform: SilverTransform
     ) -> pa.Table:
-        """The rows of silver that some duplicates would be, if they were none. Those that break a
-        rule, or that the table's ``where`` does not want, are left out."""
+        """The rows of silver that some duplicates would become if they were not duplicates. Rows
+        that a rule rejects, or that do not pass the table's ``where``, are left out."""
         wanted = table_of(copy.position for copy in copies)
         known = F.broadcast(self._spark.createDataFrame(wanted))
         rows = bronze.join(known, wanted.column_names).withColumn("duplicate", F.lit(False))
@@ -199,7 +201,7 @@ def _duplicates(parquet: pq.ParquetFile) -> pa.Table:
         headers = parquet.read(columns=["headers"]).column(0)
     rows = _in_micros(rows).append_column("headers", headers)
     valid = pc.and_(rows.column("duplicate"), pc.is_null(rows.column("reason")))
-    # A copy in a load takes no place: which batch of the stream it meets is a matter of chance.
+    # A copy in a load replaces nothing: its place among the stream's batches depends on timing.
     valid = pc.and_(valid, pc.greater_equal(rows.column("offset"), 0))
     return rows.filter(valid).select([*_COPY, "headers"])
 
@@ -207,7 +209,7 @@ def _duplicates(parquet: pq.ParquetFile) -> pa.Table:
 def _rows(
     storage: Storage, files: Iterable[DataFile], names: Sequence[str], ids: pa.Array
 ) -> Iterator[Copy]:
-    """The rows of some ids in files whose columns have these names."""
+    """The rows with some ids, from files whose columns have these names."""
     for file in files:
         rows = _read(storage, file, names).rename_columns(list(_COPY))
         yield from _copies(_in_micros(rows.filter(pc.is_in(rows.column(2), value_set=ids))))
@@ -221,7 +223,8 @@ def _read(storage: Storage, file: DataFile, names: Sequence[str]) -> pa.Table:
 
 
 def _of_batches(table: Table, batches: Collection[int]) -> Iterator[DataFile]:
-    """The files of a table that may have rows of some batches. Nothing is merged across these."""
+    """The files of a table that may have rows of some batches, those of replays. Headgate never
+    merges these with other batches."""
     return (f for f in live_files(table.handle) if not f.is_ours or f.n in batches)
 
 

@@ -1,7 +1,7 @@
 """The rules of a suite as columns of silver's query.
 
-A row's broken rules are the bits of an integer, because integers are cheap to compute, to compare
-and to pass on. Only rows with a bit get the ids of their rules.
+The rules that a row breaks are the bits of an integer, because integers are cheap to compute, to
+compare and to pass on. Only rows with a bit set get the ids of the rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MASK = "_broken"
 
 
 class RowRules:
-    """Columns over the rows of ``where``."""
+    """Columns over the rows to which the table's ``where`` also applies."""
 
     def __init__(self, suite: Suite) -> None:
         self._rules = suite.rules

@@ -118,7 +118,7 @@ class SilverStage:
 
     def absorb_again(self, batches: Commit, now: datetime) -> None:
         """Absorb batches that other tables have absorbed before, in one step, without quarantine.
-        No share of rejected rows stops it: it did not stop those.
+        Rules with the action ``stop`` do not refuse them, because the batches were accepted before.
 
         Raises CommitRefusedError.
         """
@@ -205,7 +205,8 @@ class SilverStage:
         staged: tuple[Sequence[DataFile], Sequence[DataFile]],
         counts: dict[str, int],
     ) -> Sequence[DataFile]:
-        """The files of the rows that take the place of rejected ones, and their counts."""
+        """Stage the rows that take the place of rejected ones, and correct ``counts``. Returns the
+        files."""
         if not counts.get("duplicate"):
             return ()
         rows = self._replacements[name].of(transform, self._bronze_rows.of, files, *staged)
@@ -219,22 +220,23 @@ class SilverStage:
 
     def _is_asked_for(self, after: int, last: State) -> bool:
         """Whether a step after batch ``after`` ends with a replay, which is a step of its own, or
-        has a batch of a load. A person has chosen these: no share of them stops the stream."""
+        has a batch of a load. A person has requested these, so rules with the action ``stop`` do
+        not refuse them."""
         replays = BronzePayload.of(self.bronze.state).replays
         loads = BronzePayload.of(last).loads
         return any(each.n == last.n for each in replays) or any(each.n > after for each in loads)
 
     def _ahead(self, name: str) -> int:
-        """The batch id of a table's rejected rows, if they are ahead of it: a crash came between
-        the two commits of a step. Else 0."""
+        """The batch id of a table's rejected rows if it is ahead of the table, because a crash came
+        between the two commits of a step; otherwise 0."""
         if name not in self.rejected:
             return 0
         n = self.rejected[name].refresh().n
         return n if n > self.silver[name].state.n else 0
 
     def _decided(self, name: str, upto: int) -> Suite | None:
-        """The suite that has decided the rows up to a batch id, where it may not be today's any
-        more; None where today's decides."""
+        """The suite that has already decided the rows up to a batch id; it may differ from the
+        declared suite. None if the declared suite decides."""
         if upto > self._ahead(name):
             return None
         return Suite.decode(RejectedPayload.of(self.rejected[name].state).suite)
@@ -247,7 +249,8 @@ class SilverStage:
         group: Sequence[Commit],
         now: datetime,
     ) -> Prepared | None:
-        """The commit of a table's rejected rows, which silver's query has written apart."""
+        """The commit of a table's rejected rows, which silver's query has written to files of their
+        own."""
         table = self.rejected[name]
         held = table.state
         files = files_of(group, after=held.n)
@@ -273,6 +276,6 @@ def _side(
 
 
 def _is_within(group: Sequence[Commit], n: int) -> bool:
-    """Whether one commit of a group stands for batches before and after a batch id: a table is
-    rebuilt after a vacuum, and its side table has absorbed some of these batches already."""
+    """Whether one commit of a group has batches before and after a batch id. This is so if a table
+    is rebuilt after a vacuum, and its side table has absorbed some of these batches already."""
     return any(batch.state.from_n < n < batch.state.n for batch in group)

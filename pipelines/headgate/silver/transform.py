@@ -21,12 +21,12 @@ counted."""
 
 
 REJECTED = "_rejected"
-"""Whether a row breaks a rule that keeps it out of silver: a column of staged rows alone."""
+"""Whether a row breaks a rule that keeps it out of silver: a column that only staged rows have."""
 
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
-    """The declared columns, then ours: event id, position, watermark at arrival, event time and,
-    with a suite, the ids of broken rules. Structs are last."""
+    """The declared columns, then those of Headgate: event id, position, watermark at arrival, event
+    time and, with a suite, the ids of broken rules. Structs are last."""
     declared = {c.name: c.type for c in table.schema}
     rescues = record.unknown_fields == "rescue"
     own = silver_columns(rescues=rescues, has_suite=table.suite is not None)
@@ -72,8 +72,9 @@ class SilverTransform:
 
 
 def depends_on_values_alone(source: Source, table: SilverTable) -> bool:
-    """Whether the bytes of a record decide alone what the table's rules say. A CSV line is read by
-    its file's header; an expression may use a record's position or the clock."""
+    """Whether the result of the table's rules depends only on the bytes of a record. A CSV line
+    depends on its file's header; an expression may use a record's position or its watermark at
+    arrival."""
     rules = table.suite.rules if table.suite else ()
     texts = [*(column.expression for column in table.columns), table.where or ""]
     texts += [rule.condition for rule in rules]

@@ -1,8 +1,8 @@
 """The full contract of a sink: the declaration's contract, and the runtime methods.
 
-A sink is one of two kinds. A *log* takes the rows of each commit one after the other, as messages:
-a topic does. A *mirror* is a table that always equals one committed version of Headgate's table: a
-database has one.
+A sink is a log or a mirror. A *log*, such as a topic, receives the rows of each commit in order, as
+messages. A *mirror*, such as a table in a database, always equals one committed version of
+Headgate's table.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 Sink = TypeVar("Sink")
 
 KEY = "headgate_key"
-"""The first column of a mirror's rows: 32 bytes, a hash of what tells a row apart."""
+"""The first column of a mirror's rows: 32 bytes, a hash of what identifies a row."""
 
 
 class SinkRefusalError(Exception):
-    """A sink cannot take rows until a person has done something. The text says what, with marked
-    commands, and without secrets."""
+    """A sink refuses rows, in most cases until a person acts. The message says why and what to do,
+    with marked commands and without secrets."""
 
 
 class SinkAwayError(Exception):
-    """A sink is not there, or refuses every row. The text says which, without secrets."""
+    """A sink is unavailable, or refuses every row. The message says which, without secrets."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class Version:
 
 @dataclass(frozen=True)
 class Difference:
-    """What makes the rows of the version ``after`` those of the version ``upto``.
+    """The change from the rows of the version ``after`` to those of the version ``upto``.
 
     ``rows`` are changed or new. They have the column ``KEY`` and those of ``schema``, where nested
-    values are JSON texts. ``keys`` are the columns that tell rows apart. ``gone`` has the ``KEY``
-    of the rows that go; None stands for all rows that are not in ``rows``. ``after`` is None if the
+    values are JSON texts. ``keys`` are the columns that identify a row. ``gone`` has the ``KEY`` of
+    the deleted rows; None stands for all rows that are not in ``rows``. ``after`` is None if the
     sink has no version yet.
     """
 
@@ -102,13 +102,14 @@ class Writer(ABC):
     - An *at-least-once* sink implements ``send`` only. Rows that are sent twice have the same ids.
     - A *transactional* sink stores ``upto`` in one transaction with the rows, and returns it from
       ``position``. In that transaction it should check that ``after`` is still its position:
-      another driver may have been faster.
+      another driver may have sent rows in between.
     """
 
     @abstractmethod
     def send(self, outgoing: Outgoing) -> bool:
-        """Send the rows. True: the sink has stored all of them durably. False: it goes on by itself
-        and must be asked again, with the same rows. Batches wait for this call."""
+        """Send the rows. Returns True if the sink has stored all of them durably. False means that
+        it still sends them in the background: call ``send`` again with the same rows. Batches wait
+        for this call."""
 
     @abstractmethod
     def failure(self, error: Exception) -> str | None:
@@ -117,21 +118,21 @@ class Writer(ABC):
 
     def position(self, held: int) -> int:
         """The version of the table's log up to which the sink has all rows. ``held`` is the version
-        that the publication has committed; it is never greater than the result."""
+        that the publication has committed; the result is never smaller."""
         return held
 
     def close(self) -> None:
-        """End what the writer does by itself."""
+        """End the writer's work in the background."""
         return
 
 
 class Mirror(ABC):
-    """Keeps the rows of a table as they are at a version of its log. Errors of the sink, and
+    """Keeps the rows of a table as of one version of its log. Errors of the sink, and
     SinkRefusalError, are raised unchanged.
 
-    The position is the sink's own. Rows and position are one transaction, in which the sink checks
-    that ``after`` is still its position: two drivers may write. ``held``, ``apply`` and ``close``
-    are called on a thread of their own, one after the other, and may take long.
+    The sink stores the position. It writes rows and position in one transaction, and checks in it
+    that ``after`` is still its position, because two drivers may write. ``held``, ``apply`` and
+    ``close`` are called one after the other on a background thread, and may take long.
     """
 
     @abstractmethod
@@ -144,20 +145,21 @@ class Mirror(ABC):
 
     @abstractmethod
     def failure(self, error: Exception) -> str | None:
-        """As that of a ``Writer``."""
+        """As ``Writer.failure``."""
 
     def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         return
 
 
 class RunnableSink(SinkKind[Sink]):
-    """Members import Spark only inside methods, because declarations are read without it."""
+    """Implementations import Spark only inside methods, because declarations are read without
+    it."""
 
     @abstractmethod
     def writer(self, sink: Sink, context: SinkContext) -> Writer | Mirror:
-        """What serves a publication during one run of a driver. It connects when it is used, so
-        that an unreachable sink does not delay a start."""
+        """The writer or mirror of a publication for one run of a driver. It connects at its first
+        use, so that an unreachable sink does not delay a start."""
 
     def reset(self, sink: Sink, context: SinkContext) -> str | None:
         """Forget the position and remove the rows of a publication, so that it begins with the
@@ -167,7 +169,7 @@ class RunnableSink(SinkKind[Sink]):
 
     def resend(self, sink: Sink, letter: Letter) -> str | None:
         """Send a dead letter once more, now. Returns why it is refused again; None if it was
-        taken. Raises SinkAwayError. Only sinks that keep dead letters do this."""
+        accepted. Raises SinkAwayError. Only sinks that keep dead letters implement this."""
         raise NotImplementedError
 
 
@@ -175,7 +177,7 @@ SINKS: Registry[RunnableSink[Any]] = Registry("headgate.sinks", RunnableSink)
 
 
 def writer_of(publication: Publication, context: SinkContext) -> Writer | Mirror:
-    """What serves a publication, by its sink."""
+    """The writer or mirror of a publication."""
     return SINKS[publication.kind].writer(publication.sink, context)
 
 

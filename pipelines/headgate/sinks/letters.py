@@ -1,4 +1,4 @@
-"""Dead letters: rows that a sink refuses for ever, each a document below the pipeline's folder."""
+"""Dead letters: rows that a sink finally refuses, each a document below the pipeline's folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL, Layout
 
 MOST = 10_000
-"""The dead letters of one publication at most: a receiver that refuses everything must not fill the
-disk. Then the publication stops until a person has looked."""
+"""The maximum number of dead letters of one publication: a receiver that refuses everything must
+not fill the disk. At the limit, the publication waits until a person resends or discards some."""
 
 
 @dataclass(frozen=True)
 class Letter:
     """A row as it was sent. ``id`` is its ``headgate-id``, ``headers`` are those of the row;
-    ``why`` says what the sink answered last, after so many ``attempts``."""
+    ``why`` is the reason of the last refusal, after ``attempts`` attempts."""
 
     id: str
     body: bytes
@@ -68,8 +68,8 @@ class DeadLetters:
         self._lock = threading.Lock()
 
     def keep(self, letter: Letter) -> str | None:
-        """Keep a letter; the same one again replaces it. Returns why it cannot be kept. May be
-        called from several threads."""
+        """Store a letter; it replaces a letter with the same id. Returns why it cannot be stored;
+        None if it is stored. May be called from several threads."""
         with self._lock:
             return self._keep(letter)
 
@@ -89,17 +89,18 @@ class DeadLetters:
 
     def _is_full(self) -> bool:
         if self._count is None or self._count >= MOST:
-            # A person may have removed some meanwhile.
+            # A person may have removed some in the meantime.
             self._count = self.count
         return self._count >= MOST
 
     def ids(self, begin: str = "") -> list[str]:
-        """The ids that begin so. No letter is read: one that is damaged has an id, too."""
+        """The ids that start with ``begin``. Letters are not read, so the ids of damaged ones are
+        included."""
         names = (path.rpartition("/")[2].removesuffix(".json") for path in self._paths())
         return [name for name in names if name.startswith(begin)]
 
     def all(self, begin: str = "") -> Iterator[Letter]:
-        """The letters whose ids begin so. Raises DamagedDocumentError."""
+        """The letters whose ids start with ``begin``. Raises DamagedDocumentError."""
         for id_ in self.ids(begin):
             if (document := read_document(self._storage, self._path(id_))) is not None:
                 yield Letter.of(document)

@@ -53,8 +53,8 @@ class UnreadInput:
 class Connector(SourceKind[Reads]):
     """``title`` names the kind in messages. ``is_remote`` says whether the source may fail to
     answer; then a start gives up after a while. ``why_no_gap`` is a message, after the pipeline's
-    name, why ``--accept-gap`` does not apply; None if it does. ``has_known_start`` says whether a
-    bronze table without a batch always begins at the same record."""
+    name, that says why ``--accept-gap`` does not apply; None if it does. ``has_known_start`` says
+    whether a bronze table without a batch always begins at the same record."""
 
     title: ClassVar[str]
     is_remote: ClassVar[bool] = False
@@ -102,7 +102,7 @@ class Connector(SourceKind[Reads]):
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
         """A record as the document that a replay reads. ``where`` is its file or topic, ``value``
-        its bytes in bronze. A record that cannot be taken apart stays as it is."""
+        its bytes in bronze. A record that cannot be parsed is returned unchanged."""
         return value
 
     def plan_load(
@@ -113,21 +113,21 @@ class Connector(SourceKind[Reads]):
         session: Session,
         now: datetime,
     ) -> LoadPlan:
-        """Decide what a load of history reads. ``folder`` is the load's own. Raises SourceError."""
+        """Decide what a load of history reads. ``folder`` belongs to it. Raises SourceError."""
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
 
     def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
         """The reader of a load, which continues at ``context.bronze.offsets`` and ends at
-        ``plan.ends``. Raises SourceError if what it has to read has changed."""
+        ``plan.ends``. Raises SourceError, at once or while reading, if its input has changed."""
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
 
     def gone_of_load(self, place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
-        """A message about what of a load, up to ``plan.ends``, can no longer be read; None if all
-        can, or if this is unknown. Starts no JVM."""
+        """A message about the input of a load, up to ``plan.ends``, that can no longer be read;
+        None if all can, or if this is unknown. Starts no JVM."""
         return None
 
     def passed_over(self, place: DeployedSource, folder: Storage) -> Mapping[str, str]:
-        """What a load could not read, and why."""
+        """The input that a load could not read, and the reasons."""
         return {}
 
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:

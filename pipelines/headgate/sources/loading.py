@@ -1,4 +1,4 @@
-"""What a source is told of a load of history, and what it says about it."""
+"""The request for a load of history, and the source's plan of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 BATCH_TARGET = timedelta(seconds=2)
-"""How long a batch of a load should take: the stream waits for it."""
+"""The target duration of a load's batch. The stream waits during the batch."""
 
 
 @dataclass(frozen=True)
 class LoadWanted:
     """The history that a person names: ``files`` is a pattern of paths, ``topics`` are topics or
-    ranges of their partitions. Only files and records that were written in [begin, end) are meant.
-    """
+    ranges of their partitions. Only files and records that were written in [begin, end) are loaded.
+    Ranges of offsets are loaded as they are named."""
 
     files: str | None = None
     topics: Sequence[str] = ()
@@ -25,9 +25,9 @@ class LoadWanted:
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """``begins`` and ``ends`` are the source's offsets between which it reads. ``what`` names the
-    history to a person, ``unit`` is what offsets count. ``details`` are the source's own, as plain
-    values."""
+    """The load reads from the source's offsets ``begins`` to ``ends``. ``what`` describes the
+    history in messages, ``unit`` is what offsets count. ``details`` are plain values that only the
+    source uses."""
 
     begins: Mapping[str, int]
     ends: Mapping[str, int]

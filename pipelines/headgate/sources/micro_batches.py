@@ -54,8 +54,8 @@ class BronzeWriter(Protocol):
         """Commit the records of a source range as the next batch.
 
         A range without records is still a batch, which advances the offsets. ``verify`` is called
-        after they were read and raises if they changed meanwhile. Raises CommitRefusedError or
-        FencedError.
+        after the records were read, and raises if they have changed meanwhile. Raises
+        CommitRefusedError or FencedError.
         """
 
 
@@ -63,9 +63,9 @@ class BronzeWriter(Protocol):
 class SourceContext:
     """What a driver gives a source. ``pipeline`` is a name, ``declaration`` a file. ``tables`` are
     those that the source keeps (``Connector.tables``), fenced for this driver, by their kinds'
-    names. The source calls ``waits`` repeatedly with the reason while it waits; it raises if the
-    driver must end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows
-    the source to continue after lost records."""
+    names. While the source waits, it calls ``waits`` repeatedly with the reason; this call raises
+    if the driver must end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap``
+    allows the source to continue after lost records."""
 
     spark: SparkSession
     pipeline: str

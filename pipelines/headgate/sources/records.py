@@ -114,8 +114,8 @@ class MovedRecords(Records):
 
 
 class FrameRecords(Records):
-    """``count`` records that Spark reads, of about ``record_size`` bytes each; exactly, once they
-    were read. The frame has the columns of ``record_schema``."""
+    """``count`` records that Spark reads. ``record_size`` is about how many bytes a record has. It
+    is measured when the records are read. The frame has the columns of ``record_schema``."""
 
     def __init__(self, frame: DataFrame, count: int, record_size: float) -> None:
         self._frame, self._count, self.record_size = frame, count, record_size
@@ -149,7 +149,7 @@ class FrameRecords(Records):
 
 
 class _Counted(Iterator[pa.Table]):
-    """Batches as blocks; ``size`` is how many bytes they had so far."""
+    """Batches as blocks; ``size`` is the number of bytes in the blocks so far."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches, self.size = batches, 0

@@ -1,1 +1,1 @@
-"""``headgate up``: runs a local Airflow as processes and imports none of it."""
+"""``headgate up``: runs a local Airflow as processes, and does not import it."""

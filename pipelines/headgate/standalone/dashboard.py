@@ -23,7 +23,7 @@ class Beside:
     keep: Path
 
     def forget(self) -> None:
-        """Nobody has seen the password: the next start makes another one."""
+        """Delete a password that nobody has seen. The next start creates another one."""
         if self.password is not None:
             (self.keep / passwords.FILE).unlink(missing_ok=True)
 

@@ -26,15 +26,16 @@ from headgate.tables.table import Table
 
 PIPELINE = "auctions"
 RATE = 50  # bids a second
-EVERY = 5.0  # seconds: one file each
+EVERY = 5.0  # seconds between two files
 SOURCE = "bids"
 KEPT = timedelta(hours=6)
-"""How long landing files are kept after they were read: 170 MB of them."""
+"""How long landing files are kept after they were written: 170 MB of them. Unread ones stay
+longer."""
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "shop" / "dags"
 
 
 def made(folder: Path, example: Path) -> None:
-    """Create the project in ``folder``; an existing one is kept."""
+    """Create the project in ``folder``. An existing project is kept, but its DAGs are replaced."""
     if not (folder / "pipelines").exists():
         project.make(folder, example)
     (folder / "dags").mkdir(exist_ok=True)
@@ -43,8 +44,9 @@ def made(folder: Path, example: Path) -> None:
 
 
 def children(folder: Path) -> dict[str, Child]:
-    """The producer and, in a new project, a start of the stream; Airflow adopts it once it runs. In
-    an existing project the stream is not started: it may have been stopped on request."""
+    """The producer and, in a new project, a process that starts the stream, which Airflow adopts
+    once Airflow runs. In an existing project the stream is not started: it may have been stopped on
+    request."""
     root = folder / "lake"
     feeding = Child((sys.executable, "-m", __spec__.name, str(folder)), prepared=False)
     if probe(Layout.of(str(root), PIPELINE), datetime.now(UTC)):

@@ -31,9 +31,9 @@ from headgate.standalone.settings import (
 UP_WITHIN = 300.0  # seconds, on a busy machine; about 30 on an idle one
 LOGS = "components"
 TASK_LOGS = "logs"
-TASK_LOGS_KEPT = 15 * 86_400.0  # seconds, as in Airflow's own Helm chart: it never removes them
-# Seconds: a scheduler waits for its running tasks for as long as they run, which then have no API
-# server to report to; a driver ends after its batch.
+TASK_LOGS_KEPT = 15 * 86_400.0  # seconds, as in Airflow's Helm chart; Airflow never removes logs
+# Seconds for the components, then for other processes. A scheduler waits until its running tasks
+# end, although they have no API server to report to any more. A driver ends after its batch.
 _GRACES = (8.0, 60.0)
 _HEALTHY = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 

@@ -14,15 +14,15 @@ from headgate.standalone.errors import AskedWrongError
 WEB = 8080
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 DATABASE = "HEADGATE_AIRFLOW_DB"
-"""Names a PostgreSQL in the environment, as postgresql://USER:PASSWORD@HOST/DATABASE; SQLite in
-the home without it."""
+"""The environment variable for the address of a PostgreSQL database, as
+postgresql://USER:PASSWORD@HOST/DATABASE. Without it, SQLite in the home is used."""
 ADMIN = "admin"
 _ROOT = "HEADGATE_ROOT"
 
 
 @dataclass(frozen=True)
 class Ports:
-    """On 127.0.0.1: Airflow's pages, and where triggerer and workers serve their logs."""
+    """Ports on 127.0.0.1, for Airflow's pages, and for the logs of the triggerer and of workers."""
 
     web: int
     trigger_logs: int
@@ -30,7 +30,7 @@ class Ports:
 
     @staticmethod
     def chosen(web: int) -> Ports:
-        """``web`` as asked for, 0 for any that is free. Raises AskedWrongError."""
+        """Ports with ``web`` as requested; 0 is any free port. Raises AskedWrongError."""
         if web and (why := refusal(web)) is not None:
             raise AskedWrongError(
                 f"port {web} cannot be used: {why}",
@@ -79,9 +79,9 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "CORE__DAGS_FOLDER": settings.dags,
         "CORE__LOAD_EXAMPLES": False,
         "CORE__DAGS_ARE_PAUSED_AT_CREATION": not settings.switched_on,
-        # Each slot is a fork at the start, and few tasks run at a time.
+        # Airflow forks a process for each slot when it starts, and few tasks run at a time.
         "CORE__PARALLELISM": 4,
-        # Else tasks use the server at port 8080.
+        # Without this, tasks use the server at port 8080.
         "CORE__EXECUTION_API_SERVER_URL": f"{settings.address}/execution/",
         "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",
         "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": settings.passwords,
@@ -110,7 +110,7 @@ def dialect(database: str) -> str:
 
 
 def secrets_of(database: str) -> list[str]:
-    """What of the address of a database is not shown: all of it, and its password."""
+    """What must not be shown of a database's address: the address itself, and its password."""
     user, at, _ = database.partition("://")[2].rpartition("@")
     password = user.partition(":")[2] if at else ""
     return [database, dialect(database), *{each for each in (password, unquote(password)) if each}]

@@ -1,1 +1,1 @@
-"""Where a pipeline's files are: one seam over local disk and object stores."""
+"""Where a pipeline's files are: one interface to local disks and object stores."""

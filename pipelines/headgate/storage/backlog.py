@@ -1,4 +1,4 @@
-"""How far a job is behind: the shape of status documents, for jobs and for those who look."""
+"""How far a job is behind, as its status document records it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Unit = Literal["files", "records", "batches"]
 
 @dataclass(frozen=True)
 class PartitionBacklog:
-    """``records`` are unread; the oldest of them has been there for ``seconds``, as far as this
-    job has seen it. ``clock`` is the partition's watermark (ISO 8601, UTC, microseconds; None: no
-    record has told one); where it is ``idle``, the pipeline's does not wait for it."""
+    """``records`` is the number of unread records; the oldest of them has waited for ``seconds``,
+    as far as this job has observed. ``clock`` is the partition's watermark (ISO 8601, UTC,
+    microseconds; None if it has none yet). If the partition is ``idle``, the watermark of the
+    source does not wait for it."""
 
     records: int
     seconds: float
@@ -23,8 +24,9 @@ class PartitionBacklog:
 
 @dataclass(frozen=True)
 class Backlog:
-    """``count`` files, records or (below bronze) batches; ``size`` in bytes where it is known.
-    ``partitions`` by name (topic/partition), of a log that has them."""
+    """``count`` is the number of unread files, records or (below bronze) batches, ``size`` their
+    bytes, None if it is not known. ``partitions`` are by name (topic/partition), empty if the
+    source has none."""
 
     unit: Unit
     count: int = 0
@@ -33,13 +35,13 @@ class Backlog:
 
     @property
     def seconds(self) -> float:
-        """How long the oldest unread record has been there."""
+        """How long the oldest unread record has waited."""
         return max((p.seconds for p in self.partitions.values()), default=0.0)
 
     @property
     def holding(self) -> str | None:
-        """The partition that the pipeline's watermark waits for: the one that is furthest back,
-        or that has no clock yet."""
+        """The partition that the watermark of the source waits for: the active partition with the
+        smallest watermark, or one that has none yet."""
         waited_for = {name: p.clock or "" for name, p in self.partitions.items() if not p.idle}
         return min(waited_for, key=waited_for.__getitem__, default=None)
 

@@ -1,5 +1,5 @@
-"""Which copy of a pipeline a folder has. The logs of a copy have the ids of those of the original,
-so sinks could not tell the two apart."""
+"""The id of a copied pipeline. The logs of a copy have the same ids as those of the original, so
+sinks need this id to distinguish the two."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _DOCUMENT = Layout.document("copy")
 
 
 def mark_copy(storage: Storage) -> None:
-    """Give a copy an id of its own. It keeps the one that it has."""
+    """Give a copy an id, unless it has one already."""
     if not copy_id(storage):
         write_document(storage, _DOCUMENT, {"id": new_id(datetime.now(UTC))})
 
 
 def copy_id(storage: Storage) -> str:
-    """The id of the copy that a pipeline's folder has; empty for an original."""
+    """The id of the copy in a pipeline's folder; empty for an original."""
     document = read_document(storage, _DOCUMENT)
     return "" if document is None else str(document["id"])

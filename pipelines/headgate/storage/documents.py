@@ -24,22 +24,22 @@ class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
 
 
 def new_id(now: datetime) -> str:
-    """An id for something that is asked for at a time; ids sort by it."""
+    """An id for something that is created at the time ``now``. Ids sort by this time."""
     return f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
 
 
 def write_document(storage: Storage, path: str, content: Document) -> None:
-    """Replace the document at ``path`` whole."""
+    """Replace the whole document at ``path``."""
     document = {"schema": FORMAT, **content}
     text = json.dumps(document | {_CHECKSUM: _checksum(document)}, indent=1, sort_keys=True)
     storage.write(path, text.encode() + b"\n")
 
 
 def read_document(storage: Storage, path: str) -> Document | None:
-    """The document at ``path``, None where there is none.
+    """The document at ``path``; None if there is none.
 
-    Raises DamagedDocumentError where it is not what was written, :class:`FormatError` where
-    another version of Headgate wrote it.
+    Raises DamagedDocumentError if it is not what was written, :class:`FormatError` if another
+    version of Headgate wrote it in another format.
     """
     try:
         raw = storage.read(path)
@@ -63,8 +63,8 @@ def read_document(storage: Storage, path: str) -> Document | None:
 
 
 def documents_in(storage: Storage, folder: str) -> list[str]:
-    """The paths of the documents right in a folder, sorted. The draft of one, which is being
-    written or was left by a process that was killed, is none."""
+    """The paths of the documents directly in a folder, sorted. Temporary files, which a process is
+    writing or a killed process has left, are not among them."""
     paths = (stat.path for stat in storage.list(folder))
     return sorted(path for path in paths if _is_document(path.rpartition("/")[2]))
 

@@ -13,8 +13,8 @@ FAILURE = Layout.document("failure")
 
 @dataclass(frozen=True)
 class Failure:
-    """``code`` is the exit code (docs/operations.md), ``remedy`` the command to type next, as it
-    can be typed; ``commands`` are those that stand in it. ``at`` tells one failure from another."""
+    """``code`` is the exit code (docs/operations.md), ``remedy`` what to do next, with commands as
+    they can be typed; ``commands`` are the commands in it. ``at`` distinguishes failures."""
 
     code: int
     reason: str
@@ -28,7 +28,7 @@ def record_failure(layout: Layout, failure: Failure) -> None:
 
 
 def last_failure(layout: Layout) -> Failure | None:
-    """None where the last start has not failed."""
+    """The failure of the last start; None if it has not failed."""
     document = read_document(layout.storage, FAILURE)
     if document is None:
         return None
@@ -38,5 +38,5 @@ def last_failure(layout: Layout) -> Failure | None:
 
 
 def forget_failure(layout: Layout) -> None:
-    """A new start: whatever failed before is tried again."""
+    """Remove the failure, because a new start tries again what failed before."""
     layout.storage.remove(FAILURE)

@@ -1,7 +1,7 @@
-"""The storage seam: every path the engine touches goes through :class:`Storage`.
+"""Access to storage: the engine reads and writes every path through :class:`Storage`.
 
 Paths are relative to ``root``, with forward slashes. On local disk a write is atomic (a temporary
-name, then a rename); an object store's put is atomic by itself.
+name, then a rename); on an object store a put is always atomic.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from headgate.errors import HeadgateError
 from headgate.storage.places import is_uri
 
 if TYPE_CHECKING:
-    # Imported where a file is touched: Airflow reads DAG files every few seconds, and they only
-    # say where files will be.
+    # Imported only by code that accesses a file: Airflow parses DAG files every few seconds, and
+    # DAG files only name paths.
     import pyarrow as pa
     from pyarrow import fs
 
@@ -29,7 +29,7 @@ _CHUNK = 1 << 22
 
 
 class FileNameError(HeadgateError, code=exit_codes.SOURCE):
-    """A file has a name that cannot be written down."""
+    """A file has a name that is not valid UTF-8, so no log can contain it."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Storage:
         return isinstance(self._filesystem[0], fs.LocalFileSystem)
 
     def uri(self, path: str = "") -> str:
-        """The full address of ``path``, as Spark and delta-rs take it."""
+        """The full address of ``path``, in the form that Spark and delta-rs accept."""
         return f"{self.root}/{path}" if path else self.root
 
     def at(self, path: str) -> Storage:
         return Storage(self.uri(path))
 
     def __reduce__(self) -> tuple[type[Storage], tuple[str]]:
-        return Storage, (self.root,)  # without its open filesystem
+        return Storage, (self.root,)  # without the open filesystem
 
     def _full(self, path: str) -> str:
         base = self._filesystem[1]
@@ -87,7 +87,7 @@ class Storage:
         return self._filesystem[0].open_input_file(self._full(path))
 
     def write(self, path: str, content: bytes) -> None:
-        """Replace one file whole: a reader sees the old bytes or the new, never a part."""
+        """Replace one whole file: a reader sees either the old or the new bytes, never a part."""
         filesystem, target = self._filesystem[0], self._full(path)
         filesystem.create_dir(target.rsplit("/", 1)[0], recursive=True)
         written = f"{target}.{uuid.uuid4().hex[:8]}.tmp" if self.is_local else target
@@ -103,7 +103,8 @@ class Storage:
             raise
 
     def create(self, path: str) -> pa.NativeFile:
-        """A new file that is written piece by piece: nothing may name it before it is closed."""
+        """Open a new file that is written piece by piece. Nothing may refer to it before it is
+        closed."""
         self._filesystem[0].create_dir(self._full(path).rpartition("/")[0], recursive=True)
         return self._filesystem[0].open_output_stream(self._full(path), compression=None)
 
@@ -118,7 +119,7 @@ class Storage:
             shutil.copyfileobj(source, sink, _CHUNK)
 
     def list(self, path: str = "", *, recursive: bool = False) -> Iterator[Stat]:
-        """The files under ``path``, in no order; none where the folder does not exist.
+        """The files under ``path``, in no particular order; empty if the folder does not exist.
 
         Raises FileNameError if a name is not UTF-8.
         """
@@ -134,7 +135,8 @@ class Storage:
         try:
             found: Sequence[fs.FileInfo] = self._filesystem[0].get_file_info(selector)
         except FileNotFoundError:
-            # Missing at Arrow's first look and there at its second: somebody is making it.
+            # Another process is creating the folder: Arrow did not find it at first and found it
+            # later.
             found = self._filesystem[0].get_file_info(selector)
         return found
 
@@ -151,7 +153,7 @@ class Storage:
         return bool(found != fs.FileType.NotFound)
 
     def folders(self, path: str = "") -> tuple[str, ...]:
-        """The names of the folders right under ``path``."""
+        """The names of the folders directly under ``path``, sorted."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self._full(path), allow_not_found=True)
@@ -162,7 +164,7 @@ class Storage:
         self._filesystem[0].create_dir(self._full(path), recursive=True)
 
     def remove(self, path: str) -> None:
-        """Delete a file or a folder with all it holds; nothing happens where there is none."""
+        """Delete a file, or a folder with its contents. Does nothing if neither exists."""
         from pyarrow import fs
 
         filesystem, target = self._filesystem[0], self._full(path)

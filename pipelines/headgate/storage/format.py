@@ -11,17 +11,20 @@ from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.errors import HeadgateError
 
 FORMAT = 3
-"""Raised when tables or documents of this Headgate cannot be read by the one before."""
+"""Incremented if the previous version of Headgate cannot read the tables or documents of this
+one."""
 OF_FORMAT_1 = ("headgateSeal", "seal")
-"""Keys that only commits and documents of format 1 have. They do not name their format."""
+"""Keys that only commits and documents of format 1 have. These do not contain the version of their
+format."""
 
 
 class FormatError(HeadgateError, code=exit_codes.USAGE):
-    """Another version of Headgate wrote this, in a format that this one does not read."""
+    """Another version of Headgate wrote a table or document in a format that this one does not
+    read."""
 
 
 def other_format(place: str, found: object) -> FormatError:
-    """``found`` is the version of the format of what lies at ``place``."""
+    """The error for a commit or document at ``place`` whose format has the version ``found``."""
     if isinstance(found, int) and found < FORMAT:
         return FormatError(
             f"{place}: an earlier Headgate wrote it in format {found}; this one reads {FORMAT}",

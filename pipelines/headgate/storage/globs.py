@@ -1,4 +1,4 @@
-"""Patterns of paths: as Spark takes them, and as a person types them."""
+"""Patterns of paths: those that Spark reads, and those that a person types."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ _TOKEN = re.compile(r"\[!?[^\]]+\]|.", re.DOTALL)
 
 
 def literal(path: str) -> str:
-    """``path`` as a pattern that matches it alone: a name that looks like a pattern is still only a
-    name.
+    """A pattern that matches only ``path``, even if a name in it looks like a pattern.
 
-    Spark's own switch for this (``__globPaths__``) reads every file of a list once more for each
+    Spark's own option for this (``__globPaths__``) reads every file of a list once more for each
     name in it that looks like a pattern.
     """
     return _SPECIAL.sub(r"\\\1", path)
 
 
 def divided(pattern: str) -> tuple[str, str]:
-    """The folder below which all matches of a pattern are, and the rest of the pattern; the rest is
-    empty if no part of the pattern is special."""
+    """The folder below which all matches of a pattern are, and the rest of the pattern. The rest is
+    empty if no part of the pattern has a wildcard."""
     parts = pattern.split("/")
     first = next((i for i, part in enumerate(parts) if _PATTERN.search(part)), len(parts))
     return "/".join(parts[:first]), "/".join(parts[first:])
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of relative paths: ``*``, ``?`` and ``[…]`` stay within a name, ``**`` stands for
-    any number of folders, and at the end for all that is in them."""
+    """A pattern of relative paths: ``*``, ``?`` and ``[…]`` stay within a name. ``**`` stands for
+    any number of folders; at the end it stands for everything below."""
     *folders, last = pattern.split("/")
     text = "".join("(?:[^/]+/)*" if part == "**" else f"{_name(part)}/" for part in folders)
     return re.compile(text + (".+" if last == "**" else _name(last)))

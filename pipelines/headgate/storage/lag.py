@@ -1,4 +1,4 @@
-"""How a backlog moved: samples that a job of bronze leaves in its status document."""
+"""How a backlog has changed: samples that a job of bronze keeps in its status document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ KEPT = 20
 
 @dataclass(frozen=True)
 class Sample:
-    """``backlog`` records were unread at ``at``, and ``read`` had been since the tables began."""
+    """At the time ``at``, ``backlog`` records were unread, and ``read`` records had been read since
+    the tables were created."""
 
     at: datetime
     backlog: int
@@ -29,7 +30,8 @@ class Sample:
 
 
 def taken(samples: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
-    """``samples`` with one more at the end, unless it comes too soon; the oldest are dropped."""
+    """``samples`` with ``sample`` at the end, unless it is too soon after the last one. The oldest
+    samples are dropped."""
     if samples and sample.at - samples[-1].at < SAMPLE_EVERY:
         return samples
     return (*samples, sample)[-KEPT:]

@@ -1,4 +1,4 @@
-"""Where everything of one pipeline lives under ``<root>/<pipeline>/``."""
+"""Where the files of one pipeline are under ``<root>/<pipeline>/``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ CONTROL = "_headgate"
 
 @dataclass(frozen=True)
 class Layout:
-    """Relative paths of a pipeline's documents; the storage is the pipeline's. Paths of tables:
-    ``declaration.kinds``."""
+    """Relative paths of a pipeline's documents. ``storage`` is the pipeline's folder. For the paths
+    of tables see ``declaration.kinds``."""
 
     storage: Storage
 
@@ -22,7 +22,7 @@ class Layout:
 
     @staticmethod
     def checkpoint(layer: str, epoch: int) -> str:
-        """Spark's own checkpoint: disposable, a fresh one for every start of a driver."""
+        """Spark's own checkpoint. It is disposable: every start of a driver uses a new one."""
         return f"{CONTROL}/checkpoint/{layer}-{epoch}"
 
     @staticmethod
@@ -31,7 +31,7 @@ class Layout:
 
     @staticmethod
     def declaration(digest: str) -> str:
-        """The text of a declaration, under the digest of what it means."""
+        """The document with the text of a declaration. ``digest`` is the digest of its meaning."""
         return f"{CONTROL}/declarations/{digest}.json"
 
     @staticmethod

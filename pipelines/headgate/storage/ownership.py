@@ -1,5 +1,5 @@
-"""Which process owns a pipeline's layers: the shape of lease documents, for those who write them
-(drivers) and those who only look (supervision)."""
+"""Which process owns a pipeline's layers: the contents of lease documents. Drivers and operations
+write them, and supervision only reads them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from headgate.storage.layout import Layout
 
 LAYERS = ("bronze", "silver", "gold")
 EXPIRES_AFTER = timedelta(seconds=30)
-"""A lease that was not renewed for so long may be taken by another driver."""
+"""Another driver may take a lease that was not renewed for this long."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that holds a lease; ``started`` tells it from another one with its pid."""
+    """The process that holds a lease. ``started`` distinguishes it from other processes with its
+    pid."""
 
     pid: int
     host: str
@@ -32,7 +33,7 @@ class Owner:
         return Owner(os.getpid(), socket.gethostname(), started(psutil.Process()))
 
     def process(self) -> psutil.Process | None:
-        """The process itself; None if it is gone or runs on another host."""
+        """The process itself; None if it has ended or runs on another host."""
         if self.host != socket.gethostname():
             return None
         try:
@@ -43,7 +44,8 @@ class Owner:
             return None
 
     def is_dead(self) -> bool:
-        """Certainly gone. An owner on another host never is: only its silence tells."""
+        """Whether the owner has certainly ended. For an owner on another host this is never
+        certain: it only stops renewing its lease."""
         return self.host == socket.gethostname() and self.process() is None
 
 
@@ -56,7 +58,8 @@ def owner_of(lease: Document) -> Owner:
 
 
 def last_driver(lease: Document | None) -> Document | None:
-    """The newest lease of a driver: an operation keeps the one that it found."""
+    """The newest lease of a driver. The lease of an operation contains the driver's lease that it
+    replaced."""
     if lease is None or lease.get("operation") is None:
         return lease
     found: Document | None = lease["before"]
@@ -64,9 +67,11 @@ def last_driver(lease: Document | None) -> Document | None:
 
 
 def in_force(lease: Document, now: datetime) -> Document:
-    """The lease that tells how a layer is: of an operation that is over, the driver's before it, as
-    if nothing had happened. An operation that starts a driver stays in force, unreleased, until
-    that driver takes the lease, or the process that was to start it is gone."""
+    """The lease that describes the state of a layer. For an operation that has ended, it is the
+    lease of the driver before it, as if there had been no operation. The lease of an operation that
+    starts a driver counts as not released, until that driver takes the lease. If the operation has
+    released it, it also stops counting once its process has ended or is silent for
+    ``EXPIRES_AFTER``."""
     if lease.get("operation") is None:
         return lease
     is_gone = owner_of(lease).is_dead()

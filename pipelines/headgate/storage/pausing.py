@@ -1,6 +1,6 @@
-"""Pausing a pipeline, through a document that the driver of bronze looks at.
+"""Pauses a pipeline with a document that the driver of bronze reads.
 
-It outlives drivers: a paused pipeline that is started again is still paused.
+The pause does not end with the driver: a paused pipeline that is started again is still paused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ _PATH = Layout.document("pause")
 
 
 def pause(layout: Layout, now: datetime) -> datetime:
-    """Let bronze absorb nothing new. Returns since when that is so: earlier, if it was paused."""
+    """Pause bronze, so that it absorbs nothing new. Returns the time when the pause began. If
+    bronze was paused already, this is before ``now``."""
     if (since := paused_since(layout)) is not None:
         return since
     write_document(layout.storage, _PATH, {"since": now.isoformat()})
@@ -22,7 +23,7 @@ def pause(layout: Layout, now: datetime) -> datetime:
 
 
 def resume(layout: Layout) -> datetime | None:
-    """Let bronze go on. Returns since when it was paused; None if it was not."""
+    """Let bronze continue. Returns the time when the pause began; None if bronze was not paused."""
     since = paused_since(layout)
     layout.storage.remove(_PATH)
     return since

@@ -1,4 +1,4 @@
-"""What an address of a folder or file says: the only module that takes one apart.
+"""Parses addresses of folders and files. No other module does this.
 
 An address is an absolute path of this machine, or a URI of an object store.
 """
@@ -9,41 +9,42 @@ import re
 from pathlib import Path
 
 _SCHEME = "://"
-# delta-rs takes a path for a URL: it decodes %41, and reads a backslash as a slash. It refuses
+# delta-rs reads a path as a URL: it decodes %41, and reads a backslash as a slash. It refuses
 # control characters.
 _OTHER_IN_A_URL = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\x7f]")
 
 
 def is_uri(address: str) -> bool:
-    """Whether an address is that of an object store, not a path of this machine."""
+    """Whether an address is the URI of an object store, and not a path of this machine."""
     return _SCHEME in address
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address, not one below some folder."""
+    """Whether a path is an address, and not relative to a folder."""
     return path.startswith("/") or is_uri(path)
 
 
 def absolute(address: str) -> str:
-    """A path as an absolute one; a URI as it is."""
+    """The absolute path of a path; a URI without slashes at its end."""
     if is_uri(address):
         return address.rstrip("/")
     return str(Path(address).expanduser().absolute())
 
 
 def not_for_tables(address: str) -> str | None:
-    """The first part of a path of this machine for which no Delta table can be at it, or None."""
+    """The first characters in a path of this machine that prevent a Delta table at this path; None
+    if there are none, or for a URI."""
     found = None if is_uri(address) else _OTHER_IN_A_URL.search(address)
     return found and found[0]
 
 
 def parent(address: str) -> str:
-    """The address of the folder that holds this one."""
+    """The address of the folder that contains this one."""
     return address.rpartition("/")[0]
 
 
 def split_scheme(address: str) -> tuple[str, str]:
-    """The scheme with its separator, empty for a path, and the rest."""
+    """The scheme with its separator, and the rest. The scheme is empty for a path."""
     scheme, separator, rest = address.rpartition(_SCHEME)
     return f"{scheme}{separator}", rest
 

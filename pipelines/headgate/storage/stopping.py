@@ -1,7 +1,8 @@
-"""Asking a driver to stop, through a document that it looks at.
+"""Asks a driver to stop, with a document that the driver reads.
 
-A request says what it is about: the drivers up to an epoch, and what was known of the pipeline at
-that moment. Clocks decide nothing, because a clock may be set while a pipeline runs.
+A request records what it applies to: the drivers up to an epoch, and the failed start and the
+supervisor that existed at that moment. It does not depend on clocks, because a clock may be set
+while a pipeline runs.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _PATH = Layout.document("stop")
 
 @dataclass(frozen=True)
 class StopRequest:
-    """``requested``, its time, only tells it from others. It is for the drivers up to ``epoch``.
-    ``failure`` is the time of the last failed start, and ``claim`` the token of the supervisor, as
-    they were when it was made; None if there was none."""
+    """A request for the drivers up to ``epoch``. ``requested`` is its time, which only
+    distinguishes it from other requests. ``failure`` is the time of the last failed start, and
+    ``claim`` the token of the supervisor, both as of the request; None if there was none."""
 
     requested: str
     epoch: int = field(compare=False)
@@ -35,24 +36,26 @@ class StopRequest:
     claim: str | None = field(default=None, compare=False)
 
     def is_for(self, epoch: int) -> bool:
-        """Whether it was made when the driver of an epoch had its lease already."""
+        """Whether the request is for the driver with ``epoch``: that driver had its lease at the
+        time of the request."""
         return epoch <= self.epoch
 
     def is_after(self, failure: Failure) -> bool:
-        """Whether it was made when a start had failed already."""
+        """Whether ``failure`` was the last failed start at the time of the request."""
         return self.failure == failure.at.isoformat()
 
 
 def request_stop(layout: Layout) -> None:
     """Ask every driver that has a lease of the pipeline now to end after its current micro-batch,
-    and supervisors to start none in its place."""
+    and supervisors not to start another one."""
     wanted = _meant(layout, datetime.now(UTC).isoformat(), lambda since: True)
     write_document(layout.storage, _PATH, asdict(wanted))
 
 
 def stop_asked(layout: Layout) -> StopRequest | None:
-    """The last request. One of an older version has only its time: it is for what was there then.
-    If its time is still to come, a clock was wrong, and it is for nothing."""
+    """The last request. A request of an older version of Headgate has only its time: it applies to
+    what existed then. If this time is in the future, a clock was wrong, and the request applies to
+    nothing."""
     document = read_document(layout.storage, _PATH)
     if document is None:
         return None
@@ -71,7 +74,8 @@ def stop_requested(layout: Layout, epoch: int) -> bool:
 
 
 def _meant(layout: Layout, requested: str, was_there: Callable[[str], bool]) -> StopRequest:
-    """A request for what was there, judged by the time since when it is."""
+    """A request that applies to the leases, the failure and the claim that existed: ``was_there``
+    decides this from the time since when each exists."""
     held = [_read(layout, lease_path(layer)) for layer in LAYERS]
     leases = [*held, *(last_driver(lease) or {} for lease in held)]
     failure, claim = _read(layout, FAILURE), _read(layout, SUPERVISOR)
@@ -85,7 +89,8 @@ def _meant(layout: Layout, requested: str, was_there: Callable[[str], bool]) -> 
 
 
 def _read(layout: Layout, path: str) -> Document:
-    """A document; empty if there is none, or it is damaged: the request is made all the same."""
+    """A document; empty if it is missing or damaged, so that a stop can be requested in any
+    case."""
     with suppress(HeadgateError):
         return read_document(layout.storage, path) or {}
     return {}

@@ -1,4 +1,4 @@
-"""The claim of a supervisor on a stream. Each new supervisor replaces the claim of the last one.
+"""The claim of a supervisor on a stream. Each new supervisor replaces the previous claim.
 
 A supervisor stops its stream only while it holds the claim: after a task is cleared, the next
 attempt may have adopted the stream already. A new supervisor reads the last claim: if that

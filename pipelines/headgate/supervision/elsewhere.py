@@ -74,8 +74,8 @@ def running_drivers() -> Iterator[RunningDriver]:
 def driver_of(
     words: Sequence[str], folder: Path, root: str | None = None
 ) -> tuple[Path, Path] | None:
-    """The pipeline and the root of a command line that was typed in ``folder``, where ``root`` is
-    the environment's; None if it runs no driver."""
+    """The pipeline and the root of a command line that was started in ``folder``; None if it does
+    not run a driver. ``root`` is the root in its environment."""
     called = next((i for i, word in enumerate(words) if _is_headgate(word)), None)
     if called is None or list(words[called + 1 : called + 2]) != ["run"]:
         return None

@@ -1,4 +1,4 @@
-"""How far a gold table is final."""
+"""The time up to which a gold table is final."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
     """The time up to which results are final: every result that ends then or earlier is final, or
     had no event. None if nothing is final yet.
 
-    That is what the operator says of the watermark that the table has absorbed: of windows, that
-    watermark less the allowed lateness (docs/semantics-of-time.md); or where an operation has
-    closed its results, if that is later.
-    Raises HeadgateError where no such table is declared.
+    The operator computes it from the watermark that the table has absorbed: for windows, the
+    watermark minus the allowed lateness (docs/semantics-of-time.md). If an operation has closed
+    results up to a later time, it is that time.
+    Raises HeadgateError if no such table is declared.
     """
     if gold not in declared.gold:
         known = ", ".join(declared.gold) or "none"

@@ -17,9 +17,9 @@ from headgate.tables.state import State, time_of
 
 @dataclass(frozen=True)
 class Freshness:
-    """``gold`` is when each gold table last changed: folded a row or made one final. ``clock`` is
-    the watermark, ``arrived`` when bronze last read a record. These are start times of batches.
-    None: there was no such batch, or it is not known.
+    """``gold`` is when each gold table last changed: folded a row or made one final. ``arrived`` is
+    when bronze last read a record. Both are start times of batches. ``clock`` is the watermark.
+    None: there is no such time, or it is not known.
     """
 
     gold: Mapping[str, datetime | None]
@@ -44,7 +44,7 @@ class Freshness:
 def freshness(layout: Layout, declared: Pipeline) -> Freshness:
     """Read from the last commit of bronze and of each gold table.
 
-    Raises LogGapError where one is damaged.
+    Raises LogGapError if a log is damaged.
     """
     sources = [source_freshness(layout, name) for name in declared.sources]
     clocks = [each.clock for each in sources]
@@ -57,14 +57,14 @@ def freshness(layout: Layout, declared: Pipeline) -> Freshness:
 
 @dataclass(frozen=True)
 class SourceFreshness:
-    """``clock`` and ``arrived`` as ``Freshness`` has them, of one source."""
+    """``clock`` and ``arrived`` as in ``Freshness``, for one source."""
 
     clock: datetime | None
     arrived: datetime | None
 
 
 def source_freshness(layout: Layout, source: str) -> SourceFreshness:
-    """Read from the last commit of a source's bronze. Raises LogGapError where it is damaged."""
+    """Read from the last commit of a source's bronze. Raises LogGapError if its log is damaged."""
     bronze = _state(layout, BRONZE.path(source))
     return SourceFreshness(_moment(BronzePayload.of(bronze).watermark), _moment(bronze.changed_at))
 

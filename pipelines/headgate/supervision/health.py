@@ -71,8 +71,7 @@ class HealthContext:
 
 
 def violations(check: Check, context: HealthContext, limits: Limits) -> tuple[str, ...]:
-    """The violations of one check as text; none if the stream is healthy or stopped. Raises
-    HeadgateError if the check cannot be made."""
+    """The violations of one check as text. Raises HeadgateError if the check cannot be made."""
     return tuple(_CHECKS[check](context, limits))
 
 
@@ -99,7 +98,10 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
     for job in context.jobs:
         age = context.now - (job.updated or job.since)
         if age > limits.freshness:
-            yield f"{job.job}: not up to date with its input for {_span(age)}"
+            yield (
+                f"{job.job}: has neither completed a batch nor been up to date with its input for "
+                f"{_span(age)}"
+            )
 
 
 def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -172,7 +174,7 @@ def _breaker(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
-    """What a driver that runs says of sinks that take no rows, and the rows that sinks refused."""
+    """The sinks that take no rows, as a running driver reports, and the rows that sinks refused."""
     for job in context.jobs:
         for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
             age = context.now - datetime.fromisoformat(stuck["since"])

@@ -29,7 +29,7 @@ def whole(time: datetime) -> datetime:
 
 def between(last: datetime | None, until: datetime) -> Sequence[str]:
     """The keys of the hours from ``last`` to ``until``, which are both ends of hours. Without
-    ``last``, only the key of the last hour: nobody waits for older ones."""
+    ``last``, only the key of the last hour: no consumer waits for older ones."""
     if last is None:
         last = until - HOUR
     count = min((until - last) // HOUR, _MOST)

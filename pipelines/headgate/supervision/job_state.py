@@ -24,19 +24,20 @@ from headgate.storage.stopping import stop_requested
 State = Literal["running", "paused", "stopped", "stale", "dead"]
 """``paused``: running, but bronze absorbs nothing new until `resume`; ``stale``: probably alive,
 but its lease was not renewed in time; ``dead``: its process ended without releasing its lease, and
-nobody had asked it to stop. A stale or dead job may be started again: its tables continue
-exactly."""
+no stop was requested. A stale or dead job may be started again: its tables continue exactly where
+they stopped."""
 
 
 @dataclass(frozen=True)
 class JobState:
-    """One job: ``fused``, or the layer that it runs. Its report (``n`` and all fields after it) is
-    None before its tables are open. ``updated`` is when gold was last up to date with the input; a
-    job keeps it from a predecessor that died. ``finished``: a stopped job had absorbed all input
-    (``--once``). ``changed`` is when gold last changed. ``restarts`` counts the drivers that
-    replaced a failed or killed one. ``stuck`` are the publications whose sinks take no rows, by
-    name: why, and since when. ``operation`` names what an owner that is no driver does, such as a
-    restore."""
+    """One job: ``fused``, or the layer that it runs. The fields from its status document (``n`` and
+    all after it, except ``restarts`` and ``operation``) have their defaults before its tables are
+    open. ``updated`` is when a batch last ended or all input was absorbed; a job keeps it from a
+    predecessor that died. ``finished``: a stopped job had absorbed all input (``--once``).
+    ``changed`` is when gold last changed. ``restarts`` counts the drivers that replaced a failed or
+    killed one. ``stuck`` are the publications whose sinks take no rows, by name, with the reason
+    and the time of the first failure. ``operation`` names the work of an owner that is not a
+    driver, such as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -81,7 +82,7 @@ class JobState:
 
 
 def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
-    """The jobs that last held the pipeline's leases; none if it never ran."""
+    """The jobs that last held the pipeline's leases; empty if it never ran."""
     by_epoch: dict[int, list[str]] = {}
     documents: dict[int, Document] = {}
     for layer in LAYERS:

@@ -19,8 +19,8 @@ Condition = Literal[
 ]
 """``absent``: it never ran; ``resting``: it was asked to stop and does not run, or is silent; it
 stays stopped until it is started; ``failed``: it ended for a reason that only a person can remove,
-and stays stopped, too; ``ended``: it stopped without a request; ``dead``: its process is gone or
-silent; ``stuck``: its process runs without progress."""
+and stays stopped, too; ``ended``: it stopped without a request; ``dead``: its process has died or
+is silent; ``stuck``: its process runs without progress."""
 
 DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
 """The conditions in which a supervisor starts a driver."""
@@ -99,8 +99,8 @@ def _condition(
 def stop_holds(
     jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None = None
 ) -> bool:
-    """Whether a stop was requested since the jobs began: then only a person starts the stream. If
-    it never got as far as a job, whether it was requested since its last start failed."""
+    """Whether a stop was requested since the jobs began; if so, only a person starts the stream. If
+    there was never a job, whether a stop was requested since the last start failed."""
     if stop_asked is None:
         return False
     if not jobs:
@@ -145,6 +145,6 @@ class RestartPolicy:
         return len(self.recent(crashes, now)) > self.crashes
 
     def pause(self, crashes: Iterable[datetime], now: datetime) -> timedelta:
-        """How long to wait before the next start. The first one is made at once."""
+        """How long to wait before the next start. After the first crash there is no wait."""
         count = len(self.recent(crashes, now))
         return timedelta() if count <= 1 else min(self.first * 2 ** (count - 2), self.longest)

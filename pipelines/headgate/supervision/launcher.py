@@ -71,7 +71,7 @@ class Launcher(Protocol):
 
 
 class LocalLauncher:
-    """Processes of this machine, each a session of its own."""
+    """Runs drivers as processes of this machine, each in a session of its own."""
 
     def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
         started = local.launch(stream.layout, stream.file, stream.root, options)

@@ -35,8 +35,8 @@ HEADGATE = (sys.executable, "-m", "headgate.cli")
 
 STARTS_WITHIN = 180.0  # seconds until its tables are open, on a busy machine
 REACHES_WITHIN = 30.0  # seconds to wait after that for a source that does not answer
-STOPS_WITHIN = 300.0  # seconds: a batch is never cut short
-ASK_AGAIN = 5.0  # seconds: a job that takes its lease meanwhile heeds no request from before
+STOPS_WITHIN = 300.0  # seconds: a batch is never interrupted
+ASK_AGAIN = 5.0  # seconds: a job that takes its lease meanwhile ignores earlier requests
 POLL_EVERY = 0.25  # seconds
 
 
@@ -136,8 +136,8 @@ def _opened(layout: Layout, began: datetime) -> tuple[JobState, ...]:
 def _ended(
     layout: Layout, log: Path, code: int, about: tuple[Path, str], began: datetime
 ) -> NotAliveError:
-    """Why the process ended, as it recorded. If it ended before it could record anything, its
-    output is recorded here."""
+    """Why the process ended, as it recorded. If it recorded nothing, its output is the reason,
+    which is recorded here if a restart cannot repair the failure."""
     failure = last_failure(layout)
     if failure is None or failure.at < began:
         logs = rendered(pipeline_command("logs"), anywhere(*about))
@@ -170,7 +170,7 @@ def stop(
 ) -> tuple[JobState, ...]:
     """Ask the jobs to end after their current batch, and wait until they have.
 
-    The request is also made where no job is alive: a supervisor may be about to start one. Returns
+    The request is also made if no job is alive: a supervisor may be about to start one. Returns
     the jobs that were alive. Raises NotAliveError if one does not end in time.
     """
     alive = _alive(layout)
@@ -200,7 +200,7 @@ def stop_now(layout: Layout) -> tuple[JobState, ...]:
 
 
 def _ask_to_stop(layout: Layout) -> None:
-    # A mistyped root must not come into being.
+    # Do not create a folder for a mistyped root.
     if layout.storage.exists(CONTROL):
         request_stop(layout)
 
@@ -231,7 +231,7 @@ def pause(
 
 
 def kill(layout: Layout) -> tuple[JobState, ...]:
-    """End the jobs at once, JVM and all; their tables stay as of their last commit.
+    """Kill the jobs and their child processes (the JVM); the tables stay as of their last commit.
 
     A pid that now belongs to another process is left alone. Raises NotAliveError for a job on
     another machine.

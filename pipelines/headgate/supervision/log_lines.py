@@ -1,4 +1,4 @@
-"""Lines of a driver's log: as text, or one JSON object a line.
+"""Lines of a driver's log: as text, or as one JSON object per line.
 
 An object has ``timestamp`` (ISO 8601, UTC), ``level``, ``logger``, ``message``, ``pipeline``, ``n``
 (the batch id), ``stage`` and ``exception``; the last four are null if there is none. ``event`` says
@@ -64,14 +64,14 @@ def json_line(
 
 
 def start_line(now: datetime, format: LogFormat, pipeline: str) -> str:
-    """The line that separates the output of a driver from that of the one before."""
+    """The line that separates the output of a driver from that of the previous driver."""
     if format == "json":
         return json_line("start", "start", now, pipeline=pipeline)
     return f"--- {now:%F %T}Z start"
 
 
 def as_text(line: str) -> str:
-    """A line as a person reads it, in one line or several. What is no line of Headgate stays."""
+    """A line as readable text, in one line or several. Lines of other programs are unchanged."""
     if not line.startswith("{"):
         return line
     try:

@@ -33,7 +33,7 @@ def newest_spark_log(layout: Layout) -> Path | None:
 
 
 def tail(path: Path, lines: int) -> list[str]:
-    """The last lines of a log as text; none where it does not exist."""
+    """The last lines of a log as text; empty if the log does not exist."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", errors="replace") as log:
@@ -42,7 +42,7 @@ def tail(path: Path, lines: int) -> list[str]:
 
 
 def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[str]:
-    """Every line that is added from now on, for ever; ``wait`` is called when there is none."""
+    """Every line that is added from now on, without end; ``wait`` is called if there is none."""
     while not path.exists():
         wait(0.5)
     with path.open(encoding="utf-8", errors="replace") as log:

@@ -30,8 +30,8 @@ def maintain(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Answer]:
-    """Request maintenance from running jobs, of which there is one at least, and return the last
-    answer of each.
+    """Request maintenance from running jobs, wait for them, and return the last answer of each.
+    ``jobs`` has at least one.
 
     Raises NotAliveError if a job ends or does not answer for ``timeout`` seconds, HeadgateError if
     another request replaces this one.

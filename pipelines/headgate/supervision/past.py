@@ -15,7 +15,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.operation import Operation
 
 SHOWN = 10
-"""The newest of each."""
+"""How many loads, replays and backfills are reported at most: the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class ReplayReport:
 
 @dataclass(frozen=True)
 class BackfillReport:
-    """``differing`` are the gold tables in which a row differs, ``end`` is None where all that is
-    final was compared. ``empty``: no final window was in the range. ``taken_back``: a restore has
-    taken back what was published."""
+    """``differing`` are the gold tables in which a row differs, ``end`` is None if everything that
+    is final was compared. ``empty``: no final window was in the range. ``taken_back``: a restore
+    has taken back what was published."""
 
     id: str
     at: datetime
@@ -46,7 +46,7 @@ class BackfillReport:
 
 @dataclass(frozen=True)
 class PastReport:
-    """The newest first."""
+    """Each field has the newest first."""
 
     loads: tuple[LoadState, ...]
     replays: tuple[ReplayReport, ...]
@@ -54,7 +54,7 @@ class PastReport:
 
 
 def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) -> PastReport:
-    """``operations`` are all that bronze has. Raises DamagedDocumentError."""
+    """``operations`` are all operations of bronze. Raises DamagedDocumentError."""
     operations = tuple(operations)
     loads = [state_of(layout, declared.name, request) for request in all_of(layout)]
     found = [each for each in operations if each.name == "late_replay"]

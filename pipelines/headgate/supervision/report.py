@@ -20,9 +20,9 @@ from headgate.supervision.past import PastReport
 class StreamStatus:
     """The status of a stream, read from its documents. ``since`` is when the condition began; for a
     stream that does not run, when its lease was last renewed. ``restarts`` counts the drivers that
-    replaced a failed or killed one. ``operation`` names what an owner that is no driver does, such
-    as a restore. ``n`` is bronze's batch; ``rows`` and ``seconds`` are those of the last batch.
-    ``clock`` is the watermark, ``level`` is when gold was last up to date with the input.
+    replaced a failed or killed one. ``operation`` names the work of an owner that is not a driver,
+    such as a restore. ``n`` is bronze's batch; ``rows`` and ``seconds`` are those of the last
+    batch. ``clock`` is the watermark, ``level`` the earliest ``updated`` of a ``JobState``.
     ``paused`` is the time of a pause request. ``ended`` is None while the stream runs, if it never
     ran, and if its process was killed; ``failure`` is set if ``ended`` is ``failed``."""
 
@@ -87,7 +87,7 @@ class SavepointReport:
 
 @dataclass(frozen=True)
 class SavepointsReport:
-    """``newest`` has the newest first, and at most 50; it leaves out the ``damaged``."""
+    """``newest`` has at most 50 savepoints, the newest first, without the ``damaged`` ones."""
 
     number: int
     damaged: int
@@ -117,7 +117,7 @@ class HoldReport:
 class TablesReport:
     """The status of the tables. A part that could not be read is None, and ``problems`` has the
     reason under its name. ``history`` has the oldest batch first, ``held`` the gold tables that
-    their rules hold back. ``has_rules``: there is something for a report about quality."""
+    their gates hold. ``has_rules``: the pipeline has rules, so its quality can be reported."""
 
     account: Account | None = None
     savepoints: SavepointsReport | None = None

@@ -69,13 +69,13 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
 
 
 def rejected_rows(job: Reported) -> dict[str, int]:
-    """How many rows the rules of each silver table have rejected, where there are some."""
+    """How many rows the rules of each silver table have rejected, without tables that have none."""
     silver = {n: t for n, t in (job.totals or {}).items() if kind_of(n) == SILVER}
     return {name_of(n): t["rejected"] for n, t in silver.items() if t.get("rejected")}
 
 
 def span(time: timedelta) -> str:
-    """Roughly how long, in one unit."""
+    """An approximate duration, in one unit."""
     seconds = max(0.0, time.total_seconds())
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:

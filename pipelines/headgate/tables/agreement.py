@@ -35,8 +35,8 @@ States = Mapping[str, tuple[int, State]]
 
 
 def covers(side: int, counted_there: int, n: int, counted: int) -> bool:
-    """Whether a side table at batch id ``side`` has all rows up to batch id ``n``: it is at ``n``
-    or later, or has as many rows as were counted. It skips batches that have no rows for it."""
+    """Whether a side table at batch id ``side`` has all rows up to batch id ``n``: it is past
+    ``n``, or has as many rows as were counted. It skips batches that have no rows for it."""
     return side > n or counted_there == counted
 
 
@@ -53,7 +53,7 @@ def states_of(layout: Layout, pipeline: Pipeline) -> States:
 def require_agreement(
     pipeline: Pipeline, states: States, awaits: Callable[[str], bool] = lambda _: False
 ) -> None:
-    """Raises LogGapError if logs are truncated. ``awaits`` says which tables await a reset."""
+    """Raises LogGapError if logs are truncated. ``awaits`` tells whether a table awaits a reset."""
     for found in disagreements(pipeline, states, frozenset(filter(awaits, states))):
         raise LogGapError(
             f"{found.table}: its log has lost its end: {found.what}",

@@ -63,10 +63,11 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Bounds | None:
     groups = [
         metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)
     ]
-    # If one row group has no minimum, the file gets none: a wrong bound would hide rows.
+    # If one row group has no bounds, the file gets none: a wrong bound would hide rows.
     if any(g is None or not g.has_min_max for g in groups):
         return None
-    # Nor if Python has no such time: older versions made windows that begin before the year 1.
+    # Python has no times before the year 1, where windows of older versions may begin. Then the
+    # file gets no bounds.
     with suppress(OverflowError):
         return min(g.min for g in groups), max(g.max for g in groups)
     return None

@@ -27,7 +27,8 @@ def steps(
 def steps_between(
     upstream: Table, after: int, stops: Iterable[int]
 ) -> Iterator[tuple[Commit, ...]]:
-    """``steps`` that also end at each of some batch ids, given in rising order."""
+    """The steps after batch id ``after``. ``stops`` are batch ids in rising order; a step ends at
+    each of them."""
     for stop in stops:
         yield from steps(upstream, after, stop)
         after = max(after, stop)

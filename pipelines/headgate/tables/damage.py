@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headgate.tables.table import Table
 
 _ROWS = 65_536  # read at once
-_TAIL = 8  # bytes: the footer's length and Parquet's mark
+_TAIL = 8  # bytes: the footer's length and Parquet's magic number
 
 
 def footer_checksum(file: pa.NativeFile) -> int:
@@ -67,8 +67,8 @@ def require_present(table: Table) -> None:
 
 
 def is_about_reading(error: Exception) -> bool:
-    """Whether an error of DuckDB or Arrow may come from a damaged file. One of the machine, such as
-    a missing right, does not."""
+    """Whether an error of DuckDB or Arrow may come from a damaged file. An error of the machine,
+    such as a missing permission, does not."""
     said = str(error)
     if any(reason in said for reason in ("Permission denied", "No space left", "Read-only file")):
         return False
@@ -78,8 +78,8 @@ def is_about_reading(error: Exception) -> bool:
 
 
 def require_readable(tables: Iterable[Table]) -> None:
-    """Look for the reason why rows could not be read: every live file of the newest versions is
-    read. Raises DamagedFileError, LogGapError."""
+    """Read every live file of the newest versions, to find out why rows could not be read. Raises
+    DamagedFileError, LogGapError."""
     found = list(tables)
     for table in found:
         table.refresh()
@@ -115,14 +115,14 @@ def read_sound(storage: Storage, file: DataFile) -> pa.Table:
 def sound_batches(
     storage: Storage, file: DataFile, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Those of some columns that a file has, piece by piece. Every page is checked. Raises
-    DamagedFileError."""
+    """The rows of a file in pieces, with those of ``columns`` that the file has. Every page is
+    checked. Raises DamagedFileError."""
     require_sound(storage, [file])
     try:
         with storage.open(file.path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
             held = [name for name in columns if name in parquet.schema_arrow.names]
-            # One row group at a time: a piece that spans several could fill the memory.
+            # One row group at a time: a piece of several row groups could fill the memory.
             for group in range(parquet.num_row_groups):
                 yield from parquet.iter_batches(_ROWS, row_groups=[group], columns=held)
     except (OSError, pa.ArrowException) as error:
@@ -140,7 +140,7 @@ def damaged_file(uri: str, what: str) -> DamagedFileError:
 
 def damage_of(storage: Storage, file: DataFile) -> str | None:
     """A message about the damage of a file; None if the checksums of its footer and all pages match
-    and every row is there."""
+    and no row is missing."""
     if (what := _wrong_end(storage, file)) is not None:
         return what
     try:

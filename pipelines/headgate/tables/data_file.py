@@ -13,7 +13,7 @@ from deltalake.transaction import AddAction, RemoveAction
 FINAL = "final"
 """The partition column of gold: whether a row is final."""
 STATE = "_state"
-"""The state of an open row: a column that gold's files have but its log does not name, so that no
+"""The state of an open row: a column of gold's files that is not in the schema of gold's log, so no
 reader shows it (docs/adr/0014)."""
 
 Bounds = tuple[datetime, datetime]
@@ -52,7 +52,7 @@ class DataFile:
         return int(named[1]) if named else None
 
     def is_across(self, n: int) -> bool:
-        """Whether it is a merged file with rows up to batch id ``n`` and later ones."""
+        """Whether it is a merged file with rows of batches up to ``n`` and of later ones."""
         return self.merged_from is not None and self.merged_from <= n < self.n
 
     @property
@@ -83,5 +83,5 @@ def statistics(rows: int, column: str, bounds: Bounds | None) -> str:
 
 
 def _text(time: datetime) -> str:
-    # Not strftime: it writes the year 1 without zeros, and no reader takes that for a time.
+    # Not strftime: it writes the year 1 without leading zeros, and no reader accepts that.
     return f"{time.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

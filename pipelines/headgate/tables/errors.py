@@ -1,4 +1,4 @@
-"""Errors of tables: they are missing, damaged, or another driver's."""
+"""Errors of tables that are missing, damaged, or owned by another driver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headgate.errors import HeadgateError
 
 
 class NoTablesError(HeadgateError):
-    """A pipeline has no tables yet. ``again`` is the command that makes them."""
+    """A pipeline has no tables yet. ``again`` is the command that creates them."""
 
     def __init__(self, pipeline: str, root: str, again: str | None = None) -> None:
         again = again or pipeline_command("run", "--once")

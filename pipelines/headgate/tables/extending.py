@@ -1,7 +1,7 @@
-"""Fields that are added inside of a table's columns, in a commit that changes no file.
+"""Adds fields inside a table's columns, in a commit that changes no file.
 
-Readers take a field that a file lacks as null. So fields can be added at the end of structs, also
-inside of arrays and maps, and nowhere else (docs/adr/0025).
+Readers return null for a field that a file lacks. So fields can be added at the end of structs,
+also inside arrays and maps, and nowhere else (docs/adr/0025).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def extend(table: Table, schema: Schema, definition: str, now: datetime) -> Stat
 
 
 def extends(schema: Schema, other: Schema) -> bool:
-    """Whether a schema is another one with any number of fields added at the end of structs inside
-    of its columns."""
+    """Whether ``schema`` is ``other`` with any number of fields added at the end of structs inside
+    its columns."""
     after, before = (json.loads(each.to_json())["fields"] for each in (schema, other))
     return len(after) == len(before) and all(map(_extends, after, before))
 
 
 def extended(schema: Schema, columns: Mapping[str, DataType]) -> Schema | None:
-    """A table's schema, with the given types for some of its columns; None if its files cannot be
-    read so."""
+    """A table's schema, with the given types for some of its columns; None if the table's files
+    cannot be read with these types."""
     held = json.loads(schema.to_json())
     for field in held["fields"]:
         if field["name"] in columns:
@@ -49,7 +49,7 @@ def extended(schema: Schema, columns: Mapping[str, DataType]) -> Schema | None:
 
 
 def _extends(after: Any, before: Any) -> bool:
-    """Of types and fields as Delta writes them."""
+    """As ``extends``, for two types or fields in Delta's JSON."""
     if not (isinstance(after, dict) and isinstance(before, dict)):
         return bool(after == before)
     if "fields" in after and "fields" in before:

@@ -1,4 +1,4 @@
-"""Frames over a table's files."""
+"""Spark frames over a table's files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from headgate.tables.table import Table
 
 
 def struct_type(columns: Mapping[str, DataType]) -> StructType:
-    """The Spark type of rows with some columns; callers must not change it. Needs a session."""
+    """The Spark type of rows with some columns; callers must not change it. Needs a Spark
+    session."""
     return _parsed(", ".join(f"`{name}` {type_}" for name, type_ in columns.items()))
 
 
-@lru_cache(maxsize=256)  # Spark parses in the JVM, and tables of the same columns are many.
+@lru_cache(maxsize=256)  # Spark parses in the JVM, and many tables have the same columns.
 def _parsed(ddl: str) -> StructType:
     parsed = StructType.fromDDL(ddl)
     assert isinstance(parsed, StructType)
@@ -44,7 +45,7 @@ def arrow_schema(type_: StructType) -> pa.Schema:
 class Rows:
     """Reads files that a table's log names, without listing folders or inferring schemas. The table
     must exist at the first read. ``unnamed`` are columns of the files that are not in the log, and
-    ``declared`` the types of columns that may have more fields in the log."""
+    ``declared`` has the types of columns that may have more fields in the log."""
 
     def __init__(
         self,
@@ -69,7 +70,8 @@ class Rows:
         return reader.parquet(*(literal(storage.uri(f.path)) for f in files))
 
     def _as_stored(self) -> tuple[str, StructType, DataFrameReader]:
-        """Computed once: while a driver runs, only the publication of a rebuild changes columns."""
+        """Computed again only if the columns change. While a driver runs, only the publication of a
+        rebuild changes them."""
         shape = self._table.state.shape
         if self._known is None or self._known[0] != shape:
             left_out = self._table.partition_by

@@ -1,4 +1,4 @@
-"""What a table asks before new rows become visible."""
+"""The interface of a gate, which a table calls before new rows become visible."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headgate.tables.state import State
 class Gate(Protocol):
     @property
     def wants_all(self) -> bool:
-        """Whether it is asked about commits without files, too."""
+        """Whether the gate is also called for commits without files."""
 
     def __call__(self, state: State, add: Sequence[DataFile], remove: Sequence[DataFile]) -> State:
-        """Validate the rows that a commit would give; returns the state to commit. Raises HeldError
-        if readers must not see them."""
+        """Validate the rows that the table would have after a commit, and return the state to
+        commit. Raises HeldError if readers must not see these rows."""

@@ -65,9 +65,9 @@ def counted(commits: Iterable[Commit]) -> Counts:
 def batches(table: Table, after: int, upto: int, apart: Collection[int] = ()) -> tuple[Commit, ...]:
     """The data commits that absorbed the batch ids ``(after, upto]``, oldest first.
 
-    If maintenance has removed entries or files of the first ones, one commit replaces these, with
-    the live files that have the same rows. ``apart`` are batch ids at which each rebuild of the
-    table has ended a file, such as those of operations. Raises LogGapError if a batch is missing.
+    If maintenance has removed entries or files of the first commits, one commit replaces these,
+    with the live files that have the same rows. ``apart`` are batch ids at which every rebuild of
+    the table ends a file, such as those of operations. Raises LogGapError if a batch is missing.
     """
     if upto <= after:
         return ()
@@ -99,7 +99,7 @@ def _absorbed(commit: Commit, after: int, upto: int) -> bool:
 
 
 def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) -> bool:
-    """Whether all files that maintenance may have removed are still there."""
+    """Whether all files that maintenance may have removed still exist."""
     merged = {path for c in walked if c.state.kind == "maintenance" for path in c.removed}
     files = (file.path for commit in found for file in commit.files)
     return all(table.storage.exists(path) for path in files if path in merged)
@@ -108,13 +108,14 @@ def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) 
 def _from_live_files(
     table: Table, walked: Sequence[Commit], after: int, upto: int, apart: Collection[int]
 ) -> tuple[Commit, ...]:
-    """One commit for all batches up to the last one whose commit or files are not all there. The
-    live files have each of their rows once, in files that are named by their last batch id."""
+    """One commit for all batches up to the last one whose commit or files are missing, then the
+    later commits. The live files have each row of these batches once, and the names of their
+    folders contain their last batch ids."""
     live, begins = live_files(table.handle), walked[-1].state
     if not all(file.is_ours for file in live):
         raise _gap(table, after, upto)
-    # A rebuild groups batches differently, so a reader of the former table cannot continue in it,
-    # but where files end in any case. Bronze has a file for each batch.
+    # A rebuild groups batches differently, so a reader of the former table can continue in it only
+    # at a batch id where every rebuild ends a file. Bronze has a file for each batch.
     is_rebuilt = begins.kind == "reset" and begins.origin is None and kind_of(table.name) != BRONZE
     if is_rebuilt and 0 < after < begins.n and after not in apart:
         raise _gap(table, after, begins.n)

@@ -25,8 +25,8 @@ def live_paths(handle: DeltaTable) -> frozenset[str]:
 
 
 def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataFile, ...]:
-    """The live files of one partition. The cost depends only on their number: to create a Python
-    object for every file of a large table would cost a batch more than its data."""
+    """The live files of one partition. The cost depends only on their number: Python objects for
+    all files of a large table would cost more than the data of a batch."""
     actions = _add_actions(handle)
     return _described(actions.filter(pc.equal(_nested(actions, "partition", column), value)))
 
@@ -51,8 +51,8 @@ def overlapping_files(
 
 
 def latest_time(handle: DeltaTable, column: str) -> int | None:
-    """No row has a later time of ``column``, in microseconds since 1970 UTC; None if none has a
-    time. A file without bounds may have any time."""
+    """An upper bound of the times of ``column``, in microseconds since 1970 UTC; None if there are
+    no files. A file without bounds may have any time."""
     bounds = _nested(_add_actions(handle), "max", column)
     if bounds.null_count:
         return _ANY_TIME
@@ -94,7 +94,7 @@ def _data_file(row: Mapping[str, Any]) -> DataFile:
 
 
 def _bounds(row: Mapping[str, Any]) -> tuple[str, Bounds | None]:
-    """The column for which the files have bounds, and the bounds."""
+    """The column for which a file has bounds, and the bounds."""
     lowest, highest = row.get("min") or {}, row.get("max") or {}
     for column, low in lowest.items():
         if low is not None and (high := highest.get(column)) is not None:

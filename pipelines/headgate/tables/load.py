@@ -1,8 +1,9 @@
-"""Loads: history that bronze takes in beside the live source.
+"""Loads: history that bronze absorbs beside the live source.
 
-History comes before all that the source has sent, and so do its positions: the records of load k
-have the partitions of the source's own log, at offsets in [-k * 2^56, -(k - 1) * 2^56). So ids are
-known across both, and equal times are in the order in which history would have come.
+History is before everything that the source has sent, so its positions are lower: the records of
+load k have the partitions of the source's own log, at offsets in [-k * 2^56, -(k - 1) * 2^56). So
+duplicates are found across both, and records with equal times are in the order that they would have
+if the source had sent the history first.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from headgate.errors import HeadgateError
 
 _BITS = 56
 MOST_LOADS = 127
-"""Of one source: offsets have 64 bits."""
+"""The most loads that one source can have: offsets have 64 bits."""
 MOST_OFFSET = (1 << _BITS) - 1
-"""The greatest offset that a loaded record may have by itself."""
+"""The greatest offset that a loaded record may have before its load's shift is added."""
 
 
 @dataclass(frozen=True)
 class Load:
     """A load as of bronze's last commit for it, batch ``n``. ``offsets`` is where it continues,
-    ``rows`` how many records it has brought. ``id`` is the request's, ``reason`` says who asked for
-    it, and why."""
+    ``rows`` how many of its records bronze has absorbed. ``id`` is the id of the request,
+    ``reason`` says who requested it, and why."""
 
     id: str
     number: int
@@ -39,7 +40,7 @@ class Load:
 
 
 class TooManyLoadsError(HeadgateError, code=exit_codes.USAGE):
-    """No further load of a source has a place among the offsets."""
+    """A source has as many loads as its offsets allow."""
 
 
 def next_number(loads: Sequence[Load]) -> int:

@@ -20,19 +20,19 @@ from headgate.tables.state import State
 STATE_KEY = "headgate"
 CHECKSUM_KEY = "headgateChecksum"
 FOREIGN_COMMITS = 9
-"""Commits of other tools, such as OPTIMIZE, that are skipped at most at the end of a log."""
+"""The most commits of other tools, such as OPTIMIZE, that are skipped at the end of a log."""
 
 Action = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Commit:
-    """An entry that Headgate wrote: the state after it, the files that it added and the paths
-    that it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``. The
-    ``moved`` files are those among ``files`` that have no new rows; the ``removed_final`` are those
-    among ``removed`` that have final rows of gold. ``written_at`` is when the entry was written, in
-    microseconds since 1970 UTC, to the millisecond; None if it does not say. No checksum protects
-    it."""
+    """An entry that Headgate wrote: the state after it, the files that it added and the paths that
+    it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``. The ``moved``
+    files are those among ``files`` that have no new rows; the ``removed_final`` are those among
+    ``removed`` that have final rows of gold. ``written_at`` is when the entry was written, in
+    microseconds since 1970 UTC, to the millisecond; None if the entry has no timestamp. The
+    checksum does not cover it."""
 
     version: int
     state: State
@@ -66,7 +66,7 @@ def has_entry(storage: Storage, version: int) -> bool:
 
 def newest_commit(storage: Storage) -> Commit | None:
     """The last commit of the table in ``storage`` that Headgate wrote, without opening the table.
-    Checks at most some hundred file names. None if there is no table.
+    Checks at most a few hundred file names. None if there is no table.
 
     Raises LogGapError if its entry is damaged.
     """

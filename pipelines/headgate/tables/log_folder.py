@@ -28,8 +28,8 @@ class LogFolder:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no entry is missing between the newest one and the first, or the last Delta
-        checkpoint."""
+        """Whether the log has all entries from version 0, or from the last Delta checkpoint, to the
+        newest entry."""
         base = self.checkpoints[-1] if self.checkpoints else 0
         since = [version for version in self.entries if version >= base]
         return bool(since) and since == list(range(base, since[-1] + 1))
@@ -42,8 +42,8 @@ class LogFolder:
         return min((c for c in self.checkpoints if c >= self.oldest), default=self.oldest)
 
     def is_trimmed(self, version: int) -> bool:
-        """Whether maintenance has removed an entry. If so, all older entries are gone too, and a
-        checkpoint has their contents. Otherwise the entry was lost."""
+        """Whether maintenance has removed a missing entry. If so, all older entries are removed
+        too, and a checkpoint has their contents. Otherwise the entry was lost."""
         return version < self.oldest and any(c >= self.oldest for c in self.checkpoints)
 
 

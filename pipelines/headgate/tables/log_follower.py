@@ -1,7 +1,7 @@
 """Follows the log of a Delta table.
 
-Which version is the newest, and its state, come from the log's file names and entries. delta-rs
-reads the whole log (some ten milliseconds) only when its handle is needed.
+The newest version and its state come from the log's file names and entries. delta-rs reads the
+whole log (some ten milliseconds) only when its handle is needed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from headgate.tables.log_folder import log_folder
 from headgate.tables.state import State
 
 REOPEN_EVERY = 20
-"""Commits on one handle, and versions that it is behind: delta-rs gets slower as its log in memory
-grows."""
+"""A handle is opened again after this many commits on it, or if it is further behind than this many
+versions: delta-rs gets slower as its log in memory grows."""
 _NONE = -1
 
 
 class LogFollower:
     """The log in the folder ``log``, as of the last ``update``. ``name`` is the table's name in
-    messages. What is asked for first updates it.
+    messages. The first property that is read calls ``update``.
 
     Raises LogGapError if an entry is missing, FileNotFoundError if there is no log,
-    CommitRefusedError if its last commits are not Headgate's. Other damage to earlier entries and
-    checkpoints is a LogGapError of ``handle``."""
+    CommitRefusedError if its last commits are not Headgate's. ``handle`` raises LogGapError for
+    other damage to earlier entries and checkpoints.
+    """
 
     def __init__(self, log: Storage, name: str) -> None:
         self._log = log
@@ -44,8 +45,8 @@ class LogFollower:
         self._foreign = False
 
     def update(self) -> None:
-        """Go on to the newest version. If there is none, this only checks whether one file exists;
-        the log, which grows, is not listed."""
+        """Move to the newest version. If there is no newer one, this only checks whether one file
+        exists. It does not list the log, which grows."""
         is_new = self._version == _NONE or self._is_trimmed_away()
         if is_new or self._commits >= REOPEN_EVERY:
             self._handle, self._commits = None, 0
@@ -55,9 +56,9 @@ class LogFollower:
             self._version += 1
 
     def committed(self, handle: DeltaTable) -> None:
-        """A commit on ``handle`` has made the next version."""
+        """Record that a commit on ``handle`` has created the next version."""
         self._commits += 1
-        self._version = handle.version()  # it has gone on if columns were added
+        self._version = handle.version()  # the handle has advanced if columns were added
 
     @property
     def version(self) -> int:
@@ -66,9 +67,9 @@ class LogFollower:
 
     @property
     def handle(self) -> DeltaTable:
-        """delta-rs's, at ``version``."""
+        """The handle of delta-rs, at ``version``."""
         self._require_read()
-        # delta-rs has no version after one that it could not load.
+        # After delta-rs could not load a version, its handle has none.
         at: int | None = None if self._handle is None else self._handle.version()
         if self._handle is None or at is None or self._version - at > REOPEN_EVERY:
             with self._as_gaps():
@@ -76,7 +77,7 @@ class LogFollower:
         elif at != self._version:
             with self._as_gaps():
                 self._handle.update_incremental()
-                if self._handle.version() != self._version:  # another driver or job has gone on
+                if self._handle.version() != self._version:  # another writer has committed
                     self._handle.load_as_version(self._version)
         return self._handle
 
@@ -98,8 +99,8 @@ class LogFollower:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether other tools have committed after the state."""
-        _ = self.state  # reading it finds out
+        """Whether other tools have committed after the commit that has the state."""
+        _ = self.state  # reading the state sets the flag
         return self._foreign
 
     def damaged(self, what: str) -> LogGapError:
@@ -117,7 +118,7 @@ class LogFollower:
         listed = log_folder(self._log)
         if listed.is_whole:
             return listed.entries[-1]
-        with self._as_gaps():  # delta-rs says what is wrong, and may yet be able to read it
+        with self._as_gaps():  # delta-rs may still read the log, or report the damage
             self._handle = DeltaTable(self._log.uri())
             return self._handle.version()
 

@@ -25,7 +25,7 @@ def open_rows(table: Table) -> OpenRows:
     """The open rows of a gold table as last refreshed, from the commit of their batch.
 
     An OPTIMIZE by another tool drops the states, because the log does not name their column. Then
-    they are read from the files of that batch. Raises DamagedFileError if these are gone.
+    they are read from the files of that batch. Raises DamagedFileError if these files are missing.
     """
     live = partition_files(table.handle, FINAL, False)
     if not live:

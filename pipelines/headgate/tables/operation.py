@@ -11,8 +11,8 @@ from typing import Any
 class Operation:
     """The ``number``-th operation of a pipeline. ``name`` is its kind, ``document`` has its
     parameters. It takes place after bronze's batch id ``n``, at the ``watermark`` of that batch
-    (microseconds since 1970 UTC; None if there was none): a log does not keep the batch's commit
-    for ever."""
+    (microseconds since 1970 UTC; None if there was none). The watermark is repeated here because a
+    log does not keep the commit of the batch for ever."""
 
     number: int
     name: str

@@ -11,7 +11,7 @@ partition      int                                   0 for files; see ``sources.
 offset         bigint                                a total order within the partition
 file | topic   string                                path under the landing folder | Kafka topic
 ingested_at    timestamp                             file modification time or broker time
-seen_at        timestamp                             what "future" is measured from
+seen_at        timestamp                             an event time too far after it is "future"
 =============  ====================================  ==========================================
 """
 
@@ -33,7 +33,7 @@ def offset_of(sequence: int, position: int = 0) -> int:
 
 
 def record_schema(place: str, *, has_document: bool = False) -> pa.Schema:
-    """The Arrow schema; ``place`` is the source's: ``file`` or ``topic``."""
+    """The Arrow schema; ``place`` is the source's column: ``file`` or ``topic``."""
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])
     time = pa.timestamp("us", "UTC")
     return pa.schema(

@@ -1,7 +1,7 @@
-"""Replays: mended copies of records, which bronze takes in as batches of their own.
+"""Replays: mended copies of records, which bronze absorbs as batches of their own.
 
 The copies of partition p are in partition ~p (-1 - p), numbered from 0 in the order in which they
-came. They are a continuation of p's log: duplicates are found across both. The header ``MENDS`` of
+arrived. They continue p's log: duplicates are found across both partitions. The header ``MENDS`` of
 a copy names the record that it mends.
 """
 
@@ -64,8 +64,8 @@ def positions_of(rows: pa.Table, names: Sequence[str]) -> list[Position]:
 
 @dataclass(frozen=True)
 class Replay:
-    """A replay that bronze has taken in as batch ``n``: ``rows`` copies. ``id`` is the request's.
-    ``reason`` says who asked for it, and why."""
+    """A replay of ``rows`` copies, which bronze has absorbed as batch ``n``. ``id`` is the id of
+    the request. ``reason`` says who requested it, and why."""
 
     id: str
     n: int

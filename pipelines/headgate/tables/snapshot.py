@@ -42,7 +42,7 @@ class TablePosition:
         return int(self.state.total.get(key, 0))
 
     def dataset(self) -> Dataset:
-        """The rows of the version, for Arrow and DuckDB. None is read yet."""
+        """The rows of the version, for Arrow and DuckDB. This reads no row yet."""
         return DeltaTable(self.table.storage.uri(), version=self.version).to_pyarrow_dataset()
 
 
@@ -76,7 +76,7 @@ def head_table(layout: Layout, pipeline: Pipeline) -> Table:
 
 
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
-    """Read the position of every table, declared or not. A driver may run meanwhile.
+    """Read the position of every table, declared or not. A driver may run at the same time.
 
     Raises NoTablesError, LogGapError if a log is damaged.
     """

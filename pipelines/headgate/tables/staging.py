@@ -31,11 +31,10 @@ def stage(
 ) -> tuple[DataFile, ...]:
     """Write ``rows`` as Parquet into this attempt's folder and describe the files that have rows.
 
-    ``divided_by`` is a boolean column that is written to no file: the ``partition`` of a file says
-    which value its rows have.
-    ``time_column`` is the timestamp whose minimum and maximum go into the log. At most
-    ``most_files`` tasks write (default: one per core), one file each per partition. Each file costs
-    time in this batch and in later readers.
+    ``divided_by`` is a boolean column that is not written to the files: the ``partition`` of a file
+    has the value for its rows. ``time_column`` is the timestamp whose minimum and maximum go into
+    the log. At most ``most_files`` tasks write (default: one per core), one file each per
+    partition. Each file costs time in this batch and in later readers.
     """
     folder = attempt_folder(state)
     # Create the folder here: Hadoop forks a chmod for every folder that it creates.
@@ -52,8 +51,8 @@ def stage(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A commit whose files are written but not visible yet. That of the table's side table comes
-    first: if the table has a batch, its side table must have it too."""
+    """A commit whose files are written but not visible yet. The commit ``side`` of the table's side
+    table comes first: if the table has a batch, its side table must have the rows of that batch."""
 
     table: Table
     state: State

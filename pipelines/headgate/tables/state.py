@@ -54,7 +54,7 @@ class Payload:
         return self
 
     def as_of(self, n: int) -> Self:
-        """What this payload still says of an earlier batch ``n``, whose commit is gone."""
+        """What this payload still knows about an earlier batch ``n``, whose commit is deleted."""
         return type(self)()
 
     def emptied(self) -> Self:
@@ -79,16 +79,17 @@ class State:
 
     ``n`` is the batch id: the table has absorbed bronze up to batch ``n``. A data commit absorbs
     the batch ids ``(from_n, n]``. ``data_commit`` is the log version of the last commit with data.
-    ``batch`` has the counts of this commit (empty unless data), ``total`` the sum of all counts.
-    ``changed_at`` is the ``at`` of the last commit with something new: in bronze a record, in gold
-    a folded pair or a row that became final. None if there was none, and where nobody asks.
-    ``operation`` is the number of the last operation that the table carried out, or that bronze
-    requested. ``definition`` is the digest of the table's part of the declaration. ``engine`` has
-    the versions that have written the table since the last fence. ``files`` is the digest of the
-    live files (``tables.checksum``), ``shape`` the digest of the columns. ``footers`` has the
-    checksums of the footers of the added files, by path. ``origin`` is, after a reset, the log
-    version whose files the table got; None if it was emptied. ``at`` is when the work of the commit
-    began. Times are microseconds since 1970 UTC.
+    ``batch`` has the counts of this commit (empty unless it is a data commit), ``total`` the sum of
+    all counts. ``changed_at`` is the ``at`` of the last commit with something new: in bronze a
+    record of the source; in gold a folded pair, a row that became final, or rows that an operation
+    changed. It is None before the first such commit, and in all other tables. ``operation`` is the
+    number of the last operation that the table carried out, or that bronze requested.
+    ``definition`` is the digest of the table's part of the declaration. ``engine`` has the versions
+    that have written the table since the last fence. ``files`` is the digest of the live files
+    (``tables.checksum``), ``shape`` the digest of the columns. ``footers`` has the checksums of the
+    footers of the added files, by path. ``origin`` is, after a reset, the log version whose files
+    the table got; None if it was emptied. ``at`` is when the work of the commit began. Times are
+    microseconds since 1970 UTC.
     """
 
     payload: Payload
@@ -141,7 +142,7 @@ class State:
 
     def absorbing(self, n: int, at: datetime, payload: Payload | None = None) -> State:
         """The state of a commit that absorbs bronze up to batch id ``n``, still without counts.
-        ``payload`` is the new one; without it, the table's payload stays as it is."""
+        ``payload`` is the new payload; without it, the table keeps its payload."""
         carried = (payload or self.payload).carried()
         return replace(
             self,

@@ -123,7 +123,7 @@ class Table:
 
     @property
     def handle(self) -> DeltaTable:
-        """delta-rs's, at the version of the last refresh. Raises LogGapError."""
+        """The handle of delta-rs, at the version of the last refresh. Raises LogGapError."""
         return self._followed.handle
 
     @property
@@ -137,7 +137,7 @@ class Table:
         return self._followed.state
 
     def refresh(self) -> State:
-        """Read the log's end and return the table's state.
+        """Read the end of the log and return the table's state.
 
         Raises FencedError if a driver with a higher epoch owns the table, LogGapError if its log
         cannot be read.
@@ -156,7 +156,7 @@ class Table:
         """Fence older drivers with an empty commit under ``epoch``, repeated until it succeeds.
 
         From then on commits on older versions are refused, and every refresh sees the epoch. Raises
-        FencedError if a driver with a higher epoch was faster.
+        FencedError if a driver with a higher epoch has fenced the table first.
         """
         while True:
             self.epoch = epoch
@@ -194,13 +194,13 @@ class Table:
         *,
         wider: Schema | None = None,
     ) -> State:
-        """One commit of files, transaction and accounting, on the version last refreshed.
+        """Commit files, transaction and state, on the version last refreshed.
 
-        ``schema`` is a new schema of the table; then all live files must be removed. ``wider`` is
-        one that extends it (``tables.extending``); then no file may change. ``moved`` are
-        added files whose rows were in removed ones: nobody publishes them again. Raises
-        CommitRefusedError if there was another commit since; then the caller must end. Raises
-        HeldError if the table's gate does not let the new rows become visible.
+        ``schema`` is a new schema of the table; then all live files must be removed. ``wider`` is a
+        schema that extends the table's (``tables.extending``); then no file may change. ``moved``
+        are added files whose rows were in removed ones: publications do not send these rows again.
+        Raises CommitRefusedError if there was another commit since; then the caller must end.
+        Raises HeldError if the table's gate does not let the new rows become visible.
         """
         gate = self.gate if state.kind in ("data", "operation") else None
         if gate is not None and (add or remove or gate.wants_all):
@@ -232,7 +232,7 @@ class Table:
             if last_checkpoint(self.log) > version:
                 raise self._refused(state, error) from error
             raise
-        # After entries were trimmed, a late commit could take the version of one of them.
+        # After entries were trimmed, a late commit could get the version of a trimmed entry.
         if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "the log has gone on behind a checkpoint")
         self._followed.committed(handle)

@@ -11,7 +11,7 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class TableSchema:
-    """``schema`` is the declared schema of ``table``, which may differ from its present one.
+    """``schema`` is the declared schema of ``table``, which may differ from its current one.
     ``time_column`` is the column for which its files have bounds."""
 
     table: Table

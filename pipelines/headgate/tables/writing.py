@@ -15,7 +15,7 @@ from headgate.tables.state import State
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a commit. ``moved`` are added ones whose rows were in removed ones."""
+    """The files of a commit. ``moved`` are added files whose rows were in removed ones."""
 
     add: Sequence[DataFile]
     remove: Sequence[DataFile]
@@ -34,7 +34,7 @@ def write(
     files are removed. Raises CommitFailedError or another DeltaError.
     """
     new_rows, at = state.kind != "maintenance", state.at // 1000
-    # Overwriting removes all live files, and is the only way to take a column away.
+    # An overwrite removes all live files, and is the only way to drop a column.
     gone = () if schema else files.remove
     actions: list[AddAction | RemoveAction] = [
         *(f.added(at, new_rows=new_rows) for f in files.add),
@@ -52,8 +52,8 @@ def write(
 
 
 def write_wider(handle: DeltaTable, app: str, state: State, schema: Schema) -> None:
-    """Add what ``schema`` has more than the table's (``tables.extending``). No file changes. Raises
-    as ``write``."""
+    """Add the fields that ``schema`` has and the table lacks (``tables.extending``). No file
+    changes. Raises as ``write``."""
     handle.alter.add_columns(
         schema.fields,
         commit_properties=_properties(app, state),

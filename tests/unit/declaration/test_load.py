@@ -56,6 +56,7 @@ def test_every_key_of_a_source_is_read(base: str, read: Read) -> None:
     assert (files.format, files.order) == ("csv", "modified")
     assert (files.settle, files.max_files_per_batch) == (timedelta(0), 5)
     assert (files.max_bytes_per_batch, files.csv_header) == (3072, False)
+    assert files.csv_fields == tuple(column.name for column in source_of(pipeline).record.schema)
     assert (files.csv_delimiter, files.csv_multiline) == (";", True)
     assert record.duplicates == Duplicates(timedelta(days=1), "keep")
     assert record.future_after == timedelta(hours=2)

@@ -74,7 +74,7 @@ def test_a_pipeline_that_never_ran_is_well(lake: Lake) -> None:
 def test_gold_that_is_old(lake: Lake) -> None:
     old = replace(JOB, updated=NOON - timedelta(minutes=11))
     assert violations("freshness", seen(lake, old), LIMITS) == (
-        "fused: not up to date with its input for 0:11:00",
+        "fused: has neither completed a batch nor been up to date with its input for 0:11:00",
     )
 
 

@@ -37,10 +37,10 @@ from headgate.supervision.limits import Limits
 
 _LASTS = timedelta(hours=24)
 _RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
-"""For workers that die, and for answers of persons that come before the scheduler knows that the
-task waits: Airflow fails that attempt, and asks again."""
+"""For workers that die, and for an answer of a person that arrives before the scheduler knows that
+the task waits: Airflow fails that attempt, and the next one asks again."""
 _BACKFILLS_AT_A_TIME = 2
-"""Each has a Spark of its own."""
+"""Each backfill starts a Spark of its own."""
 
 
 def build_dags(
@@ -55,8 +55,8 @@ def build_dags(
     A relative ``folder`` is searched beside the calling file, then above it. ``root`` has the
     tables; by default ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are those of
     ``headgate__health``. Only names are read from a declaration, so a mistake in it breaks no DAG:
-    ``require_declarations`` reports it, and the stream refuses to start. A second declaration of a
-    pipeline takes over no DAG of NAME.yml.
+    ``require_declarations`` reports it, and the stream refuses to start. If other files declare the
+    same pipeline, its DAGs still use NAME.yml.
     """
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]
@@ -69,10 +69,10 @@ def build_dags(
 
 
 def require_declarations(folder: str | Path) -> None:
-    """Raises ValueError for all the mistakes in a folder's declarations, with the text of
-    DeclarationError, and for pipelines that several of them declare.
+    """Raises ValueError if declarations in a folder have mistakes, or several declare the same
+    pipeline. The error lists all problems, with the texts of DeclarationError.
 
-    In a DAG file of its own this makes them one import error that disturbs no DAG.
+    Call it in a separate DAG file: then the mistakes are one import error that affects no DAG.
     """
     from headgate.declaration.load import load
 
@@ -119,10 +119,11 @@ def _control(stream: Stream, launcher: str) -> DAG:
         f"{stream.name}__control",
         schedule=None,
         start_date=SINCE,
-        # It has no schedule, and its form does nothing while the DAG is paused.
+        # The trigger form has no effect while the DAG is paused. The DAG has no schedule, so it can
+        # be on from the start.
         is_paused_upon_creation=False,
         catchup=False,
-        # A run that waits for an approval holds up no other; actions follow each other.
+        # A run that waits for an approval does not block others. Actions run one at a time.
         max_active_runs=16,
         params={
             # None is not valid: Airflow refuses a run for which nobody chose an action.
@@ -133,7 +134,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
                 values_display=dict(LABELS),
                 title="What to do",
             ),
-            # In a section of its own, which the form shows folded.
+            # In a separate section, which the form shows collapsed.
             "savepoint": Param(
                 None,
                 type=["null", "string"],
@@ -189,7 +190,7 @@ def _gold(declared: Declared) -> DAG:
 
 
 def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
-    """Waits until an interval is final, computes it again, and publishes what may be published."""
+    """Waits until an interval is final, computes it again, and publishes differences if allowed."""
     stream, gold = declared.stream, declared.gold
     about = tables(stream)
     with DAG(
@@ -233,8 +234,8 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
             last = BackfillInterval(task_id="publish", then="publish", approved="compute", **about)
             compute >> PublishApproval(task_id="approve", name=stream.name, asks="compute") >> last
         for table in gold:
-            # Also if nothing differs any more, and nobody is asked: an earlier attempt may have
-            # published.
+            # Runs even if nothing differs any more and the approval is skipped: an earlier attempt
+            # may have published.
             last >> EmitRebuiltHours(
                 task_id=table, table=table, trigger_rule=TriggerRule.NONE_FAILED, **about
             )
@@ -242,7 +243,7 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
 
 
 def _then(schedule: BackfillSchedule) -> Then:
-    """What becomes of rows that differ."""
+    """What the task ``compute`` does with rows that differ."""
     if schedule.mode != "rebuild" or schedule.publish == "when_equal":
         return "verify"
     return "show" if schedule.publish == "after_approval" else "publish"

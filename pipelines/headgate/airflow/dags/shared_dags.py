@@ -23,7 +23,7 @@ _NAMED = "{{ task.name }}"
 
 
 def _paused() -> bool | None:
-    """On in the Airflow of ``headgate up``; elsewhere as configured in Airflow."""
+    """False (on) in the Airflow of ``headgate up``; elsewhere None: Airflow's setting applies."""
     return False if MARK in os.environ else None
 
 
@@ -35,8 +35,8 @@ def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
-        # For tasks that Airflow cannot run, as while its API server starts. A failed check is not
-        # retried.
+        # For tasks that Airflow cannot run, for example while its API server starts. A failed check
+        # is not retried.
         default_args={"retries": 2, "retry_delay": timedelta(seconds=30)},
         is_paused_upon_creation=_paused(),
         tags=["headgate"],
@@ -57,7 +57,7 @@ def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
-        # A driver that starts or ends meanwhile is a reason to try again.
+        # A task may fail because a driver starts or ends at the same time: then it is tried again.
         default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
         is_paused_upon_creation=_paused(),
         tags=["headgate"],
@@ -70,7 +70,8 @@ def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
         compact = VerbOperator.partial(
             task_id="compact", verb=["compact"], map_index_template=_NAMED
         ).expand_kwargs(of_tables)
-        # A driver does one of the two at a time; a failure for one pipeline delays no other.
+        # A driver compacts or vacuums, not both at a time. A failure of one pipeline does not stop
+        # the vacuum of others.
         vacuum = VerbOperator.partial(
             task_id="vacuum",
             verb=["vacuum"],

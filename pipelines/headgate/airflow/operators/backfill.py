@@ -51,8 +51,9 @@ class IntervalTask(TablesTask):
         return run_verb([*words, "--root", self.root], self.log.info)[0]
 
     def _await_earlier(self, context: Context) -> None:
-        """Wait until the tables have carried out what an earlier attempt of this run has asked for:
-        it would be asked for a second time. Raises AirflowException if they have not."""
+        """Wait until the tables have carried out the requests of earlier attempts of this run, so
+        that no request is made twice. Raises AirflowException if they have not within
+        ``PATIENCE``."""
         from headgate.backfill.noted import is_open
 
         declared, layout = self._opened()
@@ -84,14 +85,14 @@ class ReplayInterval(IntervalTask):
 
 class BackfillInterval(IntervalTask):
     """Computes the interval again and compares; the parity report is in the task log. ``then``:
-    ``verify`` fails if a row differs, ``show`` leaves the decision to others, ``publish`` publishes
-    what differs. An interval without data is no failure. Returns ``differing``, the tables that
-    differ, ``published``, those that were published, and what was computed: the digests
-    ``backfilled`` of the tables, and that of the ``declaration``.
+    ``verify`` fails if a row differs, ``show`` leaves the decision to a later task, ``publish``
+    publishes what differs. An interval without data is not a failure. Returns ``differing``, the
+    tables that differ, ``published``, those that were published, and what was computed: the digests
+    of the tables (``backfilled``) and of the ``declaration``.
 
-    ``approved`` is the task of which a person has approved what it computed: nothing else is
-    published. ``declaration`` is a file with other formulas, beside the pipeline's own; empty for
-    none."""
+    ``approved`` is the task whose result a person has approved: only that result is published.
+    ``declaration`` is a file with other formulas, in the folder of the pipeline's own file; empty
+    for none."""
 
     template_fields: Sequence[str] = (*IntervalTask.template_fields, "declaration")
 
@@ -133,7 +134,8 @@ class BackfillInterval(IntervalTask):
         }
 
     def _options(self, context: Context, approved: Any) -> list[str]:
-        """Raises AirflowFailException."""
+        """The options of the verb. Raises AirflowFailException if the approved result is missing,
+        or there is no such declaration."""
         options = {"verify": ["--verify"], "show": [], "publish": ["--publish"]}[self.then]
         if self.then == "publish":
             options += ["--note", _note(context)]
@@ -178,14 +180,14 @@ class BackfillInterval(IntervalTask):
 
 
 class PublishApproval(ApprovalOperator):
-    """Asks a person whether what the task ``asks`` found may be published. Skipped if it found
-    nothing."""
+    """Asks a person whether the differences that the task ``asks`` found may be published. Skipped
+    if it found none."""
 
     def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
         super().__init__(
             subject=f"Publish the backfill of {name}?",
-            # Airflow keeps the text of the first question when tasks are cleared: it has nothing
-            # that may be otherwise then.
+            # Airflow keeps the text of the first question when tasks are cleared, so the text has
+            # nothing that may change.
             body=(
                 f"From {FROM} to {TO}, gold differs from what bronze gives. The log of the task "
                 f"`{asks}` has the report; only what it shows is published. A savepoint is taken "
@@ -202,9 +204,9 @@ class PublishApproval(ApprovalOperator):
 
 
 class EmitRebuiltHours(IntervalTask):
-    """Emits an asset event of ``table`` for every hour of the interval if this run has changed it,
-    so that what follows runs again; skipped otherwise. Bronze's commits say so, whichever attempt
-    has asked for it: a cleared run emits the hours again."""
+    """Emits an asset event of ``table`` for every hour of the interval if this run has changed the
+    table, so that downstream DAGs run again; skipped otherwise. The change is found in bronze's
+    commits, whichever attempt requested it, so a cleared run emits the hours again."""
 
     def __init__(self, *, table: str, **kwargs: Any) -> None:
         self.table = table
@@ -219,8 +221,8 @@ class EmitRebuiltHours(IntervalTask):
             raise AirflowSkipException(f"{self.table} has not changed")
         begin, end = (datetime.fromisoformat(each) for each in (self.begin, self.end))
         keys = hours.between(hours.whole(begin), hours.whole(end + timedelta(hours=1) - _LEAST))
-        # Only EmitFinalHours says in an event how far the table is final. A time from here could be
-        # older than that of an event that it emits meanwhile.
+        # Only EmitFinalHours writes into an event how far the table is final. A time written here
+        # could be older than that of an event that EmitFinalHours emits at the same time.
         context["outlet_events"][gold_asset(self.name, self.table)].add_partitions(list(keys))
         self.log.info("%s has changed: %s", self.table, ", ".join(keys))
 
@@ -233,7 +235,7 @@ def _note(context: Context) -> str:
 
 
 def _failure(what: str, code: int) -> AirflowException:
-    """Airflow tries again, unless only a person can remove the reason."""
+    """The error of an exit code. Airflow retries, unless only a person can remove the reason."""
     kind = AirflowFailException if code in NEEDS_A_PERSON else AirflowException
     ended = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
     return kind(f"{what}{ended}; the log says why")

@@ -39,7 +39,7 @@ LABELS: Mapping[Action, str] = {
     "release": "Release: show gold versions that rules hold back; asks for approval",
     "replay late rows": "Replay late rows: fold them into the final rows of gold",
 }
-"""What the trigger form shows for each."""
+"""The text that the trigger form shows for each action."""
 RESTORE: Action = "start from savepoint"
 RELEASE: Action = "release"
 REPLAY: Action = "replay late rows"
@@ -50,7 +50,7 @@ class ControlOperator(StreamTask):
     """Performs one ``action`` on a stream. ``savepoint`` is the id of the savepoint to start from,
     or ``latest``; it is empty for every other action. ``table`` is the gold table whose late rows
     are replayed; empty for all, and for every other action. Returns what was done. Fails before any
-    change if they do not match or there is no such savepoint or table.
+    change if these arguments do not fit together, or there is no such savepoint or table.
 
     A stopped stream stays stopped until it is started again: its supervisor does not start it.
     """
@@ -88,7 +88,7 @@ class ControlOperator(StreamTask):
         return result
 
     def _ask(self, context: Context) -> str:
-        """Tell the tasks that follow which versions are held. Fails if none is."""
+        """Pass the held versions to the tasks that follow. Fails if no version is held."""
         from headgate.declaration.load import load
         from headgate.gates.documents import holds
 
@@ -132,7 +132,8 @@ class ControlOperator(StreamTask):
         return f"{self.name}: late rows of {asked} are replayed between two batches"
 
     def _options(self, stream: Stream) -> tuple[str, ...]:
-        """Raises SavepointError if there is no such savepoint; the stream is not touched."""
+        """The options of the start. Raises SavepointError if there is no such savepoint; the stream
+        is not changed."""
         if self.action == RESTORE:
             from headgate.savepoints.store import find
 

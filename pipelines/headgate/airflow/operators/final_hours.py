@@ -85,8 +85,8 @@ class EmitFinalHours(TablesTask):
 
 
 def last_emitted(context: Context, asset: Asset) -> datetime | None:
-    """The time up to which the hours of an asset have events of `EmitFinalHours`; None if it has
-    no such event. Newer events, created by hand or for rebuilt hours, may be any number."""
+    """The time up to which the hours of an asset have events of `EmitFinalHours`; None if it has no
+    such event. There may be any number of newer events, created by hand or for rebuilt hours."""
     events = context["inlet_events"][asset].ascending(False)
     limit, before = _PAGE, None
     while True:
@@ -97,6 +97,6 @@ def last_emitted(context: Context, asset: Asset) -> datetime | None:
             return max(times, default=None)
         oldest = page[-1].timestamp
         if oldest == before:
-            limit *= 2  # they all have this timestamp, and the next page begins with it
+            limit *= 2  # the whole page has this timestamp: the next would be the same
         before = oldest
         events = events.before(oldest.isoformat())

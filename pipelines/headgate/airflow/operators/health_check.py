@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 RESULTS = "health"
-"""The XCom key of the results, also if the task fails: the violations by the name of the check."""
+"""The XCom key of the results, which are written even if the task fails: the violations of each
+check."""
 
 
 class HealthCheck(StreamTask):

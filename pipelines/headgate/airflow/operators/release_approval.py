@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 HELD = "held"
-"""The XCom of the task that asks: the held versions, each with ``gate``, ``title``, ``upto``,
-``log`` and ``why``."""
+"""The XCom key under which the task ``asks`` stores the held versions, each with ``gate``,
+``title``, ``what``, ``upto``, ``operation``, ``log`` and ``why``."""
 REASON = "reason"
 
 
 class ReleaseApproval(ApprovalOperator):
-    """Asks a person to approve or reject the release of the versions that the task ``asks`` found
-    held, and for the reason. Skipped if it found none."""
+    """Asks a person to approve or reject the release of the held versions that the task ``asks``
+    found, and to give the reason. Skipped if it found none."""
 
     def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
         held = f"ti.xcom_pull(task_ids='{asks}', key='{HELD}')"

@@ -48,12 +48,12 @@ class _Watch:
 class StreamOperator(StreamTask):
     """Adopts the stream's driver, or starts one, and watches it from the triggerer.
 
-    The lease, not Airflow, ensures that exactly one driver runs. A driver that dies, ends by itself
-    or makes no progress for ``stuck_after`` is replaced, each time after a longer pause. ``budget``
-    limits these restarts; beyond it the task fails with the end of the driver's log. A driver that
-    ends for a reason that only a person can remove is not replaced: the task fails at once, with
-    the reason and the command to type, and the next run waits until the stream is started. The
-    task ends after ``rotate_after``; the next run adopts the driver.
+    The lease, not Airflow, ensures that exactly one driver runs. A driver that dies, ends without a
+    request or makes no progress for ``stuck_after`` is replaced, each time after a longer pause.
+    ``budget`` limits these restarts; beyond it the task fails with the end of the driver's log. A
+    driver that ends for a reason that only a person can remove is not replaced: the task fails at
+    once, with the reason and the command to type, and the next run waits until the stream is
+    started. The task ends after ``rotate_after``; the next run adopts the driver.
     """
 
     def __init__(
@@ -63,8 +63,9 @@ class StreamOperator(StreamTask):
         stuck_after: timedelta = timedelta(minutes=15),
         rotate_after: timedelta = timedelta(hours=24),
         budget: RestartPolicy | None = None,
-        # For workers that die, and for tasks that Airflow wrongly takes for failed (a late event of
-        # its executor, apache/airflow#71580). ``budget`` limits restarts of the driver.
+        # Retries of the task: for workers that die, and if Airflow wrongly treats the task as
+        # failed (a late event of its executor, apache/airflow#71580). ``budget`` limits restarts of
+        # the driver.
         retries: int = 10,
         retry_delay: timedelta = timedelta(seconds=10),
         **kwargs: Any,
@@ -89,8 +90,8 @@ class StreamOperator(StreamTask):
         reported = None if before is None else before.reported
         watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
         claim(layout, Claim(watch.token, by, now, reported=reported))
-        # Not in the triggerer: the task would resume within a second or two, which a busy scheduler
-        # takes for a failure (PlainTrigger.SETTLES).
+        # Start here, not after a deferral: the task would resume within a second or two, which a
+        # busy scheduler takes for a failure (PlainTrigger.SETTLES).
         launcher, failure = self._launcher, last_failure(layout)
         found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
         # A failure that no supervisor has reported does not prevent a start.
@@ -122,11 +123,11 @@ class StreamOperator(StreamTask):
     def _start(
         self, launcher: Launcher, watch: _Watch, found: Condition, log: Sequence[str]
     ) -> _Watch:
-        """Start a driver in place of one that is down, unless it was asked to stop. The result has
-        the crash, if it counts."""
+        """Start a driver in place of one that is down, unless a stop was requested. The result
+        includes the crash, if it counts."""
         layout = self._stream.layout
         jobs, asked = launcher.probe(self._stream, datetime.now(UTC)), stop_asked(layout)
-        # A stop that was requested after this failure shows as another condition.
+        # After a failure, a later stop request shows as another condition than ``failed``.
         rests = found != "failed" and stop_holds(jobs, asked, last_failure(layout))
         if found not in ("absent", "failed") and not rests:
             self.log.warning("%s: its driver is %s", self.name, found)
@@ -156,15 +157,15 @@ class StreamOperator(StreamTask):
         return watch
 
     def _repeat_stop(self, before: StopRequest | None) -> None:
-        """Make a stop request again that was made after ``before``, the last one when the start was
-        decided: a driver heeds none from before it had its lease."""
+        """Repeat a stop request that was made during the start: a driver ignores requests from
+        before it had its lease. ``before`` is the last request before the start was decided."""
         if stop_asked(self._stream.layout) != before:
             self.log.info("%s was asked to stop while it started", self.name)
             request_stop(self._stream.layout)
 
     def _report(self, token: str, failure: Failure) -> NoReturn:
-        """Fail with what a person has to do. The next run waits until the stream is started. Raises
-        AirflowFailException: another attempt would fail in the same way."""
+        """Fail with the reason and the remedy. The next run waits until the stream is started.
+        Raises AirflowFailException: another attempt would fail in the same way."""
         give_up(self._stream.layout, token, reported=failure.at)
         message = f"{self.name} failed with exit code {failure.code}: {failure.reason}"
         raise AirflowFailException(

@@ -18,7 +18,7 @@ class StreamTask(BaseOperator):
     :param file: the declaration.
     :param name: the name that the declaration gives the pipeline.
     :param root: the folder or URI of the tables.
-    :param launcher: where drivers live, as ``module:class`` (supervision/launcher.py).
+    :param launcher: what starts and ends drivers, as ``module:class`` (supervision/launcher.py).
     """
 
     # Airflow stores only template fields in its database, where the page finds the stream of a

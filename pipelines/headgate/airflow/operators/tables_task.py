@@ -31,7 +31,7 @@ class TablesTask(BaseOperator):
         set_place(Stream(Path(self.file), self.name, self.root).place)
 
     def _opened(self) -> tuple[Pipeline, Layout]:
-        """Raises AirflowSkipException where the pipeline has never run."""
+        """Load the declaration. Raises AirflowSkipException if the pipeline has never run."""
         from headgate.declaration.load import load
 
         declared = load(self.file)

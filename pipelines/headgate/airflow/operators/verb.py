@@ -12,8 +12,8 @@ _LAST_LINES = 20
 
 
 def run_verb(words: Sequence[str], log: Callable[[str], None]) -> tuple[int, str]:
-    """Its output goes to the log, line by line. Returns the exit code, which is negative if a
-    signal has ended it, and the last lines."""
+    """Run a verb; its output goes to ``log``, line by line. Returns the exit code, which is
+    negative if a signal ended the process, and the last lines."""
     last: deque[str] = deque(maxlen=_LAST_LINES)
     with subprocess.Popen(
         [*HEADGATE, *words],

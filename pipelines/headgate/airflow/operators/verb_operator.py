@@ -23,7 +23,7 @@ class VerbOperator(TablesTask):
         self.verb = tuple(verb)
 
     def execute(self, context: Context) -> None:
-        self._opened()  # or there is nothing to do
+        self._opened()  # skips the task if the pipeline has never run
         name, *more = self.verb
         words = [*name.split(), self.file, "--root", self.root, *more]
         code, said = run_verb(words, self.log.info)

@@ -17,8 +17,9 @@ from headgate.airflow.page.declared_streams import DeclaredStream
 
 @dataclass(frozen=True)
 class Access:
-    """``dag_id`` is the control DAG. ``why_not`` says why this user cannot use its buttons; None if
-    they can. ``actions`` are those of the DAG; ``may_read_log`` is about the driver's log."""
+    """``dag_id`` is the control DAG. ``why_not`` is the reason why this user cannot use its
+    buttons; None if they can. ``actions`` are those of the DAG. ``may_read_log``: whether this user
+    may read the driver's log."""
 
     dag_id: str
     why_not: str | None

@@ -105,8 +105,8 @@ def _streams(
 
 
 def _visible(user: Any, dag_id: str | None) -> list[tuple[DeclaredStream, Access]]:
-    """The session ends here: connections to Airflow's database are few, and none may wait for
-    tables that do not answer."""
+    """The streams that a user may see. The session ends here: connections to Airflow's database are
+    few, and none may stay open while tables are read."""
     with create_session(scoped=False) as session:
         readable = readable_dags(user, session)
         wanted = readable if dag_id is None else readable & {dag_id}
@@ -129,7 +129,8 @@ def _spark_log(dag_id: str, task_id: str, map_index: MapIndex = -1) -> PlainText
 
 
 def _lines(task: tuple[str, str, int], of: LogOf, lines: int) -> list[str]:
-    """Raises HTTPException where there is no such stream, or its log cannot be read."""
+    """The end of a log. Raises HTTPException if there is no such stream, or its log cannot be
+    read."""
     subject = _subject(task)
     try:
         return launcher_of(subject.launcher).logs(subject.stream, lines, of)
@@ -149,7 +150,7 @@ def _quality(dag_id: str, task_id: str, map_index: MapIndex = -1) -> HTMLRespons
 
 
 def _subject(task: tuple[str, str, int]) -> Subject:
-    """Raises HTTPException where there is no such stream."""
+    """The stream of a task. Raises HTTPException if there is no such stream."""
     with create_session(scoped=False) as session:
         found = declared_streams(session, {task[0]})
     for each in found:

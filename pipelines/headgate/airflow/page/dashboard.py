@@ -52,7 +52,7 @@ class _Delegated(Response):
 
 
 def _context(user: Any, declarations: Declarations) -> Context:
-    """What a user may see now: asked anew for each request."""
+    """What a user may see now; read again for each request."""
     with create_session(scoped=False) as session:
         streams = declared_streams(session, readable_dags(user, session))
     shown: dict[str, Shown] = {}

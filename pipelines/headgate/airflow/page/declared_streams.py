@@ -21,7 +21,7 @@ _CONTROL = ("headgate.airflow.operators.control_operator", "ControlOperator")
 
 @dataclass(frozen=True)
 class Control:
-    """The control DAG of a stream: the stream (name and root), and the actions."""
+    """The control DAG of a stream. ``about`` is the stream: its name and root."""
 
     dag_id: str
     is_paused: bool
@@ -96,8 +96,8 @@ def _tasks(dag: _Dag, of: tuple[str, str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _subjects(task: Mapping[str, Any]) -> Iterator[tuple[int, Subject]]:
-    """One, or one for each mapped task. Streams that are only known at run time, such as another
-    task's list, are left out."""
+    """The map index and the stream of a task, or of each mapped task. Streams that are known only
+    at run time, such as those of another task's list, are left out."""
     if not task.get("_is_mapped"):
         yield from _subject(-1, task)
         return

@@ -1,7 +1,7 @@
 """What Airflow finds through its entry point.
 
-Every process of Airflow loads plugins, workers and triggers too: what the page is made of is
-imported by the API server alone, which is the only one to ask for ``fastapi_apps``.
+Every process of Airflow loads plugins, also workers and triggerers. Only the API server reads
+``fastapi_apps``, so only it imports the modules of the page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow.plugins_manager import AirflowPlugin
 from headgate.airflow.page.address import PREFIX, page_address
 
 ROUTE = "streams"
-"""Of the list in Airflow's own page: ``/plugin/streams``."""
+"""The route of the list within Airflow's own pages: ``/plugin/streams``."""
 
 
 class HeadgatePlugin(AirflowPlugin):

@@ -1,5 +1,6 @@
-"""A cache of stream reports. A stream is read once at a time, whatever the number of viewers, and
-streams whose tables do not answer delay no other, as long as they are fewer than ``READERS``."""
+"""A cache of stream reports. Each stream is read by one thread at a time, whatever the number of
+viewers. Streams whose tables do not answer do not delay others, as long as they are fewer than
+``READERS``."""
 
 from __future__ import annotations
 

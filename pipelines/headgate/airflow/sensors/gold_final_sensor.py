@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 class GoldFinalSensor(BaseOperator):
-    """Succeeds once every window of ``table`` that ends at ``up_to`` or before is final: what a
-    downstream task reads of them never changes again. No worker is held meanwhile.
+    """Succeeds once every window of ``table`` that ends at ``up_to`` or before is final: later
+    events do not change the rows that a downstream task reads of them. It holds no worker while it
+    waits.
 
     :param table: a gold table of the pipeline that ``file`` declares, without ``gold.``.
     :param up_to: a time with its zone, in ISO 8601: mostly ``{{ data_interval_end }}``.
-    :param timeout: after so long the task fails; it waits for ever without.
+    :param timeout: the task fails after this time; without it, the task waits without limit.
     """
 
     template_fields: Sequence[str] = ("table", "up_to")

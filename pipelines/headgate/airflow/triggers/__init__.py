@@ -1,1 +1,1 @@
-"""Triggers: waits that hold no worker."""
+"""Triggers: they wait without holding a worker."""

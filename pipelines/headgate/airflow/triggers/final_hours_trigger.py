@@ -19,12 +19,12 @@ from headgate.supervision import hours
 class FinalHoursTrigger(PlainTrigger):
     """Fires once a table has a final hour after its ``emitted`` time. The event has, for each such
     table, the end of its last final hour in ISO 8601. Checks every ``interval`` seconds. A table
-    that cannot be read delays no other. The event is empty if one is no longer declared: the next
-    run waits for the tables of the changed declaration."""
+    that cannot be read does not delay others. If no table has one and a table is no longer
+    declared, the event is empty: the next run waits for the tables of the changed declaration."""
 
     RENEWS: ClassVar[float] = 60.0
-    """Seconds until such an event. Airflow reads DAG files about every 30 seconds; until it has
-    read the change, a next run would have the same tables."""
+    """Seconds until an empty event. Airflow reads DAG files about every 30 seconds; a run that
+    starts before Airflow has read the change would have the same tables."""
 
     def __init__(
         self, *, file: str, root: str, emitted: Mapping[str, str | None], interval: float
@@ -49,8 +49,8 @@ class FinalHoursTrigger(PlainTrigger):
             await asyncio.sleep(self._interval)
 
     def news(self) -> Mapping[str, str] | None:
-        """Newly final hours. None if there are none, and a table is no longer declared. Raises
-        HeadgateError if the declaration is wrong."""
+        """The end of the last final hour of each table that has a new one. None if no table has one
+        and a table is no longer declared. Raises HeadgateError if the declaration is wrong."""
         from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 

@@ -15,7 +15,7 @@ from headgate.storage.layout import Layout
 
 class GoldFinalTrigger(PlainTrigger):
     """Fires ``{"final_up_to": time}`` once; checks every ``interval`` seconds. Raises HeadgateError
-    for an ``up_to`` that is no time with a zone."""
+    if ``up_to`` is not a time with a zone."""
 
     def __init__(self, *, file: str, root: str, table: str, up_to: str, interval: float) -> None:
         super().__init__(file=file, root=root, table=table, up_to=up_to, interval=interval)
@@ -35,7 +35,8 @@ class GoldFinalTrigger(PlainTrigger):
             await asyncio.sleep(self._interval)
 
     def is_final(self) -> bool:
-        """Raises HeadgateError where there is no such table, or its log is damaged."""
+        """Whether the table is final up to the time. Raises HeadgateError if there is no such
+        table, or its log is damaged."""
         from headgate.declaration.load import load
         from headgate.supervision.finality import final_up_to
 

@@ -1,7 +1,7 @@
 """Columns of decoded values as Arrow arrays, one kind of column for each declared type.
 
-A value that is plainly written is converted with its whole column; any other one by the rules of
-``values``, one by one.
+Values in a plain form are converted together, a column at a time. All others are converted one by
+one, by the rules of ``values``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Wrong = Flags | None
 
 
 class ColumnType(ABC):
-    """``json`` is the type that the decoder is told; ``arrow`` is bronze's."""
+    """``json`` is the type that the decoder produces, ``arrow`` is the type in bronze."""
 
     json: Any
     arrow: pa.DataType
 
     @abstractmethod
     def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        """The values that the decoder gave. One that is wrong is null."""
+        """The decoded values as an array, null if a value is wrong; and which values are wrong."""
 
 
 class Plain(ColumnType):
@@ -84,7 +84,7 @@ _MIDNIGHT = "T00:00:00Z"
 
 
 class DecimalNumber(ColumnType):
-    """The decoder leaves the text of a decimal as it is: numbers, or numbers in quotes."""
+    """The decoder keeps the JSON text of a decimal: a number, or a number in quotes."""
 
     json = msgspec.Raw
 
@@ -173,8 +173,9 @@ class StructOf(ColumnType):
 
 
 def document_of(columns: Mapping[str, ColumnType], *, strict: bool = False) -> Any:
-    """What the decoder makes of an object. Its attributes are f0, f1, ..., because a declared name
-    may be no Python name. If ``strict``, it refuses undeclared fields."""
+    """The class to which the decoder converts an object. Its attributes are f0, f1, ..., because a
+    declared name is not always a valid Python identifier. If ``strict``, the decoder refuses
+    undeclared fields."""
     names = {f"f{i}": name for i, name in enumerate(columns)}
     return msgspec.defstruct(
         "Document",
@@ -249,5 +250,5 @@ def _or_none(wrong: Flags) -> Wrong:
 
 
 def flags(array: pa.Array) -> Flags:
-    """Booleans without nulls, as NumPy has them."""
+    """Booleans without nulls as a NumPy array."""
     return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)

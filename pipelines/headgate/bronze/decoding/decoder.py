@@ -1,4 +1,4 @@
-"""Decodes blocks of records to bronze's rows, except for what needs the records before them.
+"""Decodes blocks of records to bronze's rows, except for columns that depend on earlier records.
 
 A strict native decoder takes the records that are clearly valid. The judge decides on all others.
 """
@@ -53,7 +53,7 @@ class _Values:
 
 
 class Decoder:
-    """Decodes the records of one declaration. It is made once per process."""
+    """Decodes the records of one declaration. It is created once per process."""
 
     def __init__(self, record: Record, format: RecordFormat) -> None:
         self._record, self._is_csv = record, format == "csv"
@@ -67,13 +67,13 @@ class Decoder:
 
     def decode(self, block: pa.Table) -> pa.Table:
         """The columns of ``block`` (``record_schema``) without ``document``, then event_id,
-        event_time, record, reason, reason_column, reason_detail and rescued (``bronze_type``). A
-        time that is read but is in the future is kept; its reason says so."""
+        event_time, record, reason, reason_column, reason_detail and rescued (``bronze_type``). An
+        event time in the future is kept; the reason is then ``future``."""
         block = block.combine_chunks()
         texts = _chunk(block, "document" if self._is_csv else "value")
         given = texts.to_pylist()
         documents, refused = self._documents(given)
-        # Before their values are converted: a decimal that is not UTF-8 cannot be.
+        # This comes before the conversion of values, which fails for a decimal that is not UTF-8.
         for row in doubtful(texts):
             documents[row], refused[row] = self._nothing, True
         values = self._values(documents, block)
@@ -186,7 +186,7 @@ class Decoder:
         """The reasons, and whether each is that the event time is in the future."""
         after = pa.scalar(self._record.future_after, pa.duration("us"))
         ahead = pc.greater(time, pc.add(_chunk(block, "seen_at"), after))
-        # No event is later, whatever the clock of its file says.
+        # A time after ``LATEST`` is in the future, whatever ``seen_at`` is.
         ahead = pc.or_(ahead, pc.greater(time, _LATEST))
         early = pc.is_in(reason, value_set=pa.array([r.value for r in BEFORE_FUTURE]))
         is_future = pc.and_(pc.fill_null(ahead, False), pc.invert(early))
@@ -200,7 +200,7 @@ def positions(block: pa.Table) -> pa.Array:
 
 
 def _spread(judged: Sequence[Judged], rows: Any, length: int) -> dict[str, pa.Array]:
-    """The columns of the results, null where the judge was not asked."""
+    """The columns of the results; null for the rows that were not judged."""
     given = {
         "reason": [None if one.reason is None else one.reason.value for one in judged],
         "reason_column": [one.column for one in judged],

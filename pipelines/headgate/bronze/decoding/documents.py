@@ -1,4 +1,4 @@
-"""Strict JSON documents, as RFC 8259 has them, within the limits of ``limits``."""
+"""Strict JSON documents as defined by RFC 8259, within the limits of ``limits``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Fraction(str):
 
 
 def read_document(text: bytes | None) -> object:
-    """The only document in ``text``. Of fields with one name, the last one counts. Raises
-    ValueError or RecursionError."""
+    """The only document in ``text``. If several fields have the same name, the last one counts.
+    Raises ValueError or RecursionError."""
     if text is None:
         raise ValueError("no text")
     decoded = text.decode("utf-8")
@@ -62,7 +62,7 @@ def is_unicode(text: str) -> bool:
 
 
 def in_utf8(text: str) -> str:
-    """``text`` with a question mark for each lone surrogate: none can be encoded."""
+    """``text`` with a question mark for each lone surrogate, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""A record's event time, as its rule says."""
+"""Reads a record's event time by its declared rule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headgate.declaration.model import EventTime
 
 EARLIEST = -61_851_600_000_000_000  # 0010-01-01T00:00:00Z
 LATEST = 253_086_767_999_999_999  # 9989-12-31T23:59:59.999999Z
-"""Event times are within these. The longest window, lateness and ``within`` are a year each, so no
-time that is made from an event time leaves the years 1 to 9999, which are all that Python, and most
-readers of a table, know."""
+"""Valid event times are within these bounds. The longest window, lateness and ``within`` are a year
+each, so a time that is computed from an event time is always in the years 1 to 9999: Python, and
+most readers of a table, support no other years."""
 _UNITS = {"epoch_seconds": 1_000_000, "epoch_millis": 1_000}
 
 
@@ -40,7 +40,7 @@ def text_reader(rule: EventTime) -> Callable[[str], int | None]:
 
 
 def text_micros(texts: pa.Array, rule: EventTime) -> tuple[Ints, Flags]:
-    """The times of strings, and whether each is valid. A null is not."""
+    """The times of strings, and whether each is valid. A null is not valid."""
     micros = np.zeros(len(texts), np.int64)
     valid, left = np.zeros(len(texts), np.bool_), pc.is_valid(texts).to_numpy(zero_copy_only=False)
     if rule.format == "iso":

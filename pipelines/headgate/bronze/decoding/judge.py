@@ -1,6 +1,6 @@
 """Decides on one record: whether it is valid, else why not, and what its fields are.
 
-It is plain Python over a record's bytes. The decoder gives it every record that it does not take.
+It is plain Python over a record's bytes. It gets every record that the decoder does not accept.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Judge:
         self._form = time_form(record.event_time)
 
     def judge(self, given: bytes | None) -> Judged:
-        """The reasons are checked in the order of :class:`Reason`, but for those that need more
-        than the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
+        """The reasons are checked in the order of :class:`Reason`, except those that need more than
+        the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
         try:
             document = read_document(given)
         except (ValueError, RecursionError):
@@ -94,8 +94,8 @@ class Judge:
         return id_of(known) if known and len(known) == len(texts) else None
 
     def _id_text(self, name: str, value: object) -> str | None:
-        """Raises ValueError unless a value has its column's type. Half of a surrogate pair is no
-        text: as a string it becomes a question mark, so ids that differ would be one."""
+        """Raises ValueError if a value does not have its column's type, or has half of a surrogate
+        pair: this would become a question mark, so that different ids would be equal."""
         if isinstance(value, str) and not is_unicode(value):
             raise ValueError("not Unicode")
         if self._columns[name].type == types.TIMESTAMP:
@@ -106,7 +106,7 @@ class Judge:
         return None if read is None else id_text(read)
 
     def _time(self, document: Mapping[str, object]) -> tuple[int | None, str]:
-        """The event time, and what it should have been where there is none."""
+        """The event time, None if it is missing or invalid; and its expected form."""
         value = document.get(self._record.event_time.column)
         if value is None:
             return None, self._form
@@ -119,7 +119,7 @@ class Judge:
     def _fields(
         self, document: Mapping[str, object], time: int | None
     ) -> tuple[dict[str, object], tuple[str, str] | None]:
-        """The fields, null where they do not have their type; and the first column that does not,
+        """The fields, null if they do not have their type; and the first column of the wrong type,
         with the detail."""
         fields: dict[str, object] = {}
         first = None
@@ -136,19 +136,19 @@ class Judge:
         return fields, first
 
     def _has_times_rule(self, column: Column) -> bool:
-        """Whether the rule of event times says what a column's values are."""
+        """Whether a column is the event time, and is read by its rule."""
         return column.name == self._record.event_time.column and column.type == types.TIMESTAMP
 
 
 def id_of(texts: list[str]) -> str:
-    """An event id of the texts of its columns: of several, a JSON array."""
+    """The event id from the texts of its columns. Several texts become a JSON array."""
     if len(texts) == 1:
         return texts[0]
     return "[" + ",".join(_quoted(each) for each in texts) + "]"
 
 
 def _quoted(text: str) -> str:
-    # Control characters with capital digits, as Spark writes them.
+    # Escapes of control characters have capital hexadecimal digits, as Spark writes them.
     return _ESCAPE.sub(_capital, json.dumps(text, ensure_ascii=False))
 
 
@@ -172,12 +172,12 @@ def _shown(column: str, misfit: Misfit) -> str:
 
 
 def _parquet_reader(type_: types.DataType) -> Read:
-    """Of a value that its file has as a number, and that JSON has no number for, too."""
+    """Also reads NaN and infinities, which are numbers in Parquet but texts in JSON."""
     return reader(type_, named=True)
 
 
 def _cell_reader(type_: types.DataType) -> Read:
-    """Of the text of a CSV cell."""
+    """Reads the text of a CSV cell."""
     if types.is_time(type_):
         return reader(type_)
 
@@ -196,7 +196,7 @@ def _cell_reader(type_: types.DataType) -> Read:
 
 
 def _time_reader(record: Record, read: Mapping[str, Read]) -> Callable[[object], int | None]:
-    """Raises ValueError or Misfit."""
+    """The reader of the event time, which raises ValueError or Misfit."""
     rule = record.event_time
     if not is_epoch(rule):
         of_text = text_reader(rule)

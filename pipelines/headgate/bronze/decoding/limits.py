@@ -20,15 +20,15 @@ _MANY_DIGITS = re.compile(rb"[-+.0-9eE]{%d}" % (MAX_DIGITS + 1))
 
 
 def doubtful(texts: pa.BinaryArray) -> list[int]:
-    """The indexes of texts that the decoder could take although they are unparsable. It does not
-    see invalid UTF-8, depth and long numbers in fields that it skips."""
+    """The indexes of texts that the decoder may accept although they are unparsable. In fields that
+    it skips, it does not detect invalid UTF-8, depth and long numbers."""
     long = [i for i in _long(texts, 2 * MAX_DEPTH) if _exceeds(texts[i].as_py())]
     return _not_utf8(texts, 0, len(texts)) + long
 
 
 def _not_utf8(texts: pa.BinaryArray, first: int, end: int) -> list[int]:
-    """The indexes of texts in [first, end) that are not UTF-8: nearly always none, so that halves
-    are looked at as a whole."""
+    """The indexes of texts in [first, end) that are not UTF-8. There are nearly always none, so
+    each half is checked as a whole."""
     if _is_utf8(texts.slice(first, end - first)):
         return []
     if end - first == 1:

@@ -1,4 +1,4 @@
-"""Reads times by a Spark date pattern, as Spark's own reader does: strictly, names in English."""
+"""Reads times by a Spark date pattern, as Spark does: strictly, with English names."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)?")
 
 
 def pattern_reader(pattern: str, zone: str | None) -> Callable[[str], int | None]:
-    """The microseconds since 1970 UTC of a text, or None. A time that a zone skips is that much
-    later; of a time that it has twice, the first is taken."""
+    """Reads a text as microseconds since 1970 UTC, or None. A local time that the zone skips is
+    moved later by the length of the gap. If a local time occurs twice, the first one is taken."""
     parts = fields_of(pattern)
     wanted = re.compile("".join(map(_expression, parts)), re.ASCII)
     there = None if zone is None else ZoneInfo(zone)

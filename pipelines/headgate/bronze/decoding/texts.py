@@ -1,7 +1,7 @@
 """Texts, such as the cells of CSV, as declared types.
 
-The rules are those of Spark's ``cast`` that gives null where it cannot convert. Numbers that are
-plainly written are converted by Arrow, all others one by one.
+The rules are those of Spark's ``cast`` outside ANSI mode, which gives null if it cannot convert.
+Numbers in a plain form are converted by Arrow, all others one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headgate.declaration import types
 from headgate.declaration.types import DataType
 
 Convert = Callable[[str], object]
-"""The value of a text; None if it has none."""
+"""Converts a text to a value; None if this is not possible."""
 
 _CONTROL = "".join(map(chr, range(0x20)))
 _BLANK = _CONTROL + " "  # what Java's trim removes
@@ -34,18 +34,18 @@ _HEX = re.compile(
 )
 _NAMED = dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), inf)
 _NAMED |= {"-inf": -inf, "-infinity": -inf, "nan": nan}
-_DIGIT = "[^\\D\U00010000-\U0010ffff]"  # Java knows no digits beyond the first plane
+_DIGIT = "[^\\D\U00010000-\U0010ffff]"  # Java's digits are in the first plane only
 _DECIMAL = re.compile(rf"[+-]?(?:{_DIGIT}+\.?({_DIGIT}*)|\.({_DIGIT}+))(?:[eE]([+-]?{_DIGIT}+))?")
 
 BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
 WIDTHS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _WIDE = Context(prec=80, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
-_MOST_SCALE = (1 << 31) - 1  # of a number in Java
+_MOST_SCALE = (1 << 31) - 1  # of a BigDecimal in Java
 _FLOAT_END = 2.0**128  # numbers from here on are infinite as floats
 
 
 def cast_texts(texts: pa.StringArray | pa.ChunkedArray, type_: DataType) -> pa.Array:
-    """``texts`` as a boolean, a number or text; null where a text cannot be converted."""
+    """``texts`` as a boolean, a number or text; null if a text cannot be converted."""
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     if types.is_text(type_):
@@ -59,15 +59,14 @@ def cast_texts(texts: pa.StringArray | pa.ChunkedArray, type_: DataType) -> pa.A
 
 
 def plain_decimal(type_: types.Decimal) -> str:
-    """A regular expression of decimals that Arrow converts as they are written."""
+    """A regular expression for decimals that Arrow converts exactly."""
     whole, scale = type_.precision - type_.scale, type_.scale
     fraction = rf"(?:\.[0-9]{{1,{scale}}})?" if scale else ""
     return f"-?[0-9]{{1,{whole}}}{fraction}" if whole else f"-?0{fraction}"
 
 
 def rounded(number: Decimal, type_: types.Decimal) -> Decimal | None:
-    """``number`` rounded half up, without the sign of a zero; None if it is out of range. Raises
-    InvalidOperation if its exponent is out of any range."""
+    """``number`` rounded half up, without the sign of a zero; None if it is out of range."""
     most = type_.precision - type_.scale
     if number and number.adjusted() > most:
         return None
@@ -127,7 +126,7 @@ def _double(text: str) -> float | None:
 
 
 def _float(text: str) -> float | None:
-    """The nearest float; from the nearest double it would be rounded twice."""
+    """The nearest float, not converted from the nearest double: this would round twice."""
     number, found = _double(text), _FLOATING.fullmatch(text.strip(_BLANK))
     if number is None or not found:
         return number

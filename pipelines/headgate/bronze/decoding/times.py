@@ -1,7 +1,7 @@
 """Strict conversion of text to times: microseconds since 1970 UTC, years 1 to 9999.
 
-ISO 8601 with an offset: ``+01:00``, ``+0100``, ``+01`` or ``Z``, with a space before it or not.
-Digits after the sixth of a second's fraction are cut.
+The form is ISO 8601 with an offset, ``+01:00``, ``+0100``, ``+01`` or ``Z``, optionally after a
+space. The fraction of a second is cut after six digits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ISO = re.compile(
 
 
 def iso_micros(text: str) -> int | None:
-    """The time that a text says, or None."""
+    """The time of a text; None if the text is not valid."""
     if (found := _ISO.fullmatch(text)) is None:
         return None
     day, clock, fraction, sign, hours, minutes = found.groups()
@@ -44,7 +44,7 @@ def iso_micros(text: str) -> int | None:
 
 
 def offset_of(sign: str | None, hours: str | None, minutes: str | None) -> int | None:
-    """Microseconds; None if there is no such offset."""
+    """The offset in microseconds; None if there is no such offset."""
     offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     if offset > _MAX_OFFSET or int(minutes or 0) > 59:
         return None
@@ -52,7 +52,7 @@ def offset_of(sign: str | None, hours: str | None, minutes: str | None) -> int |
 
 
 def micros_of(utc: datetime) -> int:
-    """Of a time in UTC without a zone."""
+    """The microseconds since 1970 of a time in UTC, given without a zone."""
     return (utc - _EPOCH) // _MICRO
 
 
@@ -61,8 +61,8 @@ def in_range(micros: int) -> int | None:
 
 
 def read_times(texts: pa.Array) -> tuple[Ints, Flags]:
-    """The times of strings without nulls, and whether each was read. Texts that are written
-    in a rare way are not read: ``iso_micros`` decides."""
+    """The times of strings without nulls, and whether each was read. Texts in a rare form are not
+    read here; ``iso_micros`` reads or rejects them."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     lengths = np.diff(offsets)
@@ -84,8 +84,8 @@ _SIGNS = {4: b"-", 7: b"-", 10: b"T ", 13: b":", 16: b":"}
 
 
 def _of_one_length(letters: Bytes) -> tuple[Ints, Flags]:
-    """The times of texts of one length, one in a row: those that end with Z, and those with an
-    offset such as +01:00."""
+    """The times of texts of one length, one text per row, and whether each was read: those that end
+    with Z, and those with an offset such as +01:00."""
     done = _are_digits(letters, _DIGITS)
     for place, signs in _SIGNS.items():
         done &= np.isin(letters[:, place], np.frombuffer(signs, np.uint8))
@@ -104,7 +104,7 @@ def _of_one_length(letters: Bytes) -> tuple[Ints, Flags]:
 
 
 def _end(letters: Bytes) -> tuple[Ints, Ints, Flags]:
-    """The fraction and the offset in microseconds, and whether the end is plainly written."""
+    """The fraction and the offset in microseconds, and whether the end was read."""
     length = letters.shape[1]
     none = np.zeros(len(letters), np.int64)
     in_utc = letters[:, -1] == ord("Z")
@@ -126,7 +126,7 @@ def _end(letters: Bytes) -> tuple[Ints, Ints, Flags]:
 
 
 def _are_digits(letters: Bytes, places: range | tuple[int, ...]) -> Flags:
-    # Smaller letters wrap around to great numbers.
+    # Bytes below the digits wrap around to large numbers.
     digits: Flags = letters[:, list(places)] - np.uint8(48) <= 9
     return np.asarray(digits.all(axis=1))
 

@@ -1,5 +1,5 @@
 """Values of a JSON document as declared types. These rules decide; ``columns`` has shortcuts for
-values that are plainly written."""
+values in a plain form."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 _DAY_ZERO = date(1970, 1, 1).toordinal()
 
 Reader = Callable[[object], object]
-"""The value of a JSON value, as pyarrow takes it: times are microseconds and dates days since 1970
-UTC, structs are dicts, and maps lists of pairs. Null has every type. Raises Misfit."""
+"""Converts a JSON value to one that pyarrow accepts: times are microseconds and dates days since
+1970 UTC, structs are dicts, and maps lists of pairs. Null has every type. Raises Misfit."""
 
 
 class Misfit(ValueError):
@@ -84,7 +84,7 @@ def text(value: object) -> str:
 
 
 def double_text(number: float) -> str:
-    """A finite double as Java writes it: ``1.0E7``, with the fewest digits that tell it apart."""
+    """A finite double as Java writes it: ``1.0E7``, with the fewest digits that identify it."""
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         return repr(number)
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()

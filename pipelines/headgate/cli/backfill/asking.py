@@ -1,4 +1,4 @@
-"""What a person asks of a backfill, checked before anything is read."""
+"""The options of a backfill, checked before anything is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a backfill in this process, with a Spark of its own."""
+"""Runs a backfill in this process, with a Spark session of its own."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 _NICENESS = 15
-"""The stream has the machine first: a backfill, and its JVM, take what it leaves, on half of the
-cores at most."""
+"""The stream has priority: a backfill and its JVM run with this niceness, on half of the cores at
+most."""
 
 
 def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | None) -> Outcome:
     """Compute and compare; ``publish`` is called if a row differs. Raises NoTablesError before
-    anything is written, and as ``backfill.running.compute``."""
+    anything is written, and what ``backfill.running.compute`` raises."""
     from headgate.backfill.reports import write_report
     from headgate.backfill.running import compute
     from headgate.backfill.store import remove_left

@@ -1,4 +1,4 @@
-"""Publishes what a backfill has found, and waits until all of its tables have it."""
+"""Publishes the result of a backfill, and waits until all of its tables have it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ class NotPublishedError(HeadgateError):
 
 
 class UnexpectedRowsError(HeadgateError, code=exit_codes.DIFFERS):
-    """The computed rows are not those that may be published."""
+    """The computed rows do not have the expected digests."""
 
 
 def publish_here(
     note: str, expected: Mapping[str, str] | None
 ) -> Callable[[Layout, Asked, Outcome, str], Published]:
-    """Takes a savepoint, asks for the operation and waits for it. Raises UnexpectedRowsError if the
-    computed rows do not have the digests ``expected``, NotPublishedError."""
+    """A function that takes a savepoint, requests the operation and waits for it. It raises
+    UnexpectedRowsError if the computed rows do not have the digests ``expected``,
+    NotPublishedError."""
 
     def publish(layout: Layout, asked: Asked, outcome: Outcome, root: str) -> Published:
         from headgate.backfill.running import ask_to_publish
@@ -83,8 +84,8 @@ def _require(report: Report, expected: Mapping[str, str]) -> None:
 def _state(
     layout: Layout, asked: Asked, outcome: Outcome, request: Request, savepoint: str
 ) -> tuple[Published | None, bool]:
-    """The publication, once all tables have carried it out, and whether they still will. The
-    request is looked at first: it is removed after bronze's commit."""
+    """The publication if all tables have carried it out, and whether they still will. The request
+    is read before bronze, because it is removed after bronze's commit."""
     from headgate.backfill.publication import is_void
     from headgate.backfill.report import Published
     from headgate.declaration.kinds import GOLD

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MARKS = {"equal": "✓", "differs": "✗", "empty": "-"}
 Finals = Callable[[str], "tuple[datetime, datetime] | None"]
-"""From when to when the final windows of a gold table are."""
+"""Returns the time range of the final windows of a gold table; None if it has none."""
 
 
 def shown(report: Report, finals: Finals) -> Iterator[Shown]:
@@ -49,7 +49,7 @@ def shown(report: Report, finals: Finals) -> Iterator[Shown]:
 
 
 def next_steps(asked: Asked, report: Report) -> Iterator[str]:
-    """What may follow a publication."""
+    """How to take a publication back, and how to change later windows as well."""
     if report.published is None:
         return
     back = command("savepoint restore", report.published.savepoint)
@@ -62,14 +62,14 @@ def next_steps(asked: Asked, report: Report) -> Iterator[str]:
 
 
 def final_windows(found: tuple[datetime, datetime] | None) -> str:
-    """Where they are."""
+    """The time range of the final windows, as text."""
     if found is None:
         return "none of its windows is final yet"
     return f"its final windows are from {as_text(found[0])} to {as_text(found[1])}"
 
 
 def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
-    """A line for each backfill. ``back`` are the ids of those that were taken back."""
+    """A line for each backfill. ``back`` are the ids of the backfills that were taken back."""
     found = grid("", "backfill", "from", "to", "gold", "result", "published")
     for report in reports:
         tables = ", ".join(table.table for table in report.tables)
@@ -119,7 +119,7 @@ def _pairs(row: Mapping[str, str | None]) -> str:
 def plan_document(
     asked: Asked, plan: Planned, windows: Mapping[str, tuple[int, int]]
 ) -> dict[str, Any]:
-    """What would be read."""
+    """What a backfill would read, as plain values."""
     return {
         "pipeline": asked.deployed.name,
         "from": asked.begin.isoformat(),

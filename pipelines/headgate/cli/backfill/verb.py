@@ -1,4 +1,4 @@
-"""``headgate backfill``: computes, compares, shows the report, and publishes when asked."""
+"""``headgate backfill``: computes, compares, shows the report, and publishes if requested."""
 
 from __future__ import annotations
 

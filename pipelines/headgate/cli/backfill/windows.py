@@ -1,4 +1,4 @@
-"""The final windows of the gold tables as they are, read without Spark."""
+"""The final windows that the gold tables have now, read without Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
-    """The final windows in the range and their rows, by table."""
+    """The number of final windows in the range and of their rows, by table."""
     from headgate.declaration.operators import columns_of
     from headgate.querying.sql import select
 
@@ -29,7 +29,7 @@ def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
 
 
 def final_range(layout: Layout, asked: Asked, name: str) -> tuple[datetime, datetime] | None:
-    """From when to when the final windows of a gold table are; None if there is none."""
+    """The time range of the final windows of a gold table; None if it has none."""
     from headgate.declaration.operators import columns_of
     from headgate.querying.sql import select
 

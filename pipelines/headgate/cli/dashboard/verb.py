@@ -75,14 +75,14 @@ def dashboard(
     keep = Path(root) / FOLDER if login else None
     password = _password(keep, new_password)
     settings = Settings(files, root, host, port or free_port(), base, allow_host, keep, show_values)
-    # The stream on this machine comes first.
+    # The stream on this machine has priority.
     os.nice(5)
     with suppress(KeyboardInterrupt):
         serve(settings, lambda: _respond(settings.address, password, keep, json))
 
 
 def _all(root: str) -> list[Path]:
-    """Every declaration of the project whose tables are there; all of them if none has any."""
+    """The declarations of the project that have tables; all of them if none has tables."""
     from headgate.declaration.files import declarations_in
     from headgate.storage.files import Storage
 

@@ -22,12 +22,12 @@ BY = "the demo"
 REASON = "a single bid by fax"
 POLL = 0.1  # seconds
 PATIENCE = 120.0
-"""After so many seconds without a hold, or without an end of it, the demo goes on."""
+"""The demo continues after so many seconds in which no hold begins, or the hold does not end."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What held a version, the release that let it pass, and how long gold took after it."""
+    """The hold of a version, its release, and the seconds until the table was no longer held."""
 
     hold: Hold
     given: Release
@@ -36,8 +36,8 @@ class Held:
 
 class HeldVersion(threading.Thread):
     """Delivers an outlier after all slices of the feeder, waits until gold is held, and releases
-    it. Calls ``on_end`` in any case. ``found`` is None if nothing was held; ``failure`` is an error
-    that came in between."""
+    it. Calls ``on_end`` in any case. ``found`` is None if nothing was held; ``failure`` is the
+    error that ended the thread, if any."""
 
     def __init__(
         self, layout: Layout, deliver: Deliver, feeder: Feeder, on_end: Callable[[], None]
@@ -49,7 +49,7 @@ class HeldVersion(threading.Thread):
         self._feeder, self._on_end = feeder, on_end
 
     def begin(self) -> None:
-        """May be called again."""
+        """Start the thread. Later calls do nothing."""
         if self.ident is None:
             self.start()
 
@@ -72,7 +72,7 @@ class HeldVersion(threading.Thread):
             self.found = Held(hold, given, time.monotonic() - began)
 
     def _until(self, *, is_held: bool) -> bool:
-        """Whether it came to this in time."""
+        """Wait until the table is held, or is not held. False if this takes too long."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             if (documents.held(self._layout, TABLE) is not None) == is_held:

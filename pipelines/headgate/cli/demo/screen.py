@@ -35,7 +35,8 @@ GOLD = f"""
 def demo_screen(
     out: Console, declared: Pipeline, layout: Layout, events: int
 ) -> Iterator[tuple[Report, Say]]:
-    """Yields what the driver reports its progress to, and its stages."""
+    """Yields two functions: the driver calls one with its progress, and the other with its
+    stages."""
     out.print(f"{events:,} bids go through bronze, silver and gold; Spark starts …")
     if not out.is_terminal:
         with screen(out) as lines:
@@ -83,7 +84,7 @@ class _Filling:
     def render(self) -> RenderableType:
         if self._progress is None:
             return Text(f"{self._stage} … {time.monotonic() - self._began:.0f} s", style="dim")
-        table = Table.grid()  # a bar alone ends no line
+        table = Table.grid()  # a bar alone does not end its line
         table.add_row(ProgressBar(self._events, self._progress.read, width=60))
         table.add_row(Words(words(self._progress, datetime.now(UTC))))
         return Group(table, *([self._gold] if self._gold else []))

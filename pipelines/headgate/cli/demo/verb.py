@@ -83,8 +83,8 @@ def demo(
 
 @contextmanager
 def _broker(folder: Path) -> Iterator[str]:
-    """Yields the servers of a broker with the topic of bids, which ends with this process; its data
-    is in the demo's folder, at the place where ``headgate kafka up`` finds it again."""
+    """Yields the address of a broker that has the topic of bids and ends after the block. Its data
+    is in the demo's folder, where ``headgate kafka up`` finds it again."""
     from headgate.broker import FOLDER, topics
     from headgate.broker.running import start
     from headgate.cli.driving import require_java

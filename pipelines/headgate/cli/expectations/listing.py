@@ -46,8 +46,8 @@ def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = 
 
 
 def _suite(table: str, suite: Suite, totals: Mapping[str, int] | None) -> dict[str, Any]:
-    """``broken`` is None where nothing is counted: of gold, whose rules are about versions, and of
-    a table that does not exist yet."""
+    """``broken`` is None if nothing is counted: for gold, whose rules are about versions, and for a
+    table that does not exist yet."""
     planned = suite_plan(suite)["suite"]
     rules = [
         {"id": id_, **rule, "broken": None if totals is None else totals.get(count_key(id_), 0)}
@@ -62,7 +62,7 @@ def _action(rule: Mapping[str, Any]) -> str:
 
 
 def _totals(declared: Pipeline, layout: Layout, name: str) -> Mapping[str, int] | None:
-    """What a silver table has counted so far; None where it does not exist yet."""
+    """The counts of a silver table so far; None if the table does not exist yet."""
     from headgate.querying.without_pandas import leave_pandas_out
 
     leave_pandas_out()

@@ -31,7 +31,7 @@ class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
 
 
 class CannotWriteError(HeadgateError, code=exit_codes.USAGE):
-    """A file is there already, or cannot be written."""
+    """The file exists already, or cannot be written."""
 
 
 def table_of(declared: Pipeline, word: str) -> SilverTable | GoldTable:
@@ -51,7 +51,7 @@ def table_of(declared: Pipeline, word: str) -> SilverTable | GoldTable:
 
 
 def columns_of(declared: Pipeline, table: SilverTable | GoldTable) -> Columns:
-    """The columns that rules see."""
+    """The columns that rules can use, with their types."""
     from headgate.declaration.model import GoldTable
     from headgate.declaration.names import STATUS_COLUMNS, silver_columns
     from headgate.declaration.operators import columns_of as result_columns
@@ -65,7 +65,7 @@ def columns_of(declared: Pipeline, table: SilverTable | GoldTable) -> Columns:
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a file that is not there yet. Raises CannotWriteError."""
+    """Write a file that does not exist yet. Raises CannotWriteError."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as sink:

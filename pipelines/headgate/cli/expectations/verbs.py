@@ -34,7 +34,8 @@ app.command("list")(list_suites)
 
 
 class UnsupportedSuiteError(HeadgateError, code=exit_codes.USAGE):
-    """A suite of Great Expectations asks for more than our rules can."""
+    """A suite of Great Expectations cannot be read, or Headgate does not support its
+    expectations."""
 
 
 class NothingSeenError(HeadgateError):
@@ -73,7 +74,7 @@ def profile(
 
 
 def _keys(table: SilverTable | GoldTable) -> tuple[str, ...]:
-    """The columns whose values tell the rows of a gold table apart; empty for silver."""
+    """The columns that identify a row of a gold table; empty for silver."""
     from headgate.declaration.model import GoldTable
     from headgate.declaration.operators import begin_of
 
@@ -164,7 +165,7 @@ def _text(file: Path) -> str:
 
 
 def _give(text: str, output: Path | None, rules: int, table: str) -> None:
-    """Write the text of a suite, and say what switches it on."""
+    """Write the text of a suite. If it goes into a file, say how to use it."""
     if output is None:
         sys.stdout.write(text)
         return

@@ -67,6 +67,6 @@ def show(found: Checkpoints) -> None:
         table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
     out.print(table)
     for name in sorted({name_of(w.table) for w in found.windows}):
-        # With its layer: a name may be a word of SQL, such as "order".
+        # The layer is included: a table's name may be a keyword of SQL, such as "order".
         line = command("query", f"SELECT * FROM gold.{name} WHERE NOT final")
         out.print(line, style="dim", markup=False, soft_wrap=True)

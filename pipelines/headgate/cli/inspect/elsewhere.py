@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
     """Pipelines of this machine: those that this user runs, and those under the likely roots
-    (``root``, the environment's, and `lake` here and beside each declaration)."""
+    (``root``, that of the environment, and `lake` in the current folder and in each declaration's
+    project)."""
     from headgate.declaration.sections.source import project_folder
     from headgate.supervision.elsewhere import running_drivers, sightings
 
@@ -33,8 +34,9 @@ def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
 def others(
     seen: Iterable[Sighting], name: str, file: Path, root: str, *, has_run: bool
 ) -> Iterator[Sighting]:
-    """Pipelines with the name of the pipeline of ``file`` under ``root`` that are not it. A stopped
-    one under another root counts only if there is none under ``root``."""
+    """Other pipelines with the name ``name``: those that run under ``root`` from another
+    declaration than ``file``, and those under another root. A stopped pipeline under another root
+    counts only if none has run under ``root``."""
     for each in seen:
         if each.pipeline != name:
             continue

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def describe_freshness(
     layout: Layout, declared: Pipeline, now: datetime
 ) -> tuple[str, dict[str, Any] | None]:
-    """As text and as plain values. A damaged table gives a message, so the jobs are still shown."""
+    """The freshness as text and as plain values. If a table is damaged, the text is a message, so
+    that the jobs are still shown."""
     from headgate.supervision.freshness import freshness
 
     try:

@@ -120,7 +120,7 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
     from headgate.supervision.words import rejected_rows
 
     found: dict[str, int] = {}
-    for job in jobs:  # that of silver's own job is the newest
+    for job in jobs:  # several jobs may count a table: the largest count is the newest
         found |= {n: max(rows, found.get(n, 0)) for n, rows in rejected_rows(job).items()}
     if found:
         said = ", ".join(f"{name} {rows:,}" for name, rows in found.items())
@@ -173,7 +173,8 @@ def _show_failure(failure: Failure) -> None:
     console().print(message, style="red", markup=False, soft_wrap=True)
     from headgate.supervision.keeping import NEEDS_A_PERSON
 
-    # The reason comes before `start`: a restart may fail for the same reason, and then surely does.
+    # The remedy comes before `start`, because a restart may fail for the same reason. It certainly
+    # fails if a person is needed: then `start` is not shown.
     again = "" if failure.code in NEEDS_A_PERSON else f"\n{command('start')}"
     typer.echo(f"{failure.remedy}{again}")
 

@@ -20,7 +20,7 @@ PORT = 9092
 
 
 class NoBrokerError(HeadgateError):
-    """No broker of `kafka up` runs."""
+    """No broker that `kafka up` has started is running."""
 
 
 class BrokerRunsError(HeadgateError, code=exit_codes.LEASE_HELD):

@@ -1,4 +1,4 @@
-"""``headgate late replay``: asks for the operation, and waits until gold has carried it out."""
+"""``headgate late replay``: requests the operation, and waits until gold has carried it out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def replay_rows(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Show what would be folded, or have it folded. Raises NotReplayedError or ReplayHeldError."""
+    """Show what would be folded, or request the replay and wait for it. Raises NotReplayedError or
+    ReplayHeldError."""
     from headgate.cli.log_file import divert_to
 
     require_machine(declared)
@@ -110,8 +111,8 @@ def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
 def _state(
     declared: Pipeline, layout: Layout, table: GoldTable, request: Request
 ) -> tuple[Replayed | None, bool]:
-    """The replay, if gold has carried it out, and whether it will still do so. The request is
-    looked at first: it is removed after bronze's commit. Raises ReplayHeldError."""
+    """The replay if gold has carried it out, and whether gold will still do so. The request is read
+    before bronze, because it is removed after bronze's commit. Raises ReplayHeldError."""
     from headgate.declaration.kinds import GOLD
     from headgate.graph.graph import graph_of
     from headgate.operations.requests import waiting

@@ -1,4 +1,4 @@
-"""Which late rows are meant, and what they are."""
+"""Selects late rows by the options of a command, counts them and reads them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,14 @@ class NoSuchGoldError(HeadgateError, code=exit_codes.USAGE):
 
 
 class OlderTableError(HeadgateError, code=exit_codes.USAGE):
-    """An older version has made the late table, without a place to mark what was replayed."""
+    """The late table was created by an older version, without the column that marks replayed
+    rows."""
 
 
 @dataclass(frozen=True)
 class LateCount:
-    """Pairs of a late table: those that wait, and those that were replayed. The times are those of
-    the first and the last event that waits."""
+    """The numbers of waiting and of replayed pairs in a late table. ``oldest`` and ``newest`` are
+    the first and the last event time of the waiting pairs."""
 
     table: str
     waiting: int
@@ -128,7 +129,8 @@ def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
 def nothing_meant(
     count: LateCount, begin: str | None, end: str | None, keys: Sequence[str] | None
 ) -> str:
-    """What is said if no late row is meant: whether others wait, and of when they are."""
+    """The message if no late row is selected: whether other rows wait, and their range of event
+    times."""
     from headgate.cli.rows import as_text
 
     if not count.waiting:
@@ -168,7 +170,7 @@ def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:
     try:
         table.refresh()
     except FileNotFoundError:
-        snapshot(layout, declared)  # says what to type
+        snapshot(layout, declared)  # raises an error that says what to type
         raise
     return table
 
@@ -182,9 +184,9 @@ def rows_of(
     *,
     only_of_final: bool = False,
 ) -> pa.Table:
-    """The late rows that wait and are meant, the first by event time; or only those that would be
-    folded now, because their results are final. Spark reads them, as it does in the replay: a
-    column of ``by`` may be any expression."""
+    """The selected late rows that wait, in the order of event time, and at most ``limit`` of them.
+    With ``only_of_final``, only the rows that a replay would fold now, because their results are
+    final. Spark reads them, as in the replay, because a column of ``by`` may be any expression."""
     from headgate.cli.driving import require_java
     from headgate.cli.log_file import divert_to
 

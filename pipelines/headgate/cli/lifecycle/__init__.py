@@ -1,1 +1,1 @@
-"""Verbs that start, stop, pause and upgrade a pipeline, and what runs its driver."""
+"""Verbs that start, stop, pause and upgrade a pipeline, and the code that runs its driver."""

@@ -114,7 +114,7 @@ def restart(
 ) -> None:
     """Stop a pipeline and start it again."""
     declared, layout = declaration.opened(pipeline, root)
-    _require_startable(declared, layout, accept_gap)  # before what runs is stopped
+    _require_startable(declared, layout, accept_gap)  # before the running pipeline is stopped
     with waiting(STOPPING) as say:
         _stop(layout, now)
         options = ["--accept-gap"] * accept_gap

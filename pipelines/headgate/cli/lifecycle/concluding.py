@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def end_early(left: HeadgateError) -> NoReturn:
-    """Say what is left after a run with ``once``, or an upgrade. Raises Exit."""
+    """Print what a run with ``once`` or an upgrade has not done. Raises Exit."""
     print(shown(f"not done: {left.message}\n{left.remedy}"), file=sys.stderr)
     raise typer.Exit(left.exit_code)
 
@@ -47,7 +47,7 @@ def conclude(
         show_ledger(account, out, is_early=left is not None)
         for line in (
             command("ledger", "--by-id"),
-            # With its layer: a name may be a word of SQL, such as "order".
+            # The layer is included: a table's name may be a keyword of SQL, such as "order".
             command("query", f"SELECT * FROM gold.{gold} LIMIT 10"),
         ):
             out.print(line, style="dim", markup=False, soft_wrap=True)

@@ -39,7 +39,7 @@ def require_input(pipeline: Pipeline) -> None:
 
 
 def make_root(layout: Layout) -> None:
-    """Make the folder of a pipeline's documents and logs. Raises RootError where that fails."""
+    """Create the folder of a pipeline's documents and logs. Raises RootError if that fails."""
     folder = Path(layout.storage.root) / CONTROL / "logs"
     doctor = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
     remedy = f"{doctor}, or choose another --root"

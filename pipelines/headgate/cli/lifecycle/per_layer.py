@@ -45,8 +45,8 @@ def run_layers(
 ) -> bool:
     """Run the three jobs. With ``once`` they run one after the other, each over all of its input.
 
-    Returns whether they ended by themselves. The first failure stops the others. Raises
-    LayerFailedError with the exit code of that job.
+    Returns False if one was asked to end before it was done. The first failure stops the others.
+    Raises LayerFailedError with the exit code of that job.
     """
     commands = {}
     for layer in LAYERS:
@@ -72,7 +72,7 @@ def run_layers(
 
 def together(commands: Mapping[str, Sequence[str]]) -> bool:
     """Run processes until all have ended; False if one was asked to end before it was done."""
-    # Each has its own session, so that Ctrl-C reaches it only once, through us.
+    # Each has its own session, so that Ctrl-C reaches it only once: this process forwards it.
     running = {n: subprocess.Popen(c, start_new_session=True) for n, c in commands.items()}
     asked: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Records why a run failed, for supervisors, the page and `status`."""
+"""Records why a run failed, for supervisors, `status`, the dashboard and the page in Airflow."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ def require_free(declared: Pipeline, layout: Layout) -> None:
 
 
 def require_tables(declared: Pipeline, layout: Layout) -> None:
-    """Raises DefinitionChangedError where tables were made from another declaration, LogGapError or
-    SavepointError where they are damaged or half a copy, FileChangedError where a file that is
-    still to be read is not what was recorded. Tables of an open reset or rebuild are not checked:
-    the driver completes these first."""
+    """Raises DefinitionChangedError if tables were created from another declaration, LogGapError or
+    SavepointError if they are damaged or an incomplete copy, FileChangedError if a file that is
+    still to be read has changed since it was recorded. Tables of an open reset or rebuild are not
+    checked: the driver completes these first."""
     from headgate.jobs.errors import DefinitionChangedError
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.rebuilds import continued

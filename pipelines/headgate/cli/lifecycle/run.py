@@ -105,7 +105,8 @@ def run(
 
 
 def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str | None) -> None:
-    """Check and prepare, before the first driver. Raises HeadgateError if none may start."""
+    """Before the first driver starts, check machine, pause and sources, and restore
+    ``from_savepoint`` if it is given. Raises HeadgateError if no driver may start."""
     with waiting("checking machine and source") as say:
         require_machine(declared)
         check_pause(declared, layout, once=once)
@@ -158,7 +159,7 @@ def _drive_layers(
     declared_as: str | None,
     log_format: LogFormat,
 ) -> str | None:
-    """Returns what a run with ``once`` has left, as ``_drive`` does."""
+    """Returns what a run with ``once`` has not done, as ``_drive`` does."""
     from headgate.cli.lifecycle.per_layer import run_layers
 
     if rebuild != NOTHING or rebuild_progress(layout, declared):
@@ -182,7 +183,8 @@ def _drive(
     *,
     only_open: bool = False,
 ) -> str | None:
-    """Returns what a run with ``once`` has left because it was stopped; None if it has done all."""
+    """Returns what a run with ``once`` has not done because it was stopped; None if it has done
+    all."""
     from headgate.cli.driving import drive
     from headgate.cli.hidden import hide
     from headgate.cli.log_file import divert
@@ -267,7 +269,7 @@ def _task(
 
 
 def _batches(layout: Layout, declared: Pipeline) -> int:
-    """Bronze's n now; 0 where there is no table yet."""
+    """Bronze's batch id now; 0 if there is no table yet."""
     from headgate.tables.table import Table
 
     path = graph_of(declared).head.path

@@ -83,7 +83,7 @@ def upgrade(
         found = deployment(layout, declared)
         _require_possible(found, declared)
         stopped = stopped_loads(layout)
-        settled_snapshot(layout, declared)  # before anything is stopped: can a savepoint be taken?
+        settled_snapshot(layout, declared)  # fails before the stop if no savepoint can be taken
     if not json:
         show(found, root)
     with waiting("stopping after the current batch") as say:
@@ -204,7 +204,7 @@ def _roll_back(
     done = "the new declaration may still be at work"
     remedy = f"{command('stop', '--now')}, then {back}"
     try:
-        local.stop_now(layout)  # or a supervisor might start the new declaration again
+        local.stop_now(layout)  # otherwise a supervisor might start the new one again
         done = "the pipeline is stopped"
         remedy = back
         restore_in_place(declared, layout, savepoint, reread=reread)

@@ -1,4 +1,4 @@
-"""Decides what a load reads, and asks for it."""
+"""Plans what a load reads, and writes its request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CannotLoadError(HeadgateError, code=exit_codes.USAGE):
 
 
 Chosen = tuple[str | None, tuple[str, ...], datetime | None, datetime | None]
-"""Files, topics, and when they were written: from, to."""
+"""Files, topics, and the range of times in which they were written: from, to."""
 
 
 def planned(
@@ -36,7 +36,8 @@ def planned(
     note: str,
     paced: Mapping[str, Any],
 ) -> LoadRequest:
-    """Ask for a load. Raises CannotLoadError or SourceError; then nothing was asked for."""
+    """Write the request for a load. Raises CannotLoadError or SourceError; then no request was
+    written."""
     from headgate.loads import requests
     from headgate.sources.contract import DeployedSource, connector_of
     from headgate.sources.loading import LoadWanted

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class NoLoadError(HeadgateError, code=exit_codes.USAGE):
-    """There is no load of which this can be asked."""
+    """The option applies to no load, or to several."""
 
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
@@ -149,8 +149,8 @@ def load(
 def _require_meaning(
     named: Sequence[str], wishes: Sequence[str], told: Mapping[str, object], id_: str | None
 ) -> None:
-    """Raises BadParameter for options that nothing would heed: those of a load that begins, where
-    none does (``told``, by name), and an id where no load is asked for."""
+    """Raises BadParameter for options without effect: those of a new load (``told``, by name) if
+    none begins, and an id without --pause, --resume or --cancel."""
     unheeded = [] if named else [name for name, value in told.items() if value is not None]
     if unheeded:
         said = "it belongs to a load that begins: name what it reads, with --files or --kafka"
@@ -180,7 +180,8 @@ def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> di
 
 
 def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
-    """Raises NoLoadError. One that was taken back goes on only if it is named."""
+    """Change the load that ``option`` and ``id_`` select. A load that was taken back continues only
+    if ``id_`` names it. Raises NoLoadError."""
     from headgate.loads import requests
     from headgate.loads.state import state_of
 
@@ -211,7 +212,8 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
 
 
 def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:
-    """The running driver carries the load out; if none runs, one that ends after it."""
+    """Wait until the running driver has carried the load out. If no driver runs, start one here,
+    which ends after the load."""
     from headgate.cli.driving import drive, jars_for
     from headgate.cli.log_file import divert_to
     from headgate.jobs.driver import Driver
@@ -226,7 +228,7 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
         ended = threading.Event()
 
         def tell() -> None:
-            with suppress(HeadgateError):  # the driver says it itself
+            with suppress(HeadgateError):  # the driver reports it itself
                 follow(layout, declared, request.id, say, is_over=ended.is_set)
 
         teller = threading.Thread(target=tell, name="load", daemon=True)

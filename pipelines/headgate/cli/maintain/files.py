@@ -1,4 +1,4 @@
-"""``headgate files list | skip``: shows the log of landing files, and skips a broken one."""
+"""``headgate files list | skip``: shows the log of landing files, and skips a broken file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
 
 
 class CannotSkipError(HeadgateError):
-    """A file was read already and has not changed."""
+    """No file has this number in the log, or the file was read already and has not changed."""
 
 
 @app.command("list")
@@ -76,14 +76,14 @@ def skip_file(
     log = _open(declared, layout)
     landing = Storage(_source(declared).reads.path)
     _get(log, sequence)
-    # On all layers: a fused driver must not start now, and one job must not hold two epochs.
+    # Lease all layers: no fused driver may start now, and a job must not hold two epochs.
     lease = Lease(layout, LAYERS, declared.name, "files skip")
     with lease.held() as epoch:
         log.table.fence(epoch)
         log.load()
         known = _get(log, sequence)
         stat = landing.stat(known.path)
-        # Record the current size and time: the same bytes later are no rewrite.
+        # Record the current size and time, so that the same bytes do not count as a rewrite later.
         skipped = known if stat is None else replace(known, size=stat.size, modified=stat.modified)
         was_read = sequence <= _read_up_to(declared, layout) and known.status == "recorded"
         is_withdrawn = was_read or known.status == "withdrawn"
@@ -127,7 +127,7 @@ def _get(log: FilesLog, sequence: int) -> LoggedFile:
 
 
 def _source(declared: Pipeline) -> Source:
-    """The one that has a files log. Raises HeadgateError where none has."""
+    """The source that has a files log. Raises HeadgateError if no source has one."""
     from headgate.sources.contract import connector_of
 
     titles = []

@@ -39,7 +39,7 @@ class NotHeldError(HeadgateError):
 
 
 class BothHeldError(HeadgateError, code=exit_codes.USAGE):
-    """It is not clear which of two versions is meant."""
+    """The table and its rebuild are both held, and the command does not name one of them."""
 
 
 class NoGateError(HeadgateError, code=exit_codes.USAGE):

@@ -71,7 +71,7 @@ def repair(
 
 
 def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
-    """The repair plan. ``scratch`` must exist as long as the plan is used."""
+    """The repair plan. ``scratch`` must not be deleted while the plan is used."""
     from headgate.cli.driving import jars_for
     from headgate.jobs.rereading import what_is_gone
     from headgate.repair.examine import examine
@@ -104,7 +104,8 @@ def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bo
 
 
 def _balances(layout: Layout, declared: Pipeline) -> bool:
-    """Whether the ledger does; a table that the next run makes anew has no account yet."""
+    """Whether the ledger balances. True if there is none, because the next run creates a table
+    again."""
     from headgate.ledger import balance
 
     with suppress(HeadgateError):

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from headgate.savepoints.store import Unreadable
 
 REREAD_ONLY = "with --reread only"
-"""Shown for a savepoint after a batch to which bronze was reset."""
+"""Shown for a savepoint that is later than the batch to which bronze was reset."""
 
 
 def show_list(
     declared: Pipeline, found: Sequence[Savepoint | Unreadable], reread_only: Collection[str]
 ) -> None:
-    """``reread_only`` are the ids of those that can be restored with ``--reread`` only."""
+    """``reread_only`` are the ids of the savepoints that can be restored only with ``--reread``."""
     from headgate.savepoints.savepoint import Savepoint
 
     table = grid("", "id", "taken", "batch:", "rows:", "size:", "declaration", "note")

@@ -87,7 +87,8 @@ def _serve(collector: Collector, host: str, port: int, token_file: Path | None) 
 
 
 def _files(pipelines: list[str] | None) -> Callable[[], Iterable[Path]]:
-    """The declarations to watch, each time it is called."""
+    """A function that returns the declarations to watch. If none is named, each call searches
+    again."""
     if pipelines:
         named = tuple(dict.fromkeys(declaration.find(name).absolute() for name in pipelines))
         return lambda: named

@@ -1,4 +1,4 @@
-"""``headgate publication letters | resend | discard``: rows that a sink has refused for ever."""
+"""``headgate publication letters | resend | discard``: rows that a sink has refused permanently."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _letters(
 
 
 def _require(kept: DeadLetters, name: str, id_: str | None) -> list[str]:
-    """The ids that are meant. Raises NoLetterError."""
+    """The ids of the selected letters. Raises NoLetterError if no letter has ``id_``."""
     found = kept.ids(id_ or "")
     if id_ is not None and not found:
         raise NoLetterError(

@@ -18,7 +18,7 @@ Name = Annotated[
 
 
 class NoPublicationError(HeadgateError, code=exit_codes.USAGE):
-    """The declaration has no such publication, or its sink cannot do what is asked."""
+    """The declaration has no such publication, or its sink does not support the request."""
 
 
 def of_name(declared: Pipeline, name: str) -> Publication:

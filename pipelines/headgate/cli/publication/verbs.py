@@ -26,7 +26,7 @@ for verb in (letters, resend, discard):
 
 
 class SinkError(HeadgateError, code=exit_codes.SOURCE):
-    """The sink does not do what is asked."""
+    """The sink has refused the request."""
 
 
 @app.command("list")

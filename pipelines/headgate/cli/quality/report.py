@@ -18,7 +18,7 @@ app = typer.Typer(help="What rules have decided.", no_args_is_help=True, callbac
 
 
 class NoPlaceError(HeadgateError, code=exit_codes.USAGE):
-    """There is no place for the page."""
+    """The page cannot be written to this path."""
 
 
 @app.command("report")

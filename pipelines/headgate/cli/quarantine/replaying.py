@@ -1,4 +1,4 @@
-"""``headgate quarantine replay``: judges mended records, then lets bronze's job take them in."""
+"""``headgate quarantine replay``: validates mended records, and requests their replay by bronze."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.tables.replay import Replay
 
 MOST = 100_000
-"""Records of one replay. They are one batch, and in memory at once."""
+"""The most records of one replay. They form one batch, and are in memory at the same time."""
 SHOWN = 20
 _STAYS = {
     "invalid": "it is still invalid",
@@ -43,7 +43,7 @@ _STAYS = {
 
 
 class TooManyError(HeadgateError):
-    """More records are meant than one replay may have."""
+    """More records are selected than one replay may have."""
 
 
 class NotReplayedError(HeadgateError):
@@ -53,8 +53,7 @@ class NotReplayedError(HeadgateError):
 def documents(
     declared: Pipeline, layout: Layout, records: RefusedRecords, wanted: Selection
 ) -> list[Mended]:
-    """The open refused records that are meant, as documents that can be edited. Raises
-    TooManyError."""
+    """The selected open records, as documents that can be edited. Raises TooManyError."""
     from headgate.replay.mending import unchanged
     from headgate.sources.contract import DeployedSource, connector_of
 
@@ -81,7 +80,7 @@ def replay_records(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Judge the records that are meant, and replay those that pass unless it is a ``dry_run``."""
+    """Validate the selected records, and replay those that pass, except in a ``dry_run``."""
     from headgate.cli.hidden import hide
     from headgate.cli.log_file import divert_to
     from headgate.declaration.secrets import secrets_of
@@ -160,8 +159,8 @@ def _ask(layout: Layout, records: RefusedRecords, good: MendedCopies, note: str)
 
 
 def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
-    """The replay, once bronze has it: the running driver takes it in; if none runs, one that ends
-    after it. Raises NotReplayedError."""
+    """Wait until bronze has the replay, and return it. The running driver takes it in; if none
+    runs, one is started here, which ends after it. Raises NotReplayedError."""
     return carried_out(
         declared,
         root,
@@ -179,8 +178,8 @@ def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request
 
 
 def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:
-    """The replay, if bronze has it, and whether the request still waits. The request is looked at
-    first: it is removed after bronze's commit."""
+    """The replay if bronze has it, and whether the request still waits. The request is read before
+    bronze, because it is removed after bronze's commit."""
     from headgate.replay.requests import carried_out
     from headgate.replay.requests import waiting as waits
 

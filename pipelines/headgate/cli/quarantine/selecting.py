@@ -1,4 +1,4 @@
-"""The options that say which refused records are meant."""
+"""The options that select refused records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Until = Annotated[
 
 
 class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
-    """No refused records have this table's name."""
+    """No table of refused records has this name."""
 
 
 class NoSuchReasonError(HeadgateError, code=exit_codes.USAGE):
@@ -103,7 +103,7 @@ def _require_possible(table: str | None, rule: str | None, reason: str | None) -
 
 
 def nothing_meant(records: RefusedRecords, wanted: Selection) -> str:
-    """What is said if no record is meant: whether there are others, and why they are refused."""
+    """The message if no record is selected: whether there are others, and why they are refused."""
     everything = type(wanted)(with_replaced=wanted.with_replaced)
     others = [each for each in records.groups(everything) if each.open or wanted.with_replaced]
     which, was = ("record", "was") if wanted.with_replaced else ("open record", "is")

@@ -43,7 +43,7 @@ class NothingWaitsError(HeadgateError):
 
 
 class FileThereError(HeadgateError, code=exit_codes.USAGE):
-    """The file to write is there already, or its folder is not."""
+    """The file to write exists already, or its folder does not exist."""
 
 
 @app.command("list")
@@ -201,7 +201,7 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
             f"{declared.name}: no replay waits for a driver", command("quarantine list")
         )
     requests.remove(layout, request)
-    # A driver that looks for the request later finds none. One may have been faster.
+    # A driver that reads requests from now on does not find it. One may have read it before.
     if (done := requests.carried_out(layout, declared.name, request)) is not None:
         raise NothingWaitsError(
             f"{declared.name}: the replay of {done.rows:,} records cannot be taken back: it was "

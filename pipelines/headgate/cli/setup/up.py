@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headgate.standalone.running import Standalone
     from headgate.standalone.settings import Settings
 
-FOLDER = "_airflow"  # under the root; no pipeline's name begins so
+FOLDER = "_airflow"  # under the root; no pipeline's name begins with _
 _DEMO = "demo"
 _POLL_EVERY = 0.5  # seconds
 
@@ -127,7 +127,8 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
 
 
 def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None:
-    """Of the demo's pipeline, or of those in ``pipelines/``; None if there are none."""
+    """The dashboard of the demo's pipeline, or of those in ``pipelines/``; None if there are
+    none."""
     from headgate.declaration.files import declarations_in
     from headgate.standalone.dashboard import beside
 
@@ -174,7 +175,7 @@ def _respond(
 
 
 def _print_first_gold(demo: Path, asked: Sequence[int]) -> None:
-    """Tell when a new demo's gold has its first row: that may be before Airflow answers."""
+    """Print when gold of a new demo has its first row, which may be before Airflow answers."""
     began, was_new = time.monotonic(), not _has_gold(demo)
     while was_new and not asked:
         time.sleep(_POLL_EVERY)

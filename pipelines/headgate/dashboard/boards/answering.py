@@ -23,7 +23,8 @@ class ChartError(DashboardError):
 
 
 def answer(reader: Reader, chart: Chart, versions: Mapping[TableName, Version]) -> dict[str, Any]:
-    """``cut`` says that there were more rows than are shown. Raises TooMuchError, ChartError."""
+    """The answer of a chart. ``cut``: whether there are more rows than are shown. Raises
+    TooMuchError, ChartError."""
     import duckdb
 
     read = {registered(n): (v, tuple(v.schema.names)) for n, v in versions.items()}
@@ -90,7 +91,7 @@ def _lines(chart: Chart, found: Answer) -> dict[str, Any]:
 
 
 def _reduced(values: Sequence[float | None], per_point: int) -> list[float | None]:
-    """The mean of each so many values."""
+    """The mean of each group of ``per_point`` values."""
     if per_point == 1:
         return list(values)
     parts = (values[i : i + per_point] for i in range(0, len(values), per_point))

@@ -32,8 +32,8 @@ Bind = Callable[[str, Mapping[TableName, str]], Result]
 
 
 def bound(sql: str, tables: Mapping[TableName, str]) -> Result:
-    """A ``Bind`` in this process. A statement may compute constants when it is bound, so one that
-    nobody has examined is bound by ``boards.runner``."""
+    """A ``Bind`` that runs in this process. DuckDB may compute constants when it binds a statement,
+    so statements that are not trusted are bound by ``boards.runner``."""
     import duckdb
 
     connection = connected(threads=1, memory_limit="128MB", temp_directory="")
@@ -52,7 +52,7 @@ def bound(sql: str, tables: Mapping[TableName, str]) -> Result:
 
 
 def bare(sql: str) -> str:
-    """The statement without what ends it, as a part of another one."""
+    """The statement without its final semicolons, as a part of another statement."""
     return sql.strip().rstrip(";") + "\n"
 
 
@@ -75,7 +75,7 @@ def views(tables: Mapping[TableName, object]) -> Iterator[str]:
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, tables: Mapping[TableName, object]) -> None:
-    """To be called before the connection is locked."""
+    """Create the views of the tables. Call it before the connection is locked."""
     for statement in views(tables):
         connection.execute(statement)
 

@@ -1,4 +1,4 @@
-"""What a file of a dashboard says, as inert values."""
+"""The content of a dashboard's file, as plain values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Width = Literal["third", "half", "full"]
 
 @dataclass(frozen=True)
 class TableName:
-    """A gold table as SQL names it. ``pipeline`` is None where it is left out."""
+    """A gold table as SQL names it. ``pipeline`` is None if it is left out."""
 
     pipeline: str | None
     table: str
@@ -24,8 +24,8 @@ class TableName:
 
 @dataclass(frozen=True)
 class Chart:
-    """``x`` and ``y`` are columns of the answer; ``series`` is one whose values each have a line.
-    ``tables`` are those that the SQL reads."""
+    """``x`` and ``y`` are columns of the answer; ``series`` is a column whose values each have a
+    line. ``tables`` are those that the SQL reads."""
 
     name: str
     kind: ChartKind

@@ -1,7 +1,7 @@
 """From a YAML file to a :class:`~headgate.dashboard.boards.model.Board`.
 
-A file is checked as a declaration is: all problems at once, each with its line and key. The SQL is
-bound to the columns of the declared tables, which need not be there yet.
+A file is checked like a declaration: all problems are reported at once, each with its line and key.
+The SQL is bound to the columns of the declared tables, which need not exist yet.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BoardError(HeadgateError, code=exit_codes.USAGE):
 
 
 def board_files(project: Path) -> tuple[Path, ...]:
-    """The dashboards of a project, by name."""
+    """The files of a project's dashboards, sorted by name."""
     return declarations_in(project / FOLDER)
 
 

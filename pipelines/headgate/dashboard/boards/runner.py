@@ -1,4 +1,4 @@
-"""Asks the process that runs the SQL of charts, and replaces it when its time is over."""
+"""Sends requests to the process that runs the SQL of charts, and replaces it if it is too slow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STARTS_WITHIN = 20.0  # seconds, on a busy machine
 
 
 class ChartRunner:
-    """One process, started with the first chart; it ends with this one."""
+    """One process, which starts with the first request and ends with ``close``."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -32,7 +32,8 @@ class ChartRunner:
         self._lock = Lock()
 
     def ask(self, chart: Chart, places: Places) -> Mapping[str, Any]:
-        """The answer of a chart. Blocks until it is its turn. Raises TooMuchError or ChartError."""
+        """The answer of a chart. Blocks: requests are answered one at a time. Raises TooMuchError
+        or ChartError."""
         found: Mapping[str, Any] = self._asked(worker.chart_request(chart, places, self._seconds))
         return found
 
@@ -84,7 +85,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
-        start_new_session=True,  # a Ctrl-C of the terminal is for this process
+        start_new_session=True,  # Ctrl-C in the terminal must not end it
     )
 
 

@@ -1,8 +1,8 @@
 """The SQL of a chart: what it may be, and which tables it reads.
 
-DuckDB's own parser says what a statement reads, so nothing is guessed from its text. What is
-refused here could reach nothing anyway: the connection sees no file, no network and no other table
-(``querying.sandbox``).
+DuckDB's own parser says what a statement reads, so nothing is guessed from its text. A statement
+that is refused here could not read anything else anyway: the connection has no access to files, the
+network or other tables (``querying.sandbox``).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MOST = 20_000  # characters
 
 
 def tables_in(sql: str) -> tuple[TableName, ...]:
-    """The gold tables that a SELECT reads, each once. Raises Invalid if it is no single SELECT, or
-    reads something else."""
+    """The gold tables that a SELECT reads, each once. Raises Invalid if ``sql`` is not a single
+    SELECT, or reads something else."""
     import duckdb
 
     if len(sql) > _MOST:
@@ -45,12 +45,12 @@ def tables_in(sql: str) -> tuple[TableName, ...]:
         connection.close()
     statement = json.loads(text)
     if statement.get("error"):
-        # SHOW and DESCRIBE are SELECTs to DuckDB, and cannot be written as one.
+        # DuckDB classifies SHOW and DESCRIBE as SELECT, but cannot serialize them.
         raise Invalid(f"must be one SELECT: {statement.get('error_message', 'it is none')}")
     return tuple(dict.fromkeys(_named(statement)))
 
 
-# Opening one takes ten times as long as asking it, and a dashboard has many statements.
+# Opening a connection takes ten times as long as a query on it, and a dashboard has many queries.
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
     connection = connected(autoinstall_known_extensions="false", temp_directory="")

@@ -1,8 +1,9 @@
-"""The process that runs the SQL of charts. ``python -m headgate.dashboard.boards.worker`` is one.
+"""The process that runs the SQL of charts. Start: ``python -m headgate.dashboard.boards.worker``.
 
-A function of DuckDB may take any time and memory within one row (``repeat('x', 4000000000)``), and
-then neither its limits nor an interrupt help. So the SQL that a person has written runs here: a
-process whose memory the system limits, and that is killed when its time is over.
+A function of DuckDB may take any amount of time and memory within one row
+(``repeat('x', 4000000000)``). Neither DuckDB's limits nor an interrupt stop it then. So SQL that a
+person has written runs in this process: the operating system limits its memory, and it is killed
+when its time is over.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from headgate.errors import HeadgateError
 
 SECONDS = 10.0
 MOST_MEMORY = 1 << 30
-"""Bytes of a process, on top of what it has when it starts."""
+"""Bytes that a process may use in addition to those that it has when it starts."""
 _MOST_KEPT = MOST_MEMORY // 4
 """Bytes that a process may keep for its next chart: DuckDB keeps the addresses of memory that it
-has freed, and the limit counts them. Without this, no chart after a few large ones has any left."""
+has freed, and the limit counts them. Without ``_MOST_KEPT``, no memory would be left for a chart
+after a few large ones."""
 _SLACK = 2  # seconds after the interrupt of DuckDB
 
 Places = Mapping[TableName, tuple[str, int]]
@@ -55,7 +57,7 @@ def is_last(reply: Mapping[str, Any]) -> bool:
 
 
 def answer_of(reply: Mapping[str, Any]) -> Any:
-    """Raises TooMuchError, or ChartError with what the process says."""
+    """The answer in a reply. Raises TooMuchError or ChartError if the reply is an error."""
     if (error := reply.get("error")) is not None:
         kind = TooMuchError if error["too_much"] else ChartError
         raise kind(error["message"], remedy=error["remedy"])
@@ -86,7 +88,7 @@ def _bind(asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _answered(line: bytes, reader: Reader) -> dict[str, Any]:
     asked = json.loads(line)
-    signal.alarm(int(asked["seconds"]) + _SLACK)  # it ends this process, whatever it does
+    signal.alarm(int(asked["seconds"]) + _SLACK)  # the alarm ends this process, whatever it does
     try:
         return {"answer": _bind(asked) if "bind" in asked else _chart(asked, reader)}
     except HeadgateError as error:

@@ -1,1 +1,1 @@
-"""Who may look: one password for a dashboard, kept as a hash."""
+"""The login: one password for a dashboard, stored as a hash."""

@@ -1,4 +1,4 @@
-"""The password of a dashboard. It is shown once, when it is made; a file keeps its hash."""
+"""The password of a dashboard. It is shown once, when it is created; a file stores its hash."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST = 1024  # characters of a password that are hashed
 
 
 class PasswordFileError(HeadgateError, code=exit_codes.USAGE):
-    """The file of the hash is damaged."""
+    """The file of the hash is missing or damaged."""
 
 
 def made(folder: Path, *, anew: bool = False) -> str | None:
-    """Make a password, whose hash only this user can read; None if ``folder`` has one already,
-    which stays valid unless another one is wanted ``anew``."""
+    """Create a password; only this user can read the file of its hash. None if ``folder`` has a
+    password already, which stays valid. ``anew`` replaces it."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     if anew:
@@ -40,7 +40,7 @@ def made(folder: Path, *, anew: bool = False) -> str | None:
 
 
 class Password:
-    """Raises PasswordFileError if the file is damaged."""
+    """The password of a folder. Raises PasswordFileError if its file is missing or damaged."""
 
     def __init__(self, folder: Path) -> None:
         try:

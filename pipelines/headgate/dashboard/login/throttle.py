@@ -1,4 +1,4 @@
-"""Slows down whoever guesses passwords."""
+"""Slows down clients that guess passwords."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 FREE = 5
-"""Wrong passwords of an address, until it has to wait."""
+"""Wrong passwords of an address before it has to wait."""
 _LONGEST = 60.0  # seconds
 _FORGOTTEN = 900.0  # seconds after the last attempt
 _MOST = 4_096  # addresses
@@ -25,8 +25,8 @@ class _Attempts:
 
 
 class Throttle:
-    """After ``FREE`` wrong passwords, an address waits for 1, 2, 4 … seconds between two. All
-    addresses together have a wait, too."""
+    """After ``FREE`` wrong passwords, an address has to wait for 1, 2, 4 … seconds between two
+    attempts. Another count and wait apply to all addresses together."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -34,8 +34,9 @@ class Throttle:
         self._lock = Lock()
 
     def attempt(self, address: str) -> float:
-        """The seconds until a password of this address is looked at; 0 for now. It then counts as
-        wrong at once: otherwise all that come together would be looked at."""
+        """The seconds until a password of this address may be checked; 0 if it may be checked now.
+        It then counts as wrong at once: otherwise all passwords that arrive together would be
+        checked."""
         now = self._clock()
         with self._lock:
             found = [self._of[each] for each in (address, EVERYBODY) if each in self._of]
@@ -57,7 +58,8 @@ class Throttle:
             self._of.popitem(last=False)
 
     def succeeded(self, address: str) -> None:
-        """The attempt was right: it counts no more."""
+        """The password was right: reset the count of the address, and take one off the common
+        count."""
         with self._lock:
             self._of.pop(address, None)
             if (all_ := self._of.get(EVERYBODY)) is not None:

@@ -1,1 +1,2 @@
-"""Questions about tables, and their answers as plain values. Each is a function of versions."""
+"""Questions about tables, and their answers as plain values. An answer is computed from versions of
+tables."""

@@ -1,4 +1,4 @@
-"""What a page says of a gold table before any chart: which version, how fresh, how much is late."""
+"""What a page shows of a gold table besides charts: which version, how fresh, how much is late."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from headgate.tables.state import time_of
 
 
 def about(reader: Reader, shown: Shown, facts: Facts, gold: Version) -> dict[str, Any]:
-    """``n`` is the batch id of the shown version, ``held`` why a later one is not visible."""
+    """``n`` is the batch id of the shown version, ``held`` is the reason why a later one is not
+    visible."""
     table = shown.gold(facts.table)
     found = span(reader, facts, gold)
     label, line = operator_of(table).summary(table.operator)
@@ -36,7 +37,7 @@ def about(reader: Reader, shown: Shown, facts: Facts, gold: Version) -> dict[str
 
 
 def summary(shown: Shown, table: str, gold: Version) -> dict[str, Any]:
-    """The numbers of a table that its commits have. A share is None if nothing was read yet."""
+    """The numbers of a table from its commits. A share is None if nothing was read yet."""
     state = gold.state
     late = state.total.get("late", 0) - state.total.get("replayed", 0)
     pairs = state.total.get("pairs", 0)
@@ -72,8 +73,8 @@ def refused(shown: Shown, table: str) -> dict[str, Any]:
 
 
 def held(shown: Shown, table: str) -> dict[str, Any] | None:
-    """Why the newest version is held back; None if none is. What the rules saw is left out,
-    because it may be a value of a row."""
+    """Why the newest version is held back; None if none is. The observed values are left out,
+    because they may be values of rows."""
     for hold in holds(shown.layout, shown.pipeline):
         if hold.table == table and not hold.log:
             rules = [result.rule for result in hold.failed]

@@ -1,8 +1,8 @@
 """Values of rows as short, harmless text.
 
 A value comes from an event, so it may be anything: markup, megabytes, or characters that change the
-direction of a line. The page shows all of it as text; here it is cut, and what cannot be seen is
-written out.
+direction of a line. The page shows all of it as text; here it is cut, and invisible characters are
+replaced by escapes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from headgate.dashboard.questions.sql import quoted
 
 MOST = 300  # characters of a value that are shown
-_MOST_EXACT = 1_000  # bytes of a value that a filter has: it is part of an address
+_MOST_EXACT = 1_000  # bytes of a filter's value, which is part of an address
 _TEXTS = ("VARCHAR", "BLOB")
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Categories of characters that have no glyph or move others: controls, marks of direction, line
@@ -21,13 +21,13 @@ separators, characters that are not assigned."""
 
 
 def text_of(column: str, type_: str, most: int = MOST) -> str:
-    """An expression with the text of a column, cut to ``most`` characters with its whole length
-    after it: a long value is never brought to Python. ``type_`` is DuckDB's."""
+    """An expression with the text of a column, cut to ``most`` characters and followed by its whole
+    length, so that Python never loads a long value. ``type_`` is the type in DuckDB."""
     name = quoted(column)
     if type_.startswith("TIMESTAMP WITH"):
         return f"CAST({name} AT TIME ZONE 'UTC' AS VARCHAR) || 'Z'"
     if type_ == "BLOB":
-        # Bytes that are no text keep their escapes.
+        # Bytes that are not valid UTF-8 keep their escapes.
         name = f"coalesce(TRY(decode({name})), CAST({name} AS VARCHAR))"
     elif type_.endswith("]") or type_.startswith(("STRUCT", "MAP")):
         name = f"CAST(to_json({name}) AS VARCHAR)"

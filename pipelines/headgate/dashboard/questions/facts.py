@@ -1,4 +1,4 @@
-"""What a declaration says of a gold table, as charts need it."""
+"""The facts about a gold table that charts need, from its declaration."""
 
 from __future__ import annotations
 

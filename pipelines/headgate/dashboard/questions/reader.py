@@ -1,4 +1,4 @@
-"""What questions are asked of: versions, through the caches and DuckDB."""
+"""Answers queries over versions of tables, with caches and DuckDB."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reader:
     _known: OrderedDict[Hashable, object] = field(default_factory=OrderedDict, repr=False)
 
     def known(self, about: str, of: Hashable, find: Callable[[], Fact]) -> Fact:
-        """What ``find`` says of something. It is kept, because many questions need it."""
+        """The result of ``find``. It is cached, because many questions need it."""
         key = (about, of)
         if key not in self._known:
             self._known[key] = find()
@@ -39,12 +39,13 @@ class Reader:
         /,
         **read: tuple[Version, Sequence[str]],
     ) -> Answer:
-        """The answer of a query in which each name is that of a version, with the columns that it
-        reads. Raises TooMuchError."""
+        """The answer of a query. ``read`` has the versions by their names in the query, each with
+        the columns that are read. Raises TooMuchError, BadQuestionError, ChangedTableError."""
         return self.engine.ask(self.sources(read), sql, parameters)
 
     def sources(self, read: Mapping[str, tuple[Version, Sequence[str]]]) -> dict[str, Source]:
-        """Raises ChangedTableError if a version has not all of the columns."""
+        """The sources of a query. Raises ChangedTableError if a version does not have all of the
+        columns."""
         for name, (version, columns) in read.items():
             if missing := [each for each in columns if each not in version.schema.names]:
                 raise ChangedTableError(

@@ -12,8 +12,9 @@ from headgate.dashboard.questions.sql import Condition, all_of, quoted
 from headgate.dashboard.reading.versions import Version
 from headgate.quality.masking import masked
 
-# Columns of Headgate's own, the most telling first: positions, times and reasons are no values that
-# a producer sent. A silver table may have columns of the same names as quarantine.
+# Headgate's own columns, the most important first. They are not masked: positions, times and
+# reasons have no text that a producer sent. The lists differ, because a silver table may have
+# columns with the same names as quarantine.
 QUARANTINE_PLAIN = (
     *("ingested_at", "reason", "column", "table", "event_time", "partition", "offset"),
 )
@@ -26,7 +27,8 @@ _NICE = (1, 5, 10, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 86_400, 604_800
 
 @dataclass(frozen=True)
 class RefusedQuestion:
-    """``reason`` chooses one; None, all. Values are masked unless ``show_values``."""
+    """``reason`` selects the rows with one reason; None selects all rows. Values are masked unless
+    ``show_values``."""
 
     reason: str | None = None
     page: int = 0
@@ -43,8 +45,8 @@ def quarantined(reader: Reader, version: Version, question: RefusedQuestion) -> 
 def late_rows(
     reader: Reader, version: Version, question: RefusedQuestion, bounds: Sequence[str]
 ) -> dict[str, Any]:
-    """Late rows, the newest window first, by the window that they missed, which is in the columns
-    ``bounds``."""
+    """Late rows by the window that they missed, the newest first. ``bounds`` are the columns of
+    that window."""
     time = next(iter(bounds), "_event_time")
     order = f"{quoted(time)} DESC, _partition, _offset"
     answer = _page(reader, version, question, _Table(time, order, (*bounds, *LATE_PLAIN)))
@@ -103,7 +105,7 @@ def _page(
 
 
 def _shown(columns: Sequence[str], plain: Sequence[str], row: Sequence[object]) -> list[str | None]:
-    """Texts, masked where a column is not ``plain``."""
+    """The texts of a row, masked unless their column is ``plain``."""
     return [
         text if text is None or name in plain else masked(text)
         for name, text in zip(columns, cells(row), strict=True)
@@ -113,7 +115,7 @@ def _shown(columns: Sequence[str], plain: Sequence[str], row: Sequence[object]) 
 def _over_time(
     reader: Reader, version: Version, time: str, reasons: Sequence[str]
 ) -> dict[str, Any]:
-    """Counts by reason in intervals of ``step`` seconds, at most so many points."""
+    """Counts by reason in intervals of ``step`` seconds, at most about ``_POINTS`` intervals."""
     at = f"epoch_us({quoted(time)})"
     ((first, last),) = reader.ask(f"SELECT min({at}), max({at}) FROM t", t=(version, (time,))).rows
     if first is None:

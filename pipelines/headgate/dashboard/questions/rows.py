@@ -17,14 +17,14 @@ from headgate.declaration.model import GoldTable
 
 MOST_ROWS_OF_A_FILE = 5_000_000
 MOST_ROWS_IN_ORDER = 1_000_000
-"""A file of more rows has them as the table has: an order needs all of them in memory."""
-_DEEPEST = 100_000  # rows that are passed over at most
+"""A file with more rows is not sorted, because a sort needs all rows in memory."""
+_DEEPEST = 100_000  # rows that are skipped at most
 
 
 @dataclass(frozen=True)
 class RowsQuestion:
-    """``sort`` is a column, ``-column`` for the greatest first; the newest results come first
-    without it."""
+    """``sort`` is a column, or ``-column`` for descending order; without it, the newest results
+    come first."""
 
     selection: Selection
     sort: str | None = None
@@ -45,7 +45,8 @@ def rows(
     found = span(reader, facts, gold)
     near = chosen
     if found is not None and facts.begin is not None and not question.sort and chosen == ALL:
-        # Without a choice, a page has rows of few windows, and a file says which it has.
+        # Without a selection, a page has rows of few windows. The condition on them skips files by
+        # their statistics.
         first = found.from_newest(offset + question.size)
         near = Condition(f"{quoted(facts.begin)} >= ?", (first,))
     shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
@@ -88,7 +89,8 @@ def write_file(
     file: BinaryIO,
 ) -> None:
     """Write the chosen rows as CSV or Parquet, whole and exact: nothing is cut or masked. The
-    newest results come first if there are not too many. Raises TooMuchError, BadQuestionError."""
+    newest results come first if there are at most ``MOST_ROWS_IN_ORDER`` rows. Raises TooMuchError,
+    BadQuestionError."""
     import pyarrow as pa
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
@@ -120,7 +122,7 @@ def write_file(
 
 
 def _flat(schema: Any) -> Any:
-    """CSV has texts instead of nested values, which are JSON there, and of times."""
+    """The schema for CSV: nested values become JSON texts, and times with a zone become texts."""
     import pyarrow as pa
 
     return pa.schema(
@@ -148,7 +150,7 @@ def _cast(content: Any, schema: Any) -> Any:
         if column.type == field.type:
             continue
         if _has_zone(column.type):
-            # Arrow writes a time that has a zone, but 20 times slower.
+            # Arrow could write a time with a zone itself, but 20 times slower.
             plain = column.cast(pa.timestamp(column.type.unit)).cast(pa.string())
             texts = pc.binary_join_element_wise(plain, "Z", "")
         else:

@@ -54,7 +54,7 @@ class Selection:
 
 
 def selection(facts: Facts, asked: Sequence[tuple[str, str]]) -> Selection:
-    """From the parameters of an address, of which others are passed over. Raises
+    """The selection in the query parameters of an address; other parameters are ignored. Raises
     BadQuestionError."""
     given = dict(asked)
     return Selection(
@@ -69,7 +69,7 @@ def selection(facts: Facts, asked: Sequence[tuple[str, str]]) -> Selection:
 
 
 def whole(given: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    """A number of the parameters, moved into its bounds. Raises BadQuestionError."""
+    """A whole number of the parameters, limited to ``low`` … ``high``. Raises BadQuestionError."""
     text = given.get(name) or str(default)
     if not text.isascii() or not text.isdecimal() or len(text) > 12:
         raise BadQuestionError(

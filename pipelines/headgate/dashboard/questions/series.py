@@ -22,8 +22,8 @@ TOTAL = "total"
 
 @dataclass(frozen=True)
 class SeriesQuestion:
-    """``by`` are the keys that each have a line of their own; empty for one line over all rows.
-    ``width`` is the number of points at most, ``top`` that of lines."""
+    """``by`` are the keys whose values each have a line; empty for one line over all rows.
+    ``width`` is the greatest number of points, ``top`` the greatest number of lines."""
 
     figure: Figure
     by: tuple[str, ...]
@@ -33,8 +33,9 @@ class SeriesQuestion:
 
 
 def grouping(facts: Facts, figure: Figure, asked: str | None) -> tuple[str, ...]:
-    """The keys that lines are for: as asked, or all together where that has a meaning. A figure
-    that cannot be combined has a line for each key. Raises BadQuestionError."""
+    """The keys whose values each have a line: the requested one, or none for one line over all
+    rows. A figure that cannot be combined has a line for each combination of all keys. Raises
+    BadQuestionError."""
     if not facts.keys:
         return ()
     if figure.across is None:
@@ -53,9 +54,10 @@ def series(
     late: Version | None,
 ) -> dict[str, Any]:
     """``t`` are the beginnings of points in seconds since 1970; a point stands for ``per_point``
-    windows, and ``v`` has the mean of their values, with ``low`` and ``high``; null where there is
-    no row. ``open`` says at which points a window is open, ``late`` counts the late rows of a
-    point's windows (of all keys) that were not replayed, ``revised`` the rows that were revised."""
+    windows. ``v`` has the mean of their values, ``low`` and ``high`` the smallest and the greatest,
+    if there are several windows; null if there is no row. For each point, ``open`` is 1 if a window
+    is open, ``late`` counts the late rows of its windows (of all keys) that were not replayed,
+    ``revised`` the rows that were revised."""
     found = span(reader, facts, gold)
     if found is None or facts.begin is None:
         return _answer(question, [], [], step=0, per_point=1)
@@ -128,12 +130,13 @@ def _columns(facts: Facts, question: SeriesQuestion) -> tuple[str, ...]:
 def _sql(begin: str, question: SeriesQuestion, chosen: Condition) -> str:
     """Columns: label, point, mean, least, greatest, score, open, revised, line."""
     name, by = quoted(question.figure.name), question.by
-    # Without keys in the table or with all of them, a window has one row for each line.
+    # A figure without ``across`` has one row for each window and line: ``max`` gives its value.
     combined = f"{question.figure.across or 'max'}({name})"
     score = f"{question.figure.across or 'avg'}({name})"
     lines, joined = "SELECT 0 AS line, '' AS label, 0 AS score", ""
     if by:
-        # The few keys are found first: a label of each row would cost more than all the rest.
+        # The few keys are found first: computing a label for each row would take longer than the
+        # rest.
         lines = f"""
             SELECT row_number() OVER (ORDER BY score DESC NULLS LAST, {listed(by)}) AS line,
                 {label(by)} AS label, score, {listed(by)}

@@ -1,4 +1,4 @@
-"""The results of a gold table in time."""
+"""The times of a gold table's results."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True, eq=False)
 class Span:
     """Microseconds since 1970 UTC: the first and the last beginning of a result, and the last end.
-    ``step`` divides the distance of any two beginnings. ``begins`` and ``rows`` are all of them,
-    rising, and how many rows begin there."""
+    ``step`` divides the distance of any two beginnings. ``begins`` are all beginnings in ascending
+    order, ``rows`` the number of rows at each."""
 
     first: int
     last: int
@@ -31,7 +31,8 @@ class Span:
     rows: np.ndarray[Any, Any]
 
     def from_newest(self, rows: int) -> datetime:
-        """The beginning at or after which there are at least so many rows, or all."""
+        """The last beginning at or after which there are at least ``rows`` rows; the first one if
+        there are fewer."""
         reached = np.searchsorted(np.cumsum(self.rows[::-1]), rows)
         place = max(len(self.begins) - 1 - int(reached), 0)
         return _time(int(self.begins[place]))
@@ -46,7 +47,8 @@ class Span:
 
 
 def _time(microseconds: int) -> datetime:
-    """The last window of the year 9999 ends after all times that Python knows."""
+    """A time, or Python's last one if it is later: the last window of the year 9999 ends after
+    it."""
     with suppress(OverflowError):
         return _EPOCH + timedelta(microseconds=microseconds)
     return datetime.max.replace(tzinfo=UTC)

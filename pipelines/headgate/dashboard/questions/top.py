@@ -27,10 +27,10 @@ def top(
     gold: Version,
     most: int = 10,
 ) -> dict[str, Any]:
-    """``over`` says what is compared: the figure over all windows, or the mean of the windows where
-    it cannot be combined. ``rows`` have the values of the keys as they are shown, their ``exact``
-    texts for a filter (null if there is none), the figure and, of a sum, its ``share`` of all. Of
-    windows that overlap, those count that do not."""
+    """``over`` is the function that combines the windows: that of the figure, or the mean if it
+    cannot be combined. ``rows`` have the values of the keys as they are shown, their ``exact``
+    texts for a filter (null if there is none), the figure and, for a sum, its ``share`` of the
+    total. Of overlapping windows, only a set without overlaps counts."""
     found = span(reader, facts, gold)
     chosen = all_of(
         selection.within(facts.begin, found.newest if found else None),
@@ -78,8 +78,8 @@ def _sql(types: Mapping[str, str], by: tuple[str, ...], value: str, chosen: Cond
 def values(
     reader: Reader, facts: Facts, key: str, begins: str, gold: Version, most: int = 20
 ) -> list[dict[str, str | None]]:
-    """Values of a key that contain a text, for a person who types it: as they are ``shown``, and
-    the ``exact`` text for a filter, null if there is none."""
+    """Values of a key that contain the text ``begins``, which a person has typed: as they are
+    ``shown``, and the ``exact`` text for a filter, null if there is none."""
     types = reader.types(gold)
     name = f"CAST({quoted(key)} AS VARCHAR)"
     rows = reader.ask(
@@ -93,8 +93,8 @@ def values(
 
 
 def _apart(facts: Facts) -> Condition:
-    """Windows that do not overlap: all of tumbling ones, those of hopping ones that begin at a
-    multiple of their size."""
+    """The condition for windows without overlaps: all tumbling windows, and the hopping windows
+    that begin at a multiple of their size."""
     if facts.begin is None or facts.end is None:
         return Condition()
     begin, end = (f"epoch_us({quoted(column)})" for column in (facts.begin, facts.end))

@@ -1,1 +1,1 @@
-"""Reads released versions of tables, each once."""
+"""Reads the versions of tables that readers may see, each once."""

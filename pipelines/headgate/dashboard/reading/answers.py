@@ -12,14 +12,15 @@ from headgate.dashboard.errors import TooMuchError
 
 MOST_BYTES = 64 << 20
 TOO_MUCH_FOR = 60.0
-"""Seconds in which nobody asks again what was too much. Later the machine may have less to do."""
+"""Seconds during which a question that raised TooMuchError is not asked again. Later the machine
+may be less busy."""
 _TOO_MUCH = 256  # questions
 
 
 class Answers:
-    """Keys have the versions of the tables in them, so an answer is never out of date. While a
-    thread answers a question, others that ask it wait without one. To be used within one event
-    loop."""
+    """Keys contain the versions of the tables, so an answer is never out of date. While a thread
+    answers a question, further requests for the answer wait without a thread. To be used within one
+    event loop."""
 
     def __init__(
         self, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.monotonic
@@ -31,8 +32,8 @@ class Answers:
         self._asked: dict[Hashable, asyncio.Task[bytes]] = {}
 
     async def of(self, key: Hashable, answer: Callable[[], bytes], threads: Executor) -> bytes:
-        """Raises what ``answer`` raises, for all who wait; the next one asks again, but not if it
-        was too much."""
+        """The answer of a key. Raises what ``answer`` raises, in all requests that wait. The next
+        request asks again, except for ``TOO_MUCH_FOR`` seconds after TooMuchError."""
         if (found := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
             return found
@@ -42,7 +43,7 @@ class Answers:
         if (asked := self._asked.get(key)) is None:
             made = self._answered(key, answer, threads)
             asked = self._asked[key] = asyncio.create_task(made)
-        # A browser that goes away does not take the answer from the others.
+        # A browser that disconnects must not cancel the answer for the others.
         return await asyncio.shield(asked)
 
     async def _answered(

@@ -1,6 +1,6 @@
 """Columns of data files in memory.
 
-A file never changes, so a new version of a table costs the reading of its new files alone.
+A file never changes, so only the new files of a new version of a table are read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ _ASSEMBLED = 64  # versions and their columns, which share the memory of the fil
 
 
 class ColumnCache:
-    """Keeps the columns that were asked for, up to ``most_bytes``; the files that nobody has asked
-    for the longest are left out first. ``columns_read`` counts the reads of a column of
-    a file."""
+    """Keeps requested columns, up to ``most_bytes``; the least recently used files are removed
+    first. ``columns_read`` counts how often a column of a file was read."""
 
     def __init__(self, most_bytes: int = MOST_BYTES, most_rows: int = MOST_ROWS) -> None:
         self._most_bytes, self._most_rows = most_bytes, most_rows
@@ -37,7 +36,7 @@ class ColumnCache:
         self.columns_read = 0
 
     def source(self, version: Version, columns: Sequence[str]) -> Source:
-        """Something that DuckDB can read these columns of a version from."""
+        """An object from which DuckDB can read these columns of a version."""
         if version.rows >= self._most_rows:
             return version.dataset
         with self._lock:
@@ -70,5 +69,5 @@ class ColumnCache:
         while self._bytes > self._most_bytes and self._files:
             _, gone = self._files.popitem(last=False)
             self._bytes -= sum(column.nbytes for column in gone.values())
-            # Else the memory stays for as long as a version is assembled of it.
+            # Otherwise assembled versions would keep the memory of removed files.
             self._assembled.clear()

@@ -23,8 +23,9 @@ _LESS = "ask about a shorter time, or fewer rows, such as those of one key"
 
 @dataclass(frozen=True)
 class Limits:
-    """``seconds`` are those of one question, ``memory`` is that of one, and ``at_once`` run side by
-    side: the stream on the same machine needs the other cores."""
+    """``seconds`` limits one question, ``memory`` and ``threads`` one database: all questions of
+    ``ask`` share one, each ``connection`` has its own. ``at_once`` questions run side by side: the
+    stream on the same machine needs the other cores."""
 
     seconds: float = 10.0
     memory: str = "512MB"
@@ -55,15 +56,16 @@ class Engine:
     def ask(
         self, sources: Mapping[str, Source], sql: str, parameters: Sequence[object] = ()
     ) -> Answer:
-        """Blocks until it is this question's turn. The SQL is ours. Raises TooMuchError."""
+        """The answer of a query whose SQL is Headgate's own, not a user's. Blocks until fewer than
+        ``at_once`` questions run. Raises TooMuchError, BadQuestionError."""
         with self._turns, self._session(sources) as connection, self.limited(connection):
             connection.execute(sql, list(parameters))
             return answered(connection)
 
     @contextmanager
     def _session(self, sources: Mapping[str, Source]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Sessions of one locked database, which is made once: that takes longer than most
-        answers. Each sees its own sources alone."""
+        """A session of the one locked database, which sees only its own sources. The database is
+        created once, because that takes longer than most answers."""
         with self._lock:
             if self._database is None:
                 self._database = self._made()
@@ -80,7 +82,8 @@ class Engine:
     def connection(
         self, sources: Mapping[str, Source], prepare: Check = lambda _: None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A locked connection, whose turn it is. ``prepare`` may change it before it is locked."""
+        """A locked connection for one question. Blocks like ``ask``. ``prepare`` may change the
+        connection before it is locked."""
         with self._turns:
             connection = self._made()
             try:
@@ -93,7 +96,7 @@ class Engine:
                 connection.close()
 
     def _made(self) -> duckdb.DuckDBPyConnection:
-        # Without a folder for what does not fit into memory: a question writes no file.
+        # No temporary folder: data that does not fit into memory is not written to a file.
         return connected(
             threads=self.limits.threads,
             memory_limit=self.limits.memory,
@@ -104,7 +107,8 @@ class Engine:
 
     @contextmanager
     def limited(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Interrupts what the connection does after the limit. Raises TooMuchError."""
+        """Interrupts the connection after ``seconds``. Raises TooMuchError, or BadQuestionError if
+        a value cannot be converted."""
         import duckdb
 
         timer = Timer(self.limits.seconds, connection.interrupt)
@@ -119,7 +123,7 @@ class Engine:
         except duckdb.OutOfMemoryException as error:
             raise TooMuchError(large, remedy=_LESS) from error
         except OSError as error:
-            # Arrow makes one of what DuckDB raises while Arrow reads the rows.
+            # Arrow turns an error of DuckDB into OSError while it reads the rows.
             if str(error).startswith("INTERRUPT"):
                 raise TooMuchError(slow, remedy=_LESS) from error
             if str(error).startswith("Out of Memory"):

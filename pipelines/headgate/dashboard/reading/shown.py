@@ -54,20 +54,23 @@ class Shown:
         return self.tables[path].current()
 
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The version of every table that there is. It grows with each commit."""
+        """The path and the log version of every existing table. A version grows with each
+        commit."""
         found = ((path, table.current()) for path, table in self.tables.items())
         return tuple((path, version.number) for path, version in found if version is not None)
 
 
 class Declarations:
-    """Declarations as they are in their files now. One that has become wrong stays as it was."""
+    """The current declarations of files. If a file becomes invalid, its last valid declaration is
+    kept."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], tuple[int, Shown]] = {}
         self._lock = Lock()
 
     def shown(self, file: Path, root: str) -> Shown:
-        """Raises DeclarationError if the file is wrong and never was right."""
+        """Raises DeclarationError if the file is invalid and no valid version of it was read
+        before."""
         with self._lock:
             key, changed = (str(file), root), _changed(file)
             kept = self._kept.get(key)

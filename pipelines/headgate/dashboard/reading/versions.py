@@ -1,7 +1,7 @@
 """The newest version of a table that readers may see.
 
 It is the newest version of the table's log, as ``headgate query`` reads it. A version of gold that
-is held by its rules has no commit, and a rebuild has a log of its own, so neither is ever here.
+is held by its rules has no commit, and a rebuild has a log of its own, so neither is ever shown.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from headgate.tables.log import entry_path
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
-FRESH = 0.2  # seconds, in which a log is not looked at again
+FRESH = 0.2  # seconds until a log is checked again
 
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """``number`` is the version of the Delta log of the table at ``address``, ``entry`` the file of
-    the log that made it. ``state`` is what its commit says, with the batch id ``n``."""
+    """``number`` is the version of the Delta log of the table at ``address``, ``entry`` is the file
+    of its entry in the log. ``state`` is that of its commit, with the batch id ``n``."""
 
     address: str
     number: int
@@ -47,26 +47,27 @@ class Version:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Where another process finds it."""
+        """The address and the number, from which another process can open the version."""
         return (self.address, self.number)
 
     @property
     def key(self) -> tuple[str, int, Stat | None]:
-        """Equal keys have equal rows. A table that is deleted and made again has the same numbers,
-        but other entries."""
+        """Equal keys have equal rows. A table that is deleted and created again may have the same
+        numbers, but other entries."""
         return (*self.place, self.entry)
 
 
 def version_of(address: str, number: int) -> Version:
-    """A version of the log of a table that is known to be visible."""
+    """Open a version that is known to be visible. Its state is empty, and its count of rows is
+    0."""
     handle = DeltaTable(address, version=number)
     state = State.empty(f"{GOLD.folder}/{address.rpartition('/')[2]}")
     return Version(address, number, state, 0, handle.to_pyarrow_dataset())
 
 
 class WatchedTable:
-    """A table whose newest version is asked for often, by several threads. A look at it that finds
-    nothing new asks for three files of the log, and reads none."""
+    """A table whose newest version is requested often, by several threads. A check that finds
+    nothing new looks for three files of the log, and reads none."""
 
     def __init__(self, table: Table, *, fresh: float = FRESH) -> None:
         self._table, self._fresh = table, fresh
@@ -83,13 +84,14 @@ class WatchedTable:
             return self._version
 
     def forget(self) -> None:
-        """Look again at the next question: a file of the version was gone."""
+        """Check the log again at the next question. To be called if a file of the version is
+        missing."""
         with self._lock:
             self._at = float("-inf")
 
     def _newest(self) -> Version | None:
         if self._version is not None and self._entry(self._version.number) != self._version.entry:
-            # The log is another one: what was read of the first one says nothing about it.
+            # The log was replaced: what was read from the old log does not apply to the new one.
             self._table, self._version = self._table.reader(), None
         if self._version is None and not self._table.exists:
             return None

@@ -1,1 +1,2 @@
-"""Serves questions and pages over HTTP. Everything needs a login but what says so."""
+"""Serves questions and pages over HTTP. If there is a login, everything except ``login.OPEN`` needs
+it."""

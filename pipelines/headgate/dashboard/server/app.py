@@ -1,4 +1,5 @@
-"""The application, without who may see what: that is a :class:`Context` in each request's scope."""
+"""The application. Permissions are not a part of it: each request's scope has a
+:class:`Context`."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ PAGES = (
 
 
 def routes(desk: Desk, commits: Commits) -> Sequence[BaseRoute]:
-    """Every endpoint asks for the context of its request (``context_of``), and so refuses whom
-    nobody has allowed."""
+    """Every endpoint reads the context of its request (``context_of``), so a request without one is
+    refused."""
     of_table, of_project = TableEndpoints(desk), ProjectEndpoints(desk, commits)
     gold = "/api/gold/{pipeline}/{table}"
     return [

@@ -1,7 +1,7 @@
-"""Tells browsers of commits.
+"""Notifies browsers of commits.
 
-A pipeline that somebody looks at is watched by one task: it checks whether the logs of its tables
-have a next entry. Nobody reads a table because time has passed.
+One task watches each pipeline that a browser shows: it checks whether the logs of its tables have a
+next entry. Tables are read only after a commit, not at intervals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headgate.dashboard.reading.shown import Shown
 from headgate.errors import HeadgateError
 
 LOOK_EVERY = 0.25  # seconds
-ALIVE_EVERY = 15.0  # seconds: a proxy ends connections that say nothing
+ALIVE_EVERY = 15.0  # seconds: a proxy ends connections that send nothing
 LASTS = 300.0  # seconds: then the browser connects again, and its rights are checked again
 
 Numbers = tuple[tuple[str, int], ...]
@@ -40,7 +40,7 @@ class Commits:
 
     @property
     def watchers(self) -> int:
-        """The pipelines that are watched now."""
+        """The number of pipelines that are watched now."""
         return len(self._watched)
 
     async def events(
@@ -108,4 +108,4 @@ class Commits:
         try:
             return await run_in_threadpool(shown.numbers)
         except (HeadgateError, OSError):
-            return ()  # what is wrong is shown where the table is
+            return ()  # the page of the table shows the error

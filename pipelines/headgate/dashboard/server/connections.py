@@ -1,4 +1,4 @@
-"""Connections of clients that take too long to ask."""
+"""Ends connections of clients that send their requests too slowly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ASKS_WITHIN = 10.0  # seconds
 
 class PromptProtocol(H11Protocol):
     """Cuts a connection whose request, with its body, is not complete in time: connections are few,
-    and whoever only holds them would keep all others out."""
+    and clients that only hold them would keep all others out."""
 
     _asks_within = ASKS_WITHIN
     _deadline: TimerHandle | None = None
@@ -30,7 +30,7 @@ class PromptProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        """A byte more does not move the deadline of a request."""
+        """Set or remove the deadline of a request. Further bytes do not move it."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._end()
         elif self._deadline is None:

@@ -1,5 +1,5 @@
-"""What a request may see. Without it, no endpoint answers: whoever serves the application puts it
-into the scope of each request that is allowed."""
+"""What a request may see. The server of the application puts it into the scope of each request that
+is allowed; without it, no endpoint answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SCOPE = "headgate.dashboard"
 @dataclass(frozen=True)
 class Context:
     """``pipelines`` are those that this request may see, ``projects`` the folders whose dashboards
-    it may, ``problems`` what is wrong with others. ``base`` is the path of the application, with
-    no slash at its end. ``home`` is a page that it belongs to, as a title and an address."""
+    it may see, ``problems`` the errors of other pipelines. ``base`` is the path of the application,
+    with no slash at its end. ``home`` is the title and the address of a page above it."""
 
     pipelines: Mapping[str, Shown]
     projects: Sequence[Path]
@@ -39,7 +39,7 @@ class Context:
 
 
 def context_of(request: Request) -> Context:
-    """Raises HTTPException 401 if nobody has allowed the request."""
+    """Raises HTTPException 401 if the request has no context: it is not allowed."""
     found = request.scope.get(SCOPE)
     if not isinstance(found, Context):
         raise HTTPException(401, "log in first")

@@ -1,7 +1,7 @@
 """The names by which browsers may call the server.
 
-A page of another site may give its own name this address, and would then read the answers as if
-they were its own. Its requests have that name as their host.
+Another site may let its own name resolve to this server's address (DNS rebinding). Its pages could
+then read the answers. The host of their requests is that site's name, so they can be refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:]+)(:[0-9]*)?")
 
 
 def host_of(header: str) -> str | None:
-    """The host in a header: a name in small letters, or an address; None if it is neither."""
+    """The host in a header: a name in lower case, or an address; None if it is neither."""
     found = _HOST.fullmatch(header)
     return _plain(found[1].strip("[]")) if found else None
 
 
 class HostCheck:
-    """Refuses what is asked under a host that is none of ``hosts``."""
+    """Refuses requests whose host is not one of ``hosts``."""
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
         self._app, self._hosts = app, frozenset(map(_plain, hosts))
@@ -36,7 +36,7 @@ class HostCheck:
 
 
 def _plain(host: str) -> str:
-    """An IPv6 address has many texts, and a browser sends the shortest."""
+    """An IPv6 address can be written in many ways; a browser sends the shortest."""
     try:
         return str(ip_address(host))
     except ValueError:

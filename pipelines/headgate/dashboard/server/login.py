@@ -1,4 +1,4 @@
-"""The login of a dashboard that is served by itself."""
+"""The login of a dashboard that is served without Airflow."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from headgate.dashboard.server.pages import document, static
 LOGIN, STYLE = "/login", "/static/login.css"
 OPEN = (LOGIN, STYLE)
 """All that is answered without a login."""
-_MOST_BYTES = 65_536  # of a form: the address of a page with filters may be long
+_MOST_BYTES = 65_536  # bytes of a form with a page's address, which is long with many filters
 
 
 @dataclass
 class Login:
-    """``password`` is None if there is no login. ``context`` says what may be seen. ``cookie`` is
-    the name of the session's: browsers share cookies among the ports of a host."""
+    """``password`` is None if there is no login. ``context`` returns what a request may see.
+    ``cookie`` is the name of the session cookie. It differs for each port, because browsers share
+    cookies among the ports of a host."""
 
     context: Callable[[], Context]
     password: Password | None
@@ -102,7 +103,8 @@ class Login:
 
 
 class Guard:
-    """Lets requests through that have logged in, with their context; refuses all others."""
+    """Passes on requests that have logged in, with their context, and those for ``OPEN``; refuses
+    all others."""
 
     def __init__(self, app: ASGIApp, login: Login) -> None:
         self._app, self._login = app, login
@@ -130,7 +132,7 @@ class Guard:
 
 
 async def _form(request: Request) -> Mapping[str, Sequence[str]]:
-    """The fields of a form; none if it is too long or no form of this page."""
+    """The fields of a form; empty if it is too long, or not a form of this page."""
     try:
         return parse_qs(await _body(request), max_num_fields=8)
     except ValueError:

@@ -16,7 +16,7 @@ _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "t
 
 
 async def page(request: Request) -> Response:
-    """The document of every page: the script looks at the address."""
+    """The document of every page: its script reads the address to choose the content."""
     return HTMLResponse(document("page.html", context_of(request)))
 
 
@@ -36,7 +36,7 @@ def static(name: str) -> Response:
 
 
 def document(name: str, context: Context, **more: str) -> str:
-    """A document of ``static`` with what differs between installations."""
+    """A document of ``static``, filled with the values of this installation."""
     text = (STATIC / name).read_text(encoding="utf-8")
     title, address = context.home or ("", "")
     values = {

@@ -96,12 +96,13 @@ class ProjectEndpoints:
         return await self._desk.respond(request, key, answered, threads)
 
     async def _read(self, read: Callable[[], Read]) -> Read:
-        """What needs the files of boards."""
+        """Run ``read``, which needs the files of boards, on threads for it."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._desk.board_threads, read)
 
     def _board(self, request: Request) -> Board:
-        """Raises NotFoundError, or BoardError if its file is wrong now."""
+        """The board of a request. Raises NotFoundError; its remedy has the problems of invalid
+        files."""
         context, name = context_of(request), request.path_params["board"]
         boards, problems = self._boards(context)
         for board in boards:
@@ -146,7 +147,7 @@ def _files(context: Context) -> Iterator[Path]:
 
 
 class _Boards:
-    """Files that were read, until they change."""
+    """A cache of files. A file is read again if it or a declaration changes."""
 
     def __init__(self) -> None:
         self._kept: dict[Path, tuple[Any, Board | BoardError]] = {}

@@ -1,5 +1,5 @@
-"""The endpoints that answer questions, as JSON. The answer of a question is kept by the versions of
-the tables that it is about."""
+"""The endpoints that answer questions, as JSON. Answers are cached by the versions of the tables
+that they are about."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Desk:
     threads: Executor = field(default_factory=partial(ThreadPoolExecutor, 8, "questions"))
     # One process runs the SQL of charts, so a second thread would only wait for it.
     chart_threads: Executor = field(default_factory=partial(ThreadPoolExecutor, 1, "charts"))
-    # The SQL of a board that is new waits for that process, too.
+    # Reading a new board waits for that process, too: it binds the SQL.
     board_threads: Executor = field(default_factory=partial(ThreadPoolExecutor, 4, "boards"))
 
     async def respond(
@@ -54,7 +54,8 @@ class Desk:
         return Response(content, media_type="application/json", headers=headers)
 
     def read_again(self, shown: Shown, answer: Callable[[], Document]) -> Callable[[], Document]:
-        """An answer that is asked again if a file of the version was deleted meanwhile."""
+        """An ``answer`` that is called again if a file of the version was deleted in the
+        meantime."""
 
         def asked() -> Document:
             try:
@@ -70,8 +71,8 @@ class Desk:
 def key_of(
     question: str, shown: Shown, paths: Iterable[str], asked: Iterable[tuple[str, str]]
 ) -> Hashable:
-    """Equal for the same question about the same versions. The order of parameters has no
-    meaning."""
+    """The key of a question, equal for the same question about the same versions. The order of
+    parameters has no effect."""
     versions = tuple((path, v.key if (v := shown.version(path)) else None) for path in paths)
     return (question, shown.layout.storage.root, versions, tuple(sorted(asked)))
 
@@ -85,7 +86,7 @@ def encoded(document: Document) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: a chart has a gap there."""
+    """JSON has no NaN and no infinity: they become null, a gap in a chart."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Mapping):

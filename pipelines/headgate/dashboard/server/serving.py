@@ -1,4 +1,5 @@
-"""Serves the dashboard by itself: on loopback, with a login, until it is stopped."""
+"""Serves the dashboard without Airflow until it is stopped; by default on loopback, with a
+login."""
 
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ _ENDS_WITHIN = 2  # seconds, for requests that run
 
 @dataclass(frozen=True)
 class Settings:
-    """``files`` are declarations, ``root`` has their tables. ``base`` is the path behind a proxy,
-    empty without one. ``hosts`` are further names by which browsers may call the server. Without
-    ``keep``, the folder of the password's hash, there is no login."""
+    """``files`` are declarations; their tables are under ``root``. ``base`` is the path behind a
+    proxy, empty without one. ``hosts`` are further names by which browsers may call the server.
+    ``keep`` is the folder of the password's hash; None for no login."""
 
     files: Sequence[Path]
     root: str
@@ -77,8 +78,8 @@ def checked_base(base: str) -> str:
 
 
 def application(settings: Settings, desk: Desk) -> ASGIApp:
-    """The whole application. Raises PasswordFileError; DeclarationError if no declaration is right.
-    If some are, the page says what is wrong with the others."""
+    """The whole application. Raises PasswordFileError; DeclarationError if no declaration is valid.
+    If some are, the page shows the problems of the others."""
     declarations = Declarations()
     shown, _ = _shown(settings, declarations)
     for file in settings.files if not shown else ():
@@ -122,7 +123,7 @@ def _contexts(settings: Settings, declarations: Declarations) -> Callable[[], Co
 def _shown(
     settings: Settings, declarations: Declarations
 ) -> tuple[Mapping[str, Shown], Sequence[str]]:
-    """By name, and what is wrong with the others."""
+    """The pipelines by name, and the problems of the others."""
     found: dict[str, Shown] = {}
     problems = []
     for file in settings.files:
@@ -137,8 +138,8 @@ def _shown(
 
 
 def serve(settings: Settings, started: Callable[[], None] = lambda: None) -> None:
-    """Serve until SIGINT or SIGTERM. ``started`` is called when requests are answered. Raises
-    DashboardError if the port cannot be had."""
+    """Serve until SIGINT or SIGTERM. ``started`` is called when the server accepts requests. Raises
+    DashboardError if it cannot listen at the address."""
     desk = Desk()
     try:
         with _listening(settings) as listener:
@@ -155,7 +156,8 @@ def configured(settings: Settings, desk: Desk) -> uvicorn.Config:
         log_level=logging.WARNING,
         access_log=False,
         server_header=False,
-        # Without a proxy, a client would choose the address by which its guesses are counted.
+        # Only behind a proxy: otherwise a client could choose the address by which its guesses are
+        # counted.
         proxy_headers=bool(settings.base or settings.hosts),
         timeout_graceful_shutdown=_ENDS_WITHIN,
         http=PromptProtocol,
@@ -177,7 +179,7 @@ class _Server(uvicorn.Server):
 
 
 def _listening(settings: Settings) -> socket.socket:
-    """A socket that listens. Raises DashboardError."""
+    """A socket that is bound to the address. Raises DashboardError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

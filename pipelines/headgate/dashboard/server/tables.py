@@ -55,7 +55,8 @@ class TableEndpoints:
         return await self._of_gold("values", request, self._values)
 
     async def file(self, request: Request) -> Response:
-        """The chosen rows as a file. It has no name, so it ends with the request or the process."""
+        """The selected rows as a file, which has no name: it is deleted when the request or process
+        ends."""
         shown, name = _named(request)
         form = request.path_params["form"]
 
@@ -123,7 +124,7 @@ class TableEndpoints:
         shown, name = _named(request)
         declared = shown.gold(name)
         paths = about_page.paths_behind(shown, name)
-        # What holds a table is a document, not a commit.
+        # A hold is a document, not a commit, so the versions in the key do not show it.
         held = about_page.held if question == "about" else lambda *_: None
         said = str(await run_in_threadpool(held, shown, name))
         asked = request.query_params.multi_items()

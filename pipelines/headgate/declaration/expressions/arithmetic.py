@@ -1,4 +1,4 @@
-"""Types of literals and of what operators make: arithmetic, time shifts, bits, joined text."""
+"""Types of literals and of the results of operators: arithmetic, time shifts, bits, joined text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ def _check_exact(node: exp.Expression, typed: Typed) -> None:
 
 
 def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> types.DataType:
-    """Beside a decimal, Spark gives an integer literal only the digits it needs."""
+    """If the other operand is a decimal, Spark gives an integer literal only the digits it
+    needs."""
     value = literal_integer(node)
     if value is not None and types.is_decimal(other.type):
         return types.Decimal(len(str(abs(value))), 0)
@@ -150,7 +151,7 @@ def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
     known = []
     for operand in (node.this, node.expression):
         if type(operand) in _OPERATORS:
-            # To Spark || binds as tightly as +, to sqlglot it does not.
+            # In Spark, || has the same precedence as +. In sqlglot, it does not.
             raise Invalid(f"write parentheses around {sql(operand)}")
         known.append(type_of(operand))
     if any(types.is_nested(typed.type) for typed in known):

@@ -32,7 +32,8 @@ from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import group_count
 
 _MOVING = ("date_add", "dateadd", "date_sub", "add_months", "next_day", "trunc", "date_trunc")
-# Their results may leave the calendar, though not far. (An offset that is read shifts, too.)
+# Their results may be outside the calendar, but not far. (An offset that is read shifts a time,
+# too.)
 _SHIFTING = frozenset(
     (*_MOVING, "from_utc_timestamp", "to_utc_timestamp", "to_timestamp", "to_date")
 )
@@ -47,7 +48,7 @@ class Operand:
 
 
 def find_function(name: str) -> Function:
-    """The allowed function of this name. Raises Invalid saying why there is none."""
+    """The allowed function of this name. If there is none, raises Invalid with the reason."""
     lower = name.lower()
     found = functions().get(lower)
     if found is not None:
@@ -60,7 +61,7 @@ def find_function(name: str) -> Function:
 
 
 def spread(function: Function, count: int) -> tuple[Argument, ...]:
-    """The declared argument for each of ``count`` given ones. Raises Invalid for a wrong count."""
+    """The declarations of ``count`` given arguments. Raises Invalid for a wrong count."""
     declared = list(function.arguments)
     if declared and declared[-1].repeated:
         declared += [declared[-1]] * (count - len(declared))
@@ -71,7 +72,8 @@ def spread(function: Function, count: int) -> tuple[Argument, ...]:
 
 
 def check_configuring(function: Function, argument: Argument, node: exp.Expression) -> bool:
-    """Checks an argument that must be a literal. Returns False where it is an ordinary one."""
+    """Checks an argument that must be a literal. Returns False for an argument that may be any
+    expression."""
     kind, _, rest = argument.kind.partition(":")
     try:
         if kind == "int":
@@ -178,12 +180,13 @@ def _remedy(kind: str) -> str:
 
 
 def is_constant(node: exp.Expression) -> bool:
-    """Whether Spark could fold it before it runs: it then reads 'now' and 'today' as times."""
+    """Whether Spark could evaluate it before it runs: Spark then reads 'now' and 'today' as
+    times."""
     return node.find(exp.Column) is None
 
 
 def check_together(function: Function, operands: Sequence[Operand]) -> None:
-    """Raises Invalid where arguments that fit one by one do not fit each other."""
+    """Raises Invalid if arguments that are valid one by one are not valid together."""
     if function.name == "regexp_extract":
         wanted = literal_integer(operands[2].node) if len(operands) > 2 else 1
         groups = group_count(literal_text(operands[1].node) or "")
@@ -213,7 +216,8 @@ def _check_member(function: Function, array: Operand, member: Operand) -> None:
 
 
 def _check_place(nested: Operand, place: Operand) -> None:
-    """Spark fails at position 0, wherever it comes from."""
+    """Checks a position or a key of ``element_at``. Spark fails at position 0, even a computed
+    one."""
     if isinstance(nested.typed.type, types.Map):
         if place.typed.type != types.STRING:
             raise Invalid(f"element_at() takes a string as a key, not a {shown(place.typed.type)}")
@@ -269,6 +273,7 @@ def _result_type(
 
 
 def refusal(word: str) -> str | None:
-    """Why a bare word such as ``current_date`` is no column."""
+    """Why a bare word such as ``current_date`` is not allowed; None if it is no refused
+    function."""
     reason = REFUSED.get(word.lower())
     return f"{word} is not allowed: it {reason}" if reason else None

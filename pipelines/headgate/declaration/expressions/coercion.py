@@ -1,7 +1,8 @@
-"""How Spark combines types: what `=`, CASE, arithmetic and rounding make of them.
+"""How Spark combines types: which types `=` compares, and the result types of CASE, arithmetic and
+rounding.
 
 These are the rules of Spark 4.2 with ``spark.sql.ansi.enabled=false`` and otherwise default
-settings. sqlglot's inference knows no precision and scale of a result.
+settings. sqlglot's inference does not know the precision and scale of a result.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MIN_ADJUSTED_SCALE = 6
 
 
 def comparable(left: DataType, right: DataType) -> bool:
-    """Whether `=` and `<` mean the same for both without a hidden cast of text."""
+    """Whether `=` and `<` compare values of both types without an implicit cast of text."""
     if VOID in (left, right):
         return True
     if left == right:
@@ -49,8 +50,8 @@ def comparable(left: DataType, right: DataType) -> bool:
 
 
 def common_type(types: Iterable[DataType]) -> DataType | None:
-    """The type CASE, COALESCE, GREATEST and the like give to operands of these types; None where
-    only a cast of text would bring them together."""
+    """The type that CASE, COALESCE, GREATEST and the like give to operands of these types; None if
+    they have no common type without an implicit cast to text."""
     result: DataType = VOID
     for type_ in types:
         pair = _common_pair(result, type_)
@@ -76,7 +77,7 @@ def _common_pair(left: DataType, right: DataType) -> DataType | None:
         return DOUBLE
     scale = max(first.scale, second.scale)
     precision = max(first.precision - first.scale, second.precision - second.scale) + scale
-    # Beyond 38 digits Spark 4 gives up fraction digits, not integral ones.
+    # Beyond 38 digits, Spark 4 drops fraction digits, not integral ones.
     lost = max(0, precision - MAX_PRECISION)
     return Decimal(precision - lost, max(0, scale - lost))
 
@@ -94,7 +95,7 @@ def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
 
 
 def _as_decimal(type_: DataType) -> Decimal | None:
-    """A decimal itself, or the one that holds any value of an integer."""
+    """The type itself if it is a decimal; for an integer, the decimal that holds all its values."""
     return type_ if is_decimal(type_) else _AS_DECIMAL.get(type_)
 
 
@@ -135,6 +136,6 @@ def rounded_type(type_: DataType, scale: int) -> DataType:
 def whole_type(type_: DataType) -> DataType:
     """The type of ``ceil(value)`` and ``floor(value)``."""
     if is_decimal(type_):
-        # One digit more than Spark's where there is no fraction: tables are declared by this type.
+        # One digit more than Spark's type if the scale is 0: tables are declared with this type.
         return Decimal(min(MAX_PRECISION, type_.precision - type_.scale + 1), 0)
     return BIGINT

@@ -22,7 +22,7 @@ from headgate.declaration.expressions.typed import (
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _LIKES = (exp.Like, exp.ILike, exp.RegexpLike)
-# Spark and sqlglot order these differently where they meet without parentheses.
+# Spark and sqlglot parse these differently if there are no parentheses between them.
 _LOOSE = (*_COMPARISONS, *_LIKES, exp.Is, exp.In, exp.Between, exp.Not)
 
 
@@ -31,8 +31,8 @@ def is_boolean(typed: Typed) -> bool:
 
 
 def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typed:
-    """Any comparison of two values. A text literal beside a time is read as one, so it is
-    checked as one."""
+    """The type of any comparison of two values. Spark reads a text literal as a time if it is
+    compared with a time, so the literal is checked as a time."""
     for operand in (left, right):
         if isinstance(operand, _LOOSE):
             raise Invalid(f"write parentheses around {sql(operand)}")
@@ -51,7 +51,7 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
 
 
 def check_widened(operands: Iterable[Typed]) -> None:
-    """A date that meets a timestamp is widened, which an extreme date would not survive."""
+    """Raises Invalid if Spark would widen a date to a timestamp, and the result could overflow."""
     known = list(operands)
     widens = {types.DATE, types.TIMESTAMP} <= {typed.type for typed in known}
     if widens and not all(typed.bounded for typed in known):

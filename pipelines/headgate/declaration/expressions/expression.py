@@ -1,8 +1,8 @@
-"""Spark SQL expressions of a declaration: checked, typed, and safe to hand to Spark.
+"""Spark SQL expressions of a declaration: checked, typed, and safe to run in Spark.
 
 The text is tokenised strictly (`tokens.py`), parsed with sqlglot's Spark dialect, and typed by
-walking the tree (`inference.py`). Whatever comes back does the same each time it runs, reads
-only the columns it names, and cannot fail a query, whatever a producer sends.
+walking the tree (`inference.py`). The result is deterministic, reads only the columns that it
+names, and cannot fail a query, whatever a producer sends.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
 
-_SLIP = 3  # letters that a misspelt name has too many or too few
+_SLIP = 3  # a misspelt name is longer or shorter by fewer letters than this
 
 
 class _Dialect(Spark):
-    """Spark's grammar with every call left as it is written: names are checked by us."""
+    """Spark's grammar, in which every call stays as it is written: ``calls.py`` checks the
+    names."""
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -47,14 +48,15 @@ class _Dialect(Spark):
         def _replace_lambda(
             self, node: exp.Expr | None, expressions: list[exp.Expr]
         ) -> exp.Expr | None:
-            """Variables stay columns: which is which, the scope says."""
+            """Variables stay columns in the tree. The type inference knows which of them are
+            variables."""
             return node
 
 
 @dataclass(frozen=True)
 class Expression:
-    """``text`` is what Spark is given: as written, guarded where Spark alone would not
-    survive what data can hold."""
+    """``text`` is the SQL for Spark: as it is written, with a guard at each place where data could
+    make Spark fail."""
 
     text: str
     type: DataType
@@ -72,7 +74,7 @@ class MeasureCall:
 
 def parse_expression(text: str, scope: Scope) -> Expression:
     """An expression over the columns of ``scope``. Raises Invalid with what is wrong, or Unresolved
-    where it needs a column whose own declaration is wrong."""
+    if it needs a column whose own declaration is wrong."""
     text = text.strip()
     tokens = tokenize(text)
     try:
@@ -157,7 +159,7 @@ def _measure_name(tokens: tuple[Token, ...]) -> str:
         return first
     names = MEASURES.names()
     if called:
-        # median() is no slip of the pen for min().
+        # median() is not a misspelt min().
         similar = [name for name in names if abs(len(name) - len(first)) < _SLIP]
         likely = (name for name in names if first in MEASURES[name].also_called)
         guess = next(likely, None) or nearest(first, similar)

@@ -2,27 +2,27 @@
 
 All exist in Spark 4.2, give the same result every time, read nothing but their arguments, and
 cannot fail a query at run time with ``spark.sql.ansi.enabled=false``, whatever the data holds.
-Where an argument could (a pattern, a position, a length), it must be a literal and is checked.
+An argument that could (a pattern, a position, a length) must be a literal and is checked.
 
-A row is ``name: arguments -> result``, a line with ``#`` a group. Arguments:
+A row is ``name: arguments -> result``. A line with ``#`` begins a group. Arguments:
     string number integral boolean array map    of that type
     array_or_map    one of the two
-    texts plain sortable    an array of strings; of values without parts; of what has an order
+    texts plain sortable    an array of strings; of values without parts; of sortable values
     member          of the type of the array's elements
     place           a position other than 0 as a literal, or a key
     lambda          such as ``x -> x > 0``: `lambdas.py` checks it and gives the result
     time / time!    a date or timestamp; with ``!`` one that is certainly far from overflow
     timestamp       a timestamp, or a date that is certainly far from overflow
     scalar          any type without parts
-    same            all of these are brought to their common type, which has no parts
-    alike           all of these are brought to their common type
+    same            all of these are cast to their common type, which has no parts
+    alike           all of these are cast to their common type
     int:LOW:HIGH    an integer literal in that range
     oneof:a|b       a literal, one of these
     flag            true or false
     unit            a unit of time, written without quotes
     regex format parse literal ...    a string literal that `literals.py` checks
-``?`` means it may be left out, ``*`` any number of times. Results are a type, ``=1`` (the type
-of the first argument), ``same``, or the name of a rule in ``calls.py``.
+``?`` marks an optional argument, ``*`` any number of arguments. Results are a type, ``=1`` (the
+type of the first argument), ``same``, or the name of a rule in ``calls.py``.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ _AGGREGATES = (
     "any_value first_value last_value bool_and bool_or every some any"
 )
 AGGREGATES = frozenset(_AGGREGATES.split())
-# Known to Spark, and refused for a reason worth saying.
+# Functions of Spark that are refused, by the reason that a message gives.
 REFUSED_FOR = {
     "gives another result each time": "rand randn random uuid shuffle now current_date "
     "current_timestamp current_time curdate current_timezone localtimestamp "

@@ -1,6 +1,6 @@
-"""Guards for what Spark itself would not survive, or would answer differently another day.
+"""Guards for calls that could make Spark fail, or whose result would depend on the day.
 
-- Java reads a year such as ``+999999999``, and Spark then overflows and stops; and it reads
+- Java reads a year such as ``+999999999``, with which Spark overflows and stops. Spark reads
   ``12:30`` as a time of today. So text is matched first: ``to_date(x, p)`` runs as
   ``to_date(if(x rlike r, x, null), p)``.
 - A hostile line of ten million commas would be split into as many texts: ``split(x, r)`` runs as
@@ -20,10 +20,10 @@ _LAST: dict[DataType, str] = {TIMESTAMP: "9999-12-31 23:59:59.999999", DATE: "99
 
 
 def harden(text: str) -> str:
-    """``text`` with a guard in each call that needs one. Raises Invalid when that makes it longer
-    than an expression may be."""
+    """``text`` with a guard in each call that needs one. Raises Invalid if the guards make it
+    longer than an expression may be."""
     tokens = tokenize(text)
-    # From the last call to the first, so that the tokens before one never move.
+    # From the last call to the first, so that the tokens before a call do not move.
     for index in range(len(tokens) - 1, 0, -1):
         if tokens[index].text != "(":
             continue
@@ -36,7 +36,7 @@ def harden(text: str) -> str:
 
 
 def in_calendar(text: str, type_: DataType) -> str:
-    """``text``, a date or timestamp, or null where it is outside the years 1 to 9999."""
+    """``text``, a date or timestamp, or null if it is outside the years 1 to 9999."""
     first, last = (f"{type_} '{limit[type_]}'" for limit in (_FIRST, _LAST))
     return f"if(({text}) between {first} and {last}, ({text}), null)"
 
@@ -62,7 +62,7 @@ def _split_guarded(text: str, opening: int) -> str:
 
 
 def _commas(tokens: tuple[Token, ...], opening: int) -> tuple[list[int], int]:
-    """Where the commas between a call's arguments are, and its closing parenthesis."""
+    """The indexes of the commas between a call's arguments, and of its closing parenthesis."""
     end = closing(tokens, opening) or len(tokens) - 1
     commas, depth = [], 0
     for index in range(opening, end):

@@ -1,7 +1,7 @@
 """The type of a parsed expression, found the way Spark 4.2 finds it.
 
-A part of an expression is allowed when it has a handler; everything else (subqueries, windows,
-stars, aliases, hints) is refused for want of one.
+A part of an expression is allowed if it has a handler. Everything else (subqueries, windows, stars,
+aliases, hints) is refused.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ _NAMES: dict[type, str] = {
 
 
 class Unresolved(Exception):
-    """An operand whose own declaration is wrong: reported there, so nothing is said here."""
+    """An operand whose own declaration is wrong. The error is reported there, and not again
+    here."""
 
 
 def infer(node: exp.Expression, scope: Scope) -> Typed:
     """The type of ``node`` over the columns of ``scope``. Raises Invalid with all that is wrong, or
-    Unresolved where it needs a column whose type is None."""
+    Unresolved if it needs a column whose type is None."""
     faults: list[Invalid | Unresolved] = []
     typed = _Inference(scope, {}, faults)(node)
     wrong = {fault.message: fault for fault in faults if isinstance(fault, Invalid)}
@@ -61,8 +62,8 @@ def infer(node: exp.Expression, scope: Scope) -> Typed:
 
 
 class _Inference:
-    """Collects the faults of all parts: a part with a fault is null, which fits everywhere, so the
-    rest is looked at too."""
+    """Collects the faults of all parts. A part with a fault gets the type of null, which is valid
+    everywhere, so that the other parts are checked too."""
 
     def __init__(
         self, scope: Scope, variables: Mapping[str, Typed], faults: list[Invalid | Unresolved]
@@ -74,7 +75,7 @@ class _Inference:
         try:
             return self._type(node)
         except (Invalid, Unresolved) as fault:
-            # What holds a faulty part may seem wrong because of that part alone.
+            # An expression that contains a faulty part may seem wrong only because of that part.
             if len(self._faults) == before:
                 self._faults.append(fault)
                 for operand in _operands(node):
@@ -122,7 +123,7 @@ class _Inference:
 
 
 def _operands(call: exp.Expression) -> list[exp.Expression]:
-    """What is certainly an expression of this scope among the arguments of a wrong call."""
+    """The arguments of a wrong call that are certainly expressions of this scope."""
     if not isinstance(call, exp.Anonymous) or call.name.lower() in AGGREGATES:
         return []
     known = (one for one in call.expressions if not isinstance(one, exp.Lambda))

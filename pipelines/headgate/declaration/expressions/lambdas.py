@@ -1,8 +1,8 @@
 """Functions that apply a lambda to the elements of an array.
 
-How much work a call is must depend on the size of the record alone. So a lambda reads no array and
-no map from outside of it, the accumulator of ``aggregate`` cannot grow, and what ``transform``
-makes of an element is not much larger than the element.
+The cost of a call must depend on the size of the record alone. So a lambda cannot read an array or
+a map from outside of it, the accumulator of ``aggregate`` cannot grow, and the result of
+``transform`` for an element is not much larger than the element.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from headgate.declaration.expressions.typed import Reach, Typed, TypeOf, literal
 from headgate.declaration.expressions.words import KEYWORDS
 
 MOST_TEXT = 64
-"""Characters of text literals in a lambda of ``transform`` that makes text."""
+"""The maximum number of characters of text literals in a lambda of ``transform`` that returns
+text."""
 _PADDING = ("lpad", "rpad")
 
 
@@ -62,7 +63,7 @@ def _aggregate(node: exp.Expression, type_of: TypeOf) -> Typed:
         )
     _, merged = _apply(node, body, type_of, [first, element])
     if merged.reach > first.reach:
-        # It may be moved once per element, so nothing is known of where it ends.
+        # The lambda may shift the time once per element, so the result may be any time.
         first = Typed(first.type, Reach.ANYWHERE)
         _, merged = _apply(node, body, type_of, [first, element])
     if merged.type != first.type:
@@ -117,8 +118,8 @@ def _check_condition(
 def _apply(
     node: exp.Expression, body: exp.Expression, type_of: TypeOf, variables: Sequence[Typed]
 ) -> tuple[TypeOf, Typed]:
-    """What is known inside a lambda, and what it gives. It may leave out the last variable if
-    there are two, except in ``aggregate``."""
+    """The types inside a lambda, and the type of its result. A lambda may leave out the last of two
+    variables, except in ``aggregate``."""
     names = [_variable(part) for part in body.expressions]
     least = len(variables) if node.name.lower() in ("aggregate", "reduce") else 1
     if not least <= len(names) <= len(variables):
@@ -152,7 +153,7 @@ def _from_outside(body: exp.Expression) -> list[exp.Column]:
 
 
 def _is_small(type_: types.DataType) -> bool:
-    """Whether all values have about one size."""
+    """Whether all values of the type have about the same size."""
     return types.is_number(type_) or types.is_time(type_) or type_ == types.BOOLEAN
 
 

@@ -20,7 +20,7 @@ _JSON_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\d{1,4}\])*")
 
 
 def check_literal(kind: str, text: str) -> None:
-    """Raises Invalid unless ``text`` may stand for an argument of this kind."""
+    """Raises Invalid unless ``text`` is valid for an argument of this kind."""
     _CHECKS[kind](text)
 
 
@@ -31,7 +31,8 @@ def check_zone(text: str) -> None:
 
 
 def check_time_literal(type_: DataType, text: str) -> None:
-    """A date or timestamp literal is ISO: Spark would otherwise read 'now' and the like."""
+    """Raises Invalid unless a date or timestamp literal is ISO: Spark would also read 'now' and the
+    like."""
     shape = r"\d{4}-\d\d-\d\d"
     if type_ == TIMESTAMP:
         shape += r"([T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?"

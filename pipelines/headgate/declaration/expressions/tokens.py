@@ -1,7 +1,7 @@
-"""The words of an expression, read more strictly than Spark reads them.
+"""The tokens of an expression, read more strictly than Spark reads them.
 
-Spark and sqlglot tokenise alike only without comments, odd escapes, neighbouring strings and
-substitutions; those are refused here, so that what was checked is what runs.
+Spark and sqlglot find the same tokens only in a text without comments, unusual escapes, adjacent
+strings and substitutions. These are refused here, so that Spark runs what was checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-# Those that Spark and sqlglot read alike.
+# The escapes that Spark and sqlglot read in the same way.
 _ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -45,7 +45,8 @@ class Token:
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of ``text`` without spaces. Raises Invalid for what the two parsers read apart."""
+    """The tokens of ``text`` without spaces. Raises Invalid for text that Spark and sqlglot read
+    differently."""
     if len(text) > MAX_LENGTH:
         raise Invalid(f"is longer than {MAX_LENGTH} characters")
     tokens: list[Token] = []
@@ -65,12 +66,12 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 
 def canonical(text: str) -> str:
-    """``text`` with single spaces between tokens: layout is no part of its meaning."""
+    """``text`` with single spaces between tokens: layout is not part of its meaning."""
     return " ".join(token.text for token in tokenize(text))
 
 
 def string_value(token: Token) -> str:
-    """What a string token stands for."""
+    """The value of a string token."""
     if token.kind == "raw":
         return token.text[2:-1]
     return _ESCAPE.sub(lambda found: _ESCAPES[found[1]], token.text[1:-1])

@@ -13,7 +13,8 @@ from headgate.declaration.types import DataType
 
 
 class Reach(IntEnum):
-    """Years 1 to 9999, as every column has; somewhat outside; or anywhere Spark can count to."""
+    """How far a time may be: in the years 1 to 9999, as in every column; slightly outside; or
+    anywhere in Spark's range."""
 
     CALENDAR = 0
     NEAR = 1
@@ -22,20 +23,20 @@ class Reach(IntEnum):
 
 @dataclass(frozen=True)
 class Typed:
-    """The type, and how far a date or timestamp may lie."""
+    """The type of a part of an expression, and the reach of its dates and timestamps."""
 
     type: DataType
     reach: Reach = Reach.CALENDAR
 
     @property
     def bounded(self) -> bool:
-        """Whether nothing that is allowed here can make it overflow."""
+        """Whether no operation that is allowed here can make it overflow."""
         return self.reach < Reach.ANYWHERE
 
 
 class TypeOf(Protocol):
-    """Gives the type of a part of an expression. Raises Unresolved, or Invalid for the reason
-    that it has none."""
+    """Returns the type of a part of an expression. Raises Unresolved, or Invalid with the reason
+    why it has no type."""
 
     def __call__(self, node: exp.Expression) -> Typed: ...
 
@@ -65,7 +66,7 @@ def literal_integer(node: exp.Expression) -> int | None:
 
 
 def furthest(parts: Iterable[Typed]) -> Reach:
-    """How far a value may lie that is one of these."""
+    """The greatest reach of some parts."""
     return max((part.reach for part in parts), default=Reach.CALENDAR)
 
 

@@ -1,7 +1,7 @@
-"""The bare words an expression may hold, beside columns and calls.
+"""The bare words that an expression may contain, apart from columns and calls.
 
-A second net under the parser: sqlglot also reads words of other databases, which Spark refuses
-or reads otherwise.
+This is a second check after the parser: sqlglot also accepts words of other databases, which Spark
+refuses or reads differently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headgate.declaration.type_parser import scalar_type
 from headgate.declaration.types import DECLARED, SYNONYMS
 
 _TYPES = frozenset((*DECLARED, *SYNONYMS, "decimal", "dec", "numeric")) - {"bool"}
-# May stand before a string without a parenthesis between them.
+# Words that may stand before a string without a parenthesis between them.
 _OPERATORS = ("and", "or", "not", "like", "ilike", "rlike", "regexp", "between", "div", "from")
 _BEFORE_STRING = frozenset((*_OPERATORS, "when", "then", "else", "case"))
 _BEFORE_STRING |= {"interval", "date", "timestamp"}
@@ -28,8 +28,7 @@ RESERVED_WORDS = (_BEFORE_STRING | _OTHERS) - {"date", "timestamp"}
 
 
 def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
-    """Raises Invalid for a word that is no keyword here, no column, no field, no variable and no
-    call."""
+    """Raises Invalid for a word that is not a keyword, a column, a field, a variable or a call."""
     variables = _variables(tokens)
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None

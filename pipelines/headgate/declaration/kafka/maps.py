@@ -23,7 +23,7 @@ ssl.endpoint.identification.algorithm request.timeout.ms session.timeout.ms deli
 metadata.max.age.ms fetch.min.bytes fetch.max.bytes fetch.max.wait.ms max.partition.fetch.bytes
 max.poll.records compression.type batch.size linger.ms max.request.size
 """
-# The names that may be guessed, or shown where no value follows: another might be a piece of one.
+# Names that messages may propose, or show without a value: another name might be part of a value.
 _WELL_KNOWN = frozenset(_NAMES.split())
 _MOST_OFFSET = (1 << 63) - 1
 
@@ -47,7 +47,7 @@ def read_offsets(node: Mapping, path: str, line: int, report: Report) -> Field |
             offsets[partition] = offset
     if not node.entries:
         report.add(line, path, "is empty; write offsets by partition, such as {0: 1200, 1: 3400}")
-    # A fault of the YAML itself was reported where it was read.
+    # A fault of the YAML itself is reported already.
     broken = any(isinstance(entry.node, Broken) for entry in node.entries)
     return None if broken or len(report.problems) > before else Field(path, line, offsets)
 
@@ -64,8 +64,8 @@ def _whole(text: str, digits: int) -> int | None:
 
 
 class OptionsReader:
-    """Reads client properties. No message holds a value of one, or what could be a piece of it.
-    Without ``needs_secrets``, what a placeholder stands for may be missing."""
+    """Reads client properties. No message contains a value, or a text that may be part of a value.
+    Without ``needs_secrets``, the value of a placeholder may be missing."""
 
     def __init__(self, report: Report, folder: Path, *, needs_secrets: bool) -> None:
         self._report = report
@@ -73,7 +73,8 @@ class OptionsReader:
         self._needs_secrets = needs_secrets
 
     def read(self, node: Mapping, key: Key, path: str, line: int) -> Field:
-        """A value of dict[str, Field] with resolved texts; what is wrong is reported, left out."""
+        """A value of dict[str, Field] with resolved texts. Wrong entries are reported and left
+        out."""
         options: dict[str, Field] = {}
         for entry in node.entries:
             try:
@@ -87,7 +88,8 @@ class OptionsReader:
         return Field(path, line, options)
 
     def _may_be_shown(self, entry: Entry, key: Key) -> bool:
-        """In ``{a: x, y}`` a comma ends a value, so that a piece of it looks like a name."""
+        """Whether a message may show the entry's name. In ``{a: x, y}``, a comma ends a value, so
+        the rest of the value looks like a name."""
         if entry.key in _WELL_KNOWN or entry.key in key.refused:
             return True
         valued = not isinstance(entry.node, Scalar) or entry.node.value is not None

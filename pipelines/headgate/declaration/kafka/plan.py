@@ -1,5 +1,5 @@
-"""What a plan says of Kafka as a source and as a sink. Of client properties there are only the
-names: a plan holds no secret."""
+"""The part of a plan that Kafka sources and Kafka sinks share. It contains only the names of client
+properties: a plan contains no secret."""
 
 from __future__ import annotations
 

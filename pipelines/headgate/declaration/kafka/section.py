@@ -13,5 +13,5 @@ def options_of(section: Section) -> Mapping[str, str]:
 
 
 def written_of(section: Section) -> Mapping[str, str]:
-    """The values that came of placeholders, as the declaration writes them."""
+    """The values with placeholders, as the declaration writes them."""
     return {name: field.written for name, field in section.fields.items() if field.written}

@@ -1,5 +1,6 @@
 """Values that only Kafka has: lists of servers, names of topics, where reading starts, and which
-client properties hold secrets. Raised as Invalid; the text of a property is never in a message."""
+client properties hold secrets. Errors are raised as Invalid, and never contain the value of a
+property."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ TOPIC_PATTERN = r"^[A-Za-z0-9._-]{1,249}$"
 SERVERS_PATTERN = r"^\s*[^\s,@/]+:[0-9]+\s*(,\s*[^\s,@/]+:[0-9]+\s*)*$"
 PROPERTY_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,199}$"
 TIME_PATTERN = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$"
-# Properties of which the Java client itself says that their values are not to be shown.
+# Properties whose values the Java client itself hides.
 SECRET_PATTERN = (
     r"password|passphrase|secret|jaas\.config$|^ssl\.keystore\.key$|^basic\.auth\.user\.info$"
 )
@@ -23,7 +24,7 @@ ENDS = ("earliest", "latest")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.%]+\]")
 _SECRET = re.compile(SECRET_PATTERN)
-# What a JAAS configuration or a list of settings says of a password.
+# The password in a JAAS configuration or in a list of settings.
 _ASSIGNED = re.compile(
     r"""(?:password|passphrase|secret)\w*\s*=\s*("[^"]*"|'[^']*'|[^\s;,]*)""", re.IGNORECASE
 )
@@ -58,7 +59,7 @@ def check_topic(text: str) -> None:
 
 
 def check_pattern(text: str) -> None:
-    """Raises Invalid unless Java and Python take the same names for matches of ``text``."""
+    """Raises Invalid unless ``text`` matches the same names in Java and in Python."""
     check_regex(text, looking_ahead=True)
 
 

@@ -39,12 +39,12 @@ INSTANT = timedelta(milliseconds=1)
 @dataclass(frozen=True)
 class Key:
     """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default`` is
-    as one would write it. A key of the ``deployment`` may hold ``${env:NAME}`` and
-    ``${file:PATH}`` (what of it counts in a pipeline's digest is said there). A key that
-    ``comes_next`` is known, and refused: ``today`` says what does its work today. A key
-    ``replaces`` others that it stands for: where it is given, they are not asked for. Of the keys
-    ``one_of`` a section, exactly one is given. A table ``of_columns`` has names that are those of
-    fields, in letters of both cases. Options say which properties are ``refused``, and why."""
+    written as in a declaration. A key of the ``deployment`` may hold ``${env:NAME}`` and
+    ``${file:PATH}`` (a source's kind says which of them do not count in digests). A key that
+    ``comes_next`` is known, and refused: ``today`` says what to use instead. A key ``replaces``
+    other keys: if it is given, they are not required. Exactly one of the keys ``one_of`` a section
+    is given. The names in a table ``of_columns`` follow the rule for fields, which allows letters
+    of both cases. ``refused`` has the client properties that options must not have, and why."""
 
     name: str
     kind: Kind = "text"
@@ -69,5 +69,5 @@ class Key:
 
 
 def comes_next(name: str, today: str = "", replaces: tuple[str, ...] = ()) -> Key:
-    """A key reserved for what comes next."""
+    """A key that is reserved for a later version."""
     return Key(name, comes_next=True, today=today, replaces=replaces)

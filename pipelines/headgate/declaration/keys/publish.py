@@ -28,7 +28,8 @@ _ROWS = (
 
 
 def publication_key() -> Key:
-    """With a key for each sink that is installed, of which one is given."""
+    """The key of a publication. It contains a key for each sink that is installed, of which one is
+    given."""
     names = SINKS.names()
     is_only = len(names) == 1
     sinks = (replace(SINKS[name].key, required=is_only) for name in names)

@@ -127,7 +127,7 @@ _EXPECTATIONS = (
 
 
 def source_key() -> Key:
-    """With a key for each kind of source that is installed."""
+    """The key of a source. It contains a key for each kind of source that is installed."""
     names = SOURCES.names()
     return Key(
         "SOURCE",

@@ -1,4 +1,4 @@
-"""Values of a declaration that have the shape their key asks for, still knowing their place."""
+"""Values of a declaration whose shape is checked, with their place in the file."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Report:
 @dataclass(frozen=True)
 class Field:
     """A checked value: text, int, bool, timedelta, datetime, a tuple of Fields, a dict of Fields or
-    of offsets, depending on its key's kind; None where it was wrong or missing, and is reported.
-    ``written`` is the text with placeholders, where the value came of some. A value that
-    ``is_missing`` is that text: nobody asked for what it stands for."""
+    of offsets, depending on its key's kind; None if it was wrong or missing, which is reported.
+    ``written`` is the text with placeholders, if the value had any. If a placeholder
+    ``is_missing``, its value is missing and not needed: ``value`` is then the text with
+    placeholders."""
 
     path: str
     line: int
@@ -56,8 +57,8 @@ class Field:
 
 
 class Partial(dict[str, Value]):
-    """A map of which a part could not be read, which is reported: whatever is not in it may be
-    in that part, so nobody says that it does not exist."""
+    """A map of which a part could not be read, which is reported. A missing key may be in that
+    part, so every key counts as present, and its value is None."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -67,13 +68,14 @@ class Partial(dict[str, Value]):
 
 
 def partial(known: Mapping[str, Value], *, missing: bool) -> dict[str, Value]:
-    """``known``, of which a part is ``missing`` or was already."""
+    """``known``; as a Partial if a part of it is ``missing``, or was missing before."""
     return Partial(known) if missing or isinstance(known, Partial) else dict(known)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A map of checked values. What was missing or wrong is absent and already reported."""
+    """A map of checked values. Values that were missing or wrong are absent and already
+    reported."""
 
     path: str
     line: int
@@ -111,6 +113,6 @@ class Section:
         return Section.of(found) if found else None
 
     def entries(self, name: str) -> Mapping[str, Field]:
-        """The fields of a map of author-chosen names; empty where there is none."""
+        """The fields of a map of author-chosen names; empty if there is no map."""
         found = self.fields.get(name)
         return found.value if found and isinstance(found.value, dict) else {}

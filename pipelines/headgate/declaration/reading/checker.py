@@ -1,5 +1,5 @@
-"""Checks the shape of a document against the table of keys: what keys there are, which are
-missing, and whether each value is of its kind. What names mean is checked afterwards."""
+"""Checks the shape of a document against the table of keys: unknown keys, missing keys, and values
+of a wrong kind. The meaning of names is checked afterwards."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _WANTED = {
 
 
 class Checker:
-    """``folder`` is where relative ``${file:}`` placeholders start. Without ``needs_secrets``, what
-    those of sinks and client properties stand for may be missing."""
+    """``folder`` is where relative ``${file:}`` placeholders start. Without ``needs_secrets``, the
+    values of placeholders in sinks and client properties may be missing."""
 
     def __init__(self, report: Report, folder: Path, *, needs_secrets: bool = True) -> None:
         self._report = report
@@ -38,7 +38,7 @@ class Checker:
         self._needs_secrets = needs_secrets
 
     def check(self, node: Node, key: Key, path: str, line: int) -> Field | None:
-        """The value of ``node``, or None after reporting why it is not one."""
+        """The checked value of ``node``, or None after reporting what is wrong with it."""
         if isinstance(node, Broken):
             return None
         if isinstance(node, Scalar) and node.value is None:
@@ -96,8 +96,8 @@ class Checker:
         self._report.add(entry.line, where, f"is not built yet; remove the key{instead}")
 
     def _meant(self, entry: Entry, key: Key, where: str) -> Key | None:
-        """The key that a misspelt one was probably meant to be: its value is checked as that
-        one's, and that one is not missing."""
+        """Reports an unknown key, and returns the key that was probably meant. The value is checked
+        as the value of that key, and that key is not reported as missing."""
         valid = [child.name for child in key.children if not child.comes_next]
         guess = nearest(entry.key, valid)
         known = "" if guess else f"; the keys here are {', '.join(valid)}"
@@ -107,7 +107,7 @@ class Checker:
     def _missing(
         self, key: Key, given: Collection[str], replaced: Collection[str], path: str, line: int
     ) -> Iterator[str]:
-        """Reports, and yields the names of, keys that are neither given nor replaced."""
+        """Reports keys that are neither given nor replaced, and yields their names."""
         for child in key.children:
             if child.required and child.name not in {*given, *replaced}:
                 self._report.add(line, path, f"the key {child.name!r} is missing")
@@ -138,7 +138,7 @@ class Checker:
             except Invalid as error:
                 self._report.add(entry.line, where, error.message, error.nearest)
             field = self.check(entry.node, entry_key, where, entry.line)
-            # A wrong entry stays known by name, so that what refers to it is not reported too.
+            # A wrong entry stays known by name, so that references to it are not reported too.
             fields[entry.key] = field or Field(where, entry.line, None)
         return fields
 

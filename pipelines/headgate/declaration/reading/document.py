@@ -1,8 +1,8 @@
-"""A YAML file as nodes that know their line.
+"""A YAML file as nodes with line numbers.
 
 Read with the YAML 1.2 core schema: only ``true``/``false``, ``null``, ``~``, numbers and text;
-``no``, ``on`` and dates are text. Duplicate keys, aliases, merge keys and tags are refused,
-because the meaning of a declaration must be visible where it is read.
+``no``, ``on`` and dates are text. Duplicate keys, aliases, merge keys and tags are refused, because
+the meaning of a declaration must be visible where it is read.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _NULL = re.compile(r"null|Null|NULL|~|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
 _INTEGER = re.compile(r"[-+]?[0-9]+")
-# A piece of the file in a parser's message: not a token's name, nor one character.
+# Matches a piece of the file in a parser's message, but not the name of a token or one character.
 _TEXT = re.compile(r" '[^'<\\][^']+'")
 _ENTRY = re.compile(r"( *)[\w.-]+: +")
 _TAG = re.compile(r"(&\S+\s+)?!")
-# Stands for a value that is no YAML; nobody types it.
+# A private-use character. It stands for a value that is not valid YAML.
 _MARK = "\ue000"
 _QUOTE = "quote this value, or write it on a line of its own"
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """``text`` is as written (without quotes); ``value`` is what the core schema makes of it."""
+    """``text`` is as written (without quotes); ``value`` is its value in the core schema."""
 
     line: int
     text: str
@@ -61,7 +61,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Broken:
-    """A value already reported: whoever meets it says nothing more about it."""
+    """A value whose fault is reported already. Checks must not report it again."""
 
     line: int
 
@@ -78,10 +78,10 @@ class Fault:
     message: str
 
 
-# A process reads the same declarations again and again: Airflow's at each parse of a DAG file.
+# A process reads the same declarations again and again: Airflow at each parse of a DAG file.
 @lru_cache(maxsize=64)
 def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
-    """Parse one document. Returns None for the node where nothing could be read."""
+    """Parse one document. The node is None if nothing could be read."""
     faults: list[Fault] = []
     while True:
         node, found = _parse(text)
@@ -89,16 +89,16 @@ def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
             return node, (*faults, *found)
         without = _without_value(text, found.line)
         if without is None or any(fault.line == found.line for fault in faults):
-            # Later ones may come of the first.
+            # Later faults may be consequences of the first one.
             return None, tuple(faults[:1]) or (found,)
         faults.append(found)
         text = without
 
 
 def _without_value(text: str, line: int) -> str | None:
-    """The text with nothing but a mark for the value of the key on ``line``, so that the rest can
-    be read; None where that line is no key and its value."""
-    # As YAML counts them; splitlines() ends a line at other characters too.
+    """The text with a mark in place of the value of the key on ``line``, so that the rest can be
+    read; None if that line is not a key and its value."""
+    # Lines as YAML counts them: splitlines() ends a line at other characters too.
     lines = re.split(r"(?<=\n)", text)
     if lines[line - 1].startswith("---"):
         return "".join(lines[: line - 1])
@@ -113,7 +113,7 @@ def _without_value(text: str, line: int) -> str | None:
 
 
 def _belongs(line: str, indentation: int) -> bool:
-    """Whether a line goes on with the value of a key that stands so far to the right."""
+    """Whether a line continues the value of a key that has this indentation."""
     text = line.strip()
     return not text or len(line) - len(line.lstrip()) > indentation or text[0] in "]}"
 
@@ -122,7 +122,7 @@ def _parse(text: str) -> tuple[Node | None, tuple[Fault, ...] | Fault]:
     """The document and what is wrong with it, or one fault of syntax that hides the rest."""
     try:
         with warnings.catch_warnings():
-            # It would show the name, which may be a secret that nobody quoted.
+            # The warning would show the anchor's name, which may be a secret that is not quoted.
             warnings.simplefilter("ignore", ReusedAnchorWarning)
             root = YAML(typ="rt", pure=True).compose(io.StringIO(text))
         if root is None:
@@ -146,7 +146,7 @@ def _syntax_fault(error: MarkedYAMLError) -> Fault:
     if "another document" in said:
         return Fault(line, "", "a declaration is one YAML document; remove the second")
     if "flow" in (error.context or "") and error.context_mark:
-        # What ends inside { } or [ ] is reported where these began, not at the end of the file.
+        # A fault inside { } or [ ] is reported where they begin, not at the end of the file.
         line = error.context_mark.line + 1
     return Fault(line, "", message if "\\t" in said else f"{message}; {_QUOTE}")
 
@@ -158,7 +158,7 @@ class _Reader:
         self._seen: set[int] = set()
 
     def node(self, raw: object, path: str, line: int | None = None) -> Node:
-        """``line`` is that of the key, where there is one."""
+        """``line`` is the line of the key, if there is one."""
         line = line or _line(raw)
         if not isinstance(raw, ScalarNode | SequenceNode | MappingNode):
             return self._fault(line, path, "is not a value")
@@ -200,7 +200,8 @@ class _Reader:
             yield Entry(key, line, self.node(raw_value, child, line))
 
     def _has_tag(self, raw: ScalarNode | SequenceNode | MappingNode) -> bool:
-        """Whether a tag is written: the parser gives one to every value."""
+        """Whether the text has a tag here. The parser gives every value a tag, even if none is
+        written."""
         return _TAG.match(self._text, raw.start_mark.index) is not None
 
     def _fault(self, line: int, path: str, message: str) -> Broken:
@@ -209,7 +210,8 @@ class _Reader:
 
 
 def _join_maps(raw: MappingNode) -> None:
-    """What a map has that is given twice is looked at too: as if the first had it."""
+    """If a key is given twice with maps, adds the new entries of the second map to the first one,
+    so that they are checked too."""
     first: dict[str, MappingNode] = {}
     for key, value in raw.value:
         if isinstance(key, ScalarNode) and isinstance(value, MappingNode):
@@ -225,7 +227,7 @@ def _line(raw: object) -> int:
 
 def _text(raw: ScalarNode) -> str:
     text = str(raw.value)
-    # The parser leaves a mark at each fold, for those who write the block back.
+    # The parser leaves a mark at each fold. Only programs that write the block back need it.
     return text.replace("\a", "") if raw.style == ">" else text
 
 

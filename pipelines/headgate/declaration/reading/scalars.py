@@ -134,5 +134,5 @@ SCALARS: Mapping[str, Callable[[str, object, Key], object]] = {
     "pattern": _pattern,
     "start": _start,
 }
-"""Readers of single values by the kinds of keys. Each gets the text, what YAML makes of it, and the
-key. Raises Invalid."""
+"""Readers of single values by the kinds of keys. Each takes the text, its value in YAML, and the
+key, and raises Invalid."""

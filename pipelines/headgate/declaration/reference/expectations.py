@@ -30,7 +30,7 @@ _KINDS = {
 
 
 def with_expectations(page: str) -> str:
-    """The page with the tables of what the code supports now."""
+    """The page with tables of the expectations that the code supports."""
     rows = {name: row.arguments for name, row in ROW_EXPECTATIONS.items()}
     versions = {n: known for n, known in TABLE_EXPECTATIONS.items() if n not in rows}
     of = {"rows": rows, "versions": versions}

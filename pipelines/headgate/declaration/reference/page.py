@@ -1,6 +1,6 @@
 """The reference of declarations, ``docs/declaration.md``, and the schema for editors.
 
-``python -m headgate.declaration.reference.page`` in a checkout generates both, and the table in
+``python -m headgate.declaration.reference.page`` in a checkout generates both, and the tables in
 ``docs/quality.md``, from the tables that the loader uses. A test fails if they are out of date.
 """
 
@@ -94,7 +94,7 @@ _ARGUMENTS = {
 
 
 def document(example: str) -> str:
-    """The whole reference; ``example`` is the text of a declaration to open with."""
+    """The whole reference. It begins with ``example``, the text of a declaration."""
     parts = [
         INTRODUCTION.format(name=NAME_PATTERN, column=COLUMN_PATTERN, example=example.rstrip()),
         "## Keys\n",
@@ -110,7 +110,7 @@ def document(example: str) -> str:
 
 
 def _sections(key: Key, path: str) -> Iterator[str]:
-    """A heading and a table of keys for a section, then its sections inside."""
+    """A heading and a table of keys for a section, then the same for the sections inside it."""
     name = f"`{path}`" if path else "The file"
     yield f"### {name}\n\n{key.doc}\n"
     yield "| Key | Value | Default | Meaning |\n| --- | --- | --- | --- |"
@@ -201,7 +201,7 @@ def _measures() -> Iterator[str]:
 
 
 def write(root: Path) -> None:
-    """Write the reference, the schema and the table of the checkout at ``root``."""
+    """Write the reference, the schema and the tables of the checkout at ``root``."""
     example = (root / EXAMPLE).read_text(encoding="utf-8")
     (root / DOCUMENT).write_text(document(example), encoding="utf-8")
     (root / SCHEMA).write_text(json_text(), encoding="utf-8")

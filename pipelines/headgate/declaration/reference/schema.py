@@ -24,7 +24,7 @@ from headgate.declaration.quantities import DURATION_PATTERN, SHARE_PATTERN, SIZ
 from headgate.declaration.types import DECLARED
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
-# What is inside the brackets is for `headgate plan` to check: no pattern can.
+# `headgate plan` checks what is inside the brackets: a pattern cannot.
 _TYPE = rf"^({'|'.join(DECLARED)}|decimal\([0-9]+, ?[0-9]+\)|(array|map|struct)<.+>)$"
 _COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
 _NAMES = {"type": "array", "items": _COLUMN}
@@ -67,7 +67,7 @@ def schema_of(file: Key, title: str) -> dict[str, Any]:
 
 
 def json_text(schema: dict[str, Any] | None = None) -> str:
-    """A schema, by default that of declarations, as the file that ships."""
+    """The text of the file of a schema, by default the schema of declarations."""
     return json.dumps(schema or json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -31,9 +31,8 @@ def build_gold(
     read_suite: ReadSuite,
     report: Report,
 ) -> GoldTable | None:
-    """The table. ``scopes`` are the columns of each silver table, ``read_suite`` reads
-    the rules. Problems are reported; the
-    table, if there is one, is then never used."""
+    """The table. ``scopes`` are the columns of each silver table, ``read_suite`` reads the rules.
+    Problems are reported; the table, if there is one, is then never used."""
     silver, scope = reference(section, scopes, "silver table", report)
     found = _operator(section, scope, report)
     columns = OPERATORS[found[0]].columns(found[1]) if found else WINDOW_COLUMNS
@@ -86,7 +85,8 @@ def _schedule(section: Section | None) -> LateSchedule | None:
 
 
 def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any] | None:
-    """The operator of which a key is given, and what it has built; None where that is reported."""
+    """The operator whose key is given, and the value that it has built; None if a problem is
+    reported."""
     window = section.section("window")
     for name in OPERATORS.names():
         kind = OPERATORS[name]
@@ -102,7 +102,8 @@ def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any]
 def _check_apart(
     columns: Collection[str], silver: str, scope: Scope, section: Section, report: Report
 ) -> None:
-    """A late row has the columns of the silver row and those of the result."""
+    """Reports columns that the silver row and the result both have: a late row has all columns of
+    the two."""
     at = section.get("from")
     for name in columns:
         if at and name in scope and not isinstance(scope, Partial) and name not in LATE_COLUMNS:

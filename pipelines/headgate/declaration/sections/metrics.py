@@ -32,7 +32,7 @@ def build_metrics(section: Section | None, report: Report, project: Path) -> Met
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only processes of this machine reach a server that listens there."""
+    """Whether only processes of this machine can reach a server that listens at ``host``."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

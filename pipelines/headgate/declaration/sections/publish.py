@@ -26,8 +26,8 @@ def build_publication(
     sources: Mapping[str, Section],
     report: Report,
 ) -> Publication | None:
-    """The publication, or None after reporting what is wrong with it. ``tables`` are the names
-    that may follow each layer, ``sources`` where the pipeline reads."""
+    """The publication, or None after reporting what is wrong with it. ``tables`` are the valid
+    names for each layer, ``sources`` the sections of the sources."""
     found = _table(section.get("from"), tables, report)
     when = section.get("when")
     if found and when and found[0] != "gold":
@@ -61,7 +61,8 @@ def _table(
 def _sink(
     section: Section, sources: Mapping[str, Section], report: Report
 ) -> tuple[str, Any] | None:
-    """The sink of which the key is given, and what it has built; None where that is reported."""
+    """The sink whose key is given, and the value that it has built; None if a problem is
+    reported."""
     for name in SINKS.names():
         at = section.section(name)
         if at is not None:

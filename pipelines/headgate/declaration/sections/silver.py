@@ -21,7 +21,7 @@ from headgate.declaration.suites.subject import RowSubject, Subject
 
 Parsed = TypeVar("Parsed")
 ReadSuite = Callable[[Field, Subject], Suite | None]
-"""Reads the suite that a key names; None if that is reported."""
+"""Reads the suite that a key names; returns None if it cannot be read, which is reported."""
 
 
 def build_silver(
@@ -63,8 +63,8 @@ def build_silver(
 def reference(
     section: Section, scopes: Mapping[str, Scope], what: str, report: Report
 ) -> tuple[str, Scope]:
-    """The table or source that ``from`` names, and its columns. A wrong one is reported, and the
-    one probably meant taken for it, so that expressions over it are checked all the same."""
+    """The table or source that ``from`` names, and its columns. A wrong name is reported, and the
+    name that was probably meant is used instead, so that expressions over it are still checked."""
     field = section.get("from")
     name = field.text if field else ""
     if field and name not in scopes:
@@ -93,7 +93,7 @@ def derive(
 
 
 def condition(field: Field | None, scope: Scope, report: Report) -> str | None:
-    """The text of a `where`, or None where there is none."""
+    """The text of a `where`, or None if there is none."""
     found = checked(field, scope, parse_condition, report)
     return found.text if found else None
 
@@ -140,7 +140,7 @@ def _check_kept(
                 f"the column {name!r} has the name of a column of late side tables; "
                 "give it another name in columns and drop it",
             )
-        # Two fields of such names are reported where they are declared.
+        # If both names are fields of the record, they are reported where they are declared.
         if at and (twin := in_other_case(name, kept)) and (twin not in columns or name > twin):
             message = f"differs only in case from {twin!r}, and a table cannot hold both; drop one"
             report.add(at.line, at.path, message)

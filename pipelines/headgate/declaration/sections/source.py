@@ -42,15 +42,17 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     read = [(kind, reads) for kind, reads in built.items() if reads is not None]
     if record is None or not read:
         return None
-    if SOURCES[read[0][0]].format(read[0][1]) == "csv":
+    kind, reads = read[0]
+    if SOURCES[kind].format(reads) == "csv":
         _check_flat(record, section, report)
     names = ("expect_input_every", "expect_event_time_within")
     expected = {name: field.value for name in names if (field := section.get(name))}
-    return Source(name, record, *read[0], **expected)
+    return Source(name, record, kind, SOURCES[kind].with_record(reads, record), **expected)
 
 
 def _check_flat(record: Record, section: Section, report: Report) -> None:
-    """The fields of a line of CSV are texts, which have no parts."""
+    """Reports fields of nested types: the fields of a line of CSV are texts, which have no
+    parts."""
     schema = section.section("record")
     fields = schema.entries("schema") if schema else {}
     for column in record.schema:
@@ -71,7 +73,7 @@ def _types(record: Section) -> dict[str, DataType | None]:
 
 
 def time_column(section: Section) -> str | None:
-    """The column that event times of a source are read from, as far as it is known."""
+    """The column that event times of a source are read from; None if it is not known."""
     record = section.section("record")
     event_time = record.section("event_time") if record else None
     return event_time.text("column") if event_time else None
@@ -171,7 +173,7 @@ def _event_time(section: Section | None, types: Scope, report: Report) -> EventT
 
 
 def _format(section: Section, zone: Field | None, report: Report) -> str | None:
-    """The format of event times, or None where it is wrong."""
+    """The format of event times, or None if it is wrong."""
     at = section.get("format")
     if at is None or at.text in NAMED_FORMATS:
         return at.text if at else None if section.reported("format") else "iso"

@@ -43,7 +43,7 @@ ArgumentKind = Literal[
     "silver",
 ]
 BEFORE_NOW = re.compile(r"now - (.+)")
-"""A time before the validation, as a ``moment``."""
+"""A ``moment`` that is a time before the validation."""
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d{1,4})?", re.ASCII)
 _MOST_DIGITS = 38
 _DIGITS_OF_BIGINT = 19
@@ -62,7 +62,7 @@ class Argument:
 
 def read_argument(node: Node, argument: Argument, scope: Scope) -> Any:
     """A plain value. Raises Invalid if the node has another form, or names an unknown column;
-    Unresolved if it is reported already."""
+    Unresolved if the error is reported already."""
     return _READERS[argument.kind](node, argument, scope)
 
 
@@ -75,7 +75,7 @@ def named_columns(given: Mapping[str, Any]) -> list[str]:
 
 def literal(value: str | int | bool, type_: DataType) -> str:
     """A value as an SQL literal to be compared with a column of a type. Raises Invalid if it cannot
-    be compared with one."""
+    be compared with such a column."""
     shown = str(value).lower() if isinstance(value, bool) else str(value)
     if type_ == STRING:
         return text_literal(shown)
@@ -112,7 +112,7 @@ def text_literal(text: str) -> str:
 
 
 def number(value: object) -> float | None:
-    """A plain value as a number; None if it is none."""
+    """A plain value as a number; None if it is not a number."""
     return float(str(value)) if _NUMBER.fullmatch(str(value)) else None
 
 
@@ -197,7 +197,7 @@ def _number(node: Node, argument: Argument, scope: Scope) -> int | float | str:
 
 
 def _exactly(text: str) -> float | str:
-    """A number; its text if it is no double."""
+    """A number as a float; as its text if no float is exactly equal."""
     found = float(text)
     if not math.isfinite(found):
         raise Invalid(f"{text} is too large a number")
@@ -223,7 +223,8 @@ def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
 
 
 def _silver(node: Node, argument: Argument, scope: Scope) -> str:
-    """A number for each row of the silver table, whose columns are ``scope``."""
+    """An expression that gives a number for each row of the silver table, whose columns are
+    ``scope``."""
     found = parse_expression(str(_scalar(node, "an expression over silver")), scope)
     if not is_number(found.type):
         raise Invalid(f"must be a number, not a {found.type}")
@@ -231,7 +232,7 @@ def _silver(node: Node, argument: Argument, scope: Scope) -> str:
 
 
 def chosen(text: str, choices: Collection[str]) -> str:
-    """Raises Invalid unless a text is one of some."""
+    """``text``, if it is one of ``choices``. Otherwise raises Invalid."""
     if text not in choices:
         raise Invalid(f"must be one of {', '.join(choices)}, not {text!r}", nearest(text, choices))
     return text

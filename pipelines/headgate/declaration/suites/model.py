@@ -1,4 +1,4 @@
-"""What a suite says, as inert values."""
+"""The content of a suite, as immutable values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Severity = Literal["critical", "warning", "info"]
 Action = Literal["quarantine", "warn", "stop", "hold"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 RULE_COUNT = "rule:"
-"""How the names of such counts begin."""
+"""The prefix of the names of the counts of rules."""
 MOST_RULES = 62
-"""Silver has a bit of a bigint for each rule of a suite."""
+"""The maximum number of rules of a suite: silver has a bit of a bigint for each rule."""
 
 
 ROW_ACTIONS: tuple[Action, ...] = ("quarantine", "warn", "stop")
@@ -26,11 +26,12 @@ TABLE_ACTIONS: tuple[Action, ...] = ("hold", "warn")
 
 @dataclass(frozen=True)
 class Rule:
-    """``expectation`` is a name of Great Expectations, with its ``arguments`` as plain values, or
+    """``expectation`` is the name of an expectation, with its ``arguments`` as plain values. It is
     None for a rule that is an SQL condition: ``sql``, as it is written. ``row_condition``, as it is
-    written, leaves rows out; empty for none. ``condition`` is the Spark SQL condition that each row
-    meets, all told; it is never null. Those of gold tables that are expectations about rows are
-    null for rows that the rule does not look at. Those about a whole version have none.
+    written, selects the rows that are checked; empty for all rows. ``condition`` is the complete
+    Spark SQL condition that a row must meet. It is never null, with one exception: in a rule of a
+    gold table that is an expectation about rows, it is null for rows that the expectation ignores.
+    A rule about a whole version has no condition.
 
     ``above``: the action ``stop`` stops the stream if a larger share of a batch's rows, between 0
     and 1, breaks the rule. Up to this share, rows are quarantined.
@@ -78,7 +79,7 @@ class Suite:
     text: str = field(default="", repr=False, compare=False)
 
     def encode(self) -> dict[str, Any]:
-        """What the rules ask, as JSON values."""
+        """The name and the rules, as JSON values."""
         return {"name": self.name, "rules": [dict(vars(rule)) for rule in self.rules]}
 
     @staticmethod
@@ -88,7 +89,8 @@ class Suite:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what the rules ask, in hexadecimal. Comments and layout do not count."""
+        """The SHA-256 of the meaning of the rules, in hexadecimal. Comments and layout do not
+        count."""
         meant = [_meaning(rule) for rule in self.rules]
         return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""A suite in the answer of ``headgate plan``."""
+"""A suite in the output of ``headgate plan``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.declaration.suites.model import Rule, Suite
 
 
 def suite_plan(suite: Suite | None, **more: Any) -> dict[str, Any]:
-    """The key ``suite`` of a table's plan, with ``more``; nothing without a suite."""
+    """The key ``suite`` of a table's plan, with ``more``; empty without a suite."""
     if suite is None:
         return {}
     rules = {rule.id: _rule(rule) for rule in suite.rules}

@@ -31,7 +31,7 @@ class SuiteReading:
         self._report, self._folder, self._texts = report, project / FOLDER, texts
 
     def read(self, named: Field, subject: Subject) -> Suite | None:
-        """The suite that the value of a key names; None if there is none, which is reported."""
+        """The suite that the value of a key names; None if it cannot be read, which is reported."""
         text = self._text(named)
         if text is None:
             return None
@@ -41,8 +41,8 @@ class SuiteReading:
         return suite
 
     def _file(self, name: str) -> Path:
-        """Beside the declaration, as an example of an installed package has it, or else in the
-        project."""
+        """The file of a suite: beside the declaration, as in an example of an installed package, or
+        else in the project."""
         beside = self._report.file.parent / FOLDER / f"{name}.yml"
         return beside if beside.is_file() else self._folder / beside.name
 

@@ -250,7 +250,7 @@ class TableRuleReader(RuleReader):
         return condition if is_named else complete(condition, rows)
 
     def _check_sums(self, given: Mapping[str, Any]) -> None:
-        """Whether a sum over gold can equal one over silver."""
+        """Reports what prevents a sum over gold from being equal to a sum over silver."""
         column, expect = given["column"], self._entries["expect"]
         if self._subject.pairs_per_row is None:
             self._say(expect, "is for windows in which each row is equally often")

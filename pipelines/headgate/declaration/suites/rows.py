@@ -1,8 +1,8 @@
 """Expectations of Great Expectations that look at one row, as SQL conditions.
 
-Each condition says the same of a row as Great Expectations does on Spark; a test compares them.
-An expectation about values of a column says nothing about nulls, except those about nulls. A
-condition that is null counts as met.
+Each condition has the same result for a row as Great Expectations on Spark; a test compares them.
+An expectation about the values of a column ignores nulls, except those about nulls. A condition
+that is null counts as met.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RowExpectation:
 
 def _type(name: str, scope: Scope) -> DataType:
     type_ = scope[name]
-    assert type_ is not None  # read_argument has seen to that
+    assert type_ is not None  # read_argument has checked it
     return type_
 
 
@@ -140,7 +140,7 @@ def _pair_in_set(given: Arguments, scope: Scope) -> str:
 def _sum_equals(given: Arguments, scope: Scope) -> str:
     def operand(name: str) -> str:
         value = f"coalesce({quoted(name)}, 0)"
-        # As Great Expectations does: a sum of whole numbers cannot overflow.
+        # As in Great Expectations: a sum of whole numbers cannot overflow.
         return f"cast({value} as decimal(38,0))" if _type(name, scope) in INTEGRALS else value
 
     if number(given["sum_total"]) is None:
@@ -163,7 +163,7 @@ def _all_different(given: Arguments, scope: Scope) -> str:
 
 
 def _unless_ignored(met: str, given: Arguments) -> str:
-    """A condition about several columns, met by the rows that ``ignore_row_if`` leaves out."""
+    """A condition about several columns. Rows that ``ignore_row_if`` leaves out meet it too."""
     left_out = ignored(given)
     return f"{left_out} or {met}" if left_out else met
 
@@ -209,7 +209,7 @@ _TOTAL = Argument("sum_total", "value", required=True)
 _LENGTH = Argument("value", "length", required=True)
 
 ABOUT_NULLS = ("expect_column_values_to_not_be_null", "expect_column_values_to_be_null")
-"""They fit columns of all types, also those whose values have parts."""
+"""Expectations for columns of all types, including nested types."""
 ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
     name: RowExpectation(arguments, condition)
     for name, arguments, condition in (

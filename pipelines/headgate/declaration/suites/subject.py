@@ -1,4 +1,4 @@
-"""What the rules of a suite look at."""
+"""What the rules of a suite are about."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RowSubject(Subject):
 
 @dataclass(frozen=True)
 class VersionSubject(Subject):
-    """Versions of a gold table. ``silver`` has the columns of its silver table. ``adds_up`` are its
-    columns whose values may be added up. ``pairs_per_row`` is in how many results each silver row
-    is; None if that differs from row to row."""
+    """Versions of a gold table. ``silver`` has the columns of its silver table. ``adds_up`` are the
+    columns of the gold table whose values may be added up. ``pairs_per_row`` is the number of
+    results that each silver row is in; None if that differs from row to row."""
 
     silver: Scope
     adds_up: Collection[str]

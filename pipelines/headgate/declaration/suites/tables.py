@@ -23,7 +23,7 @@ _VALUES = (Argument("min_value", "moment"), Argument("max_value", "moment"), *_S
 _NUMBERS = (Argument("min_value", "number"), Argument("max_value", "number"), *_STRICT)
 
 SILVER_SUM = "expect_column_sum_to_equal_silver"
-"""Not one of Great Expectations, which sees one table."""
+"""Not an expectation of Great Expectations, which validates one table at a time."""
 
 OBSERVE_VALUES = frozenset(
     {
@@ -35,10 +35,10 @@ OBSERVE_VALUES = frozenset(
         "expect_column_most_common_value_to_be_in_set",
     }
 )
-"""Those whose observed value is one of a row, or several."""
+"""Expectations whose observed value is the value of a row, or the values of several rows."""
 
 COUNT_NULLS = (*ABOUT_NULLS, "expect_column_proportion_of_non_null_values_to_be_between")
-"""They fit columns of all types, also those whose values have parts."""
+"""Expectations for columns of all types, including nested types."""
 
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,
@@ -73,6 +73,6 @@ TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
         Argument("double_sided", "flag", required=True),
         _MOSTLY,
     ),
-    # Those about rows: of a table, ``mostly`` says which share of its rows meets them.
+    # Expectations about rows. For a table, ``mostly`` is the share of rows that must meet them.
     **{name: (*row.arguments, _MOSTLY) for name, row in ROW_EXPECTATIONS.items()},
 }

@@ -1,4 +1,4 @@
-"""What expectations ask of the rows and of the values of a version of a gold table, as SQL."""
+"""The SQL conditions of expectations about the rows and the values of a version of a gold table."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def row_condition(name: str, given: Arguments, scope: Scope) -> str:
     met = condition(given, scope)
     type_ = scope.get(given["column"])
     if name == _BETWEEN and type_ is not None and is_floating(type_):
-        # To Spark, it is greater than all numbers.
+        # In Spark, NaN is greater than all numbers.
         return f"{met} and not isnan({quoted(given['column'])})"
     return met
 
 
 def value_condition(given: Arguments, scope: Scope) -> str:
-    """What an expectation asks of values of its column, as a condition of one value. Raises Invalid
-    if the column cannot have a value that the expectation compares its values with."""
+    """The condition that an expectation sets for the values of its column, for one value. Raises
+    Invalid if the expectation compares them with a value that the column cannot have."""
     name = given["column"]
     if "value_set" in given:
         return ROW_EXPECTATIONS[_IN_SET].condition(given, scope)

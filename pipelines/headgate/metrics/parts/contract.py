@@ -34,7 +34,7 @@ class Part(ABC):
 
     @abstractmethod
     def read(self, samples: Samples, now: datetime) -> None:
-        """Add the samples of this part. Of a pipeline that has never run, there may be none.
+        """Add the samples of this part. There may be none if the pipeline has never run.
 
         Raises HeadgateError, or the error of a file, if a table or a document is damaged.
         """

@@ -28,7 +28,8 @@ class _Times(OrderedDict[int, int]):
 
 
 class Durations:
-    """Commits are taken in the order of the graph: each table after its upstream tables."""
+    """Observes durations. Commits must be taken in the order of the graph: each table after its
+    upstream tables."""
 
     def __init__(self, pipeline: str, graph: Graph, histograms: Histograms) -> None:
         self._pipeline, self._graph, self._histograms = pipeline, graph, histograms
@@ -48,7 +49,7 @@ class Durations:
     def take(self, node: Node, commit: Commit) -> None:
         """Observe a commit."""
         if commit.state.kind == "reset":
-            # Batch ids are given again from here on.
+            # Batch ids are used again from here on.
             for times in (self._by_batch[node.path], self._arrived.get(node.path, _Times())):
                 times.clear()
         if commit.written_at is None:

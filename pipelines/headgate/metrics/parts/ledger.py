@@ -14,7 +14,8 @@ from headgate.metrics.samples import Samples
 
 
 class LedgerPart(Part):
-    """Balances again when a table has a new version: from metadata, as ``headgate ledger``."""
+    """Balances again if a table has a new version. Reads only metadata, like
+    ``headgate ledger``."""
 
     name: ClassVar[str] = "ledger"
     every: ClassVar[float] = 30.0
@@ -26,7 +27,7 @@ class LedgerPart(Part):
     def read(self, samples: Samples, now: datetime) -> None:
         versions = self._tables.versions
         if -1 in versions:
-            return  # the pipeline has never run, or its first driver is making tables
+            return  # the pipeline has never run, or its first driver is creating tables
         if self._known is None or self._known[0] != versions or not self._tables.is_sound:
             self._known = versions, balance(self._place.layout, self._place.declared)
         ledger = self._known[1]

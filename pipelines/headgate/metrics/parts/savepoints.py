@@ -16,7 +16,8 @@ from headgate.storage.layout import Layout
 
 @dataclass(frozen=True)
 class _Taken:
-    """``size`` is that of its tables, ``took`` from its begin until its document was written."""
+    """A savepoint. ``size`` is that of its tables, ``took`` the time from its start until its
+    document was written."""
 
     created: datetime
     size: int

@@ -28,8 +28,8 @@ class _Open:
 
 
 class StatePart(Part):
-    """Reads the times of the open rows again when their table has a new version; no other column,
-    and no final row."""
+    """Reads the window columns of the open rows again if their table has a new version. Reads no
+    other column, and no final row."""
 
     name: ClassVar[str] = "state"
     every: ClassVar[float] = 15.0
@@ -59,7 +59,8 @@ class StatePart(Part):
         for file in files:
             with table.storage.open(file.path) as source:
                 times = pq.read_table(source, columns=columns).group_by(columns).aggregate([])
-            # As numbers: an older version made windows that begin before Python's first year.
+            # As numbers: an older version of Headgate created windows that begin before Python's
+            # first year.
             numbers = (times[name].cast(pa.int64()).to_pylist() for name in columns)
             windows.update(zip(*numbers, strict=True))
         rows, size = sum(f.rows for f in files), sum(f.size for f in files)

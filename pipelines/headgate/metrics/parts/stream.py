@@ -19,7 +19,7 @@ from headgate.supervision.trend import trend_of
 
 
 class StreamPart(Part):
-    """``files_read`` is the number of landing files that bronze has absorbed."""
+    """``files_read`` returns the number of landing files that bronze has absorbed."""
 
     name: ClassVar[str] = "stream"
     every: ClassVar[float] = 2.0
@@ -75,8 +75,8 @@ class StreamPart(Part):
 
 
 def capped(partitions: Mapping[str, PartitionBacklog]) -> Mapping[str, PartitionBacklog]:
-    """The first ``MOST_PARTITIONS`` by their names; the others together, with the records of all of
-    them and the age of the oldest."""
+    """At most ``MOST_PARTITIONS`` entries. If there are more partitions, the last entry stands for
+    all that remain, with the sum of their records and the age of the oldest."""
     if len(partitions) <= MOST_PARTITIONS:
         return partitions
     names = sorted(partitions, key=_by_number)
@@ -87,6 +87,7 @@ def capped(partitions: Mapping[str, PartitionBacklog]) -> Mapping[str, Partition
 
 
 def _by_number(name: str) -> tuple[str, int, str]:
-    """``topic/partition``: topics by their names, partitions by their numbers."""
+    """The sort key of ``topic/partition``: the name of the topic, then the number of the
+    partition."""
     topic, _, number = name.rpartition("/")
     return topic, int(number) if number.isdecimal() else -1, name

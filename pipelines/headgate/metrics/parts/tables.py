@@ -24,7 +24,7 @@ OUTCOMES = ("silver", "quarantined", "rejected", "filtered", "duplicate")
 
 @dataclass(frozen=True)
 class _At:
-    """A table with a commit."""
+    """A table and the state of its newest commit."""
 
     name: str
     path: str
@@ -32,8 +32,8 @@ class _At:
 
 
 class TablesPart(Part):
-    """Reads each entry of the logs once. It is not read less often under load, or it would fall
-    behind the stream."""
+    """Reads each entry of the logs once. It is read equally often under load: otherwise it would
+    fall behind the stream."""
 
     name: ClassVar[str] = "tables"
     every: ClassVar[float] = 1.0
@@ -55,13 +55,14 @@ class TablesPart(Part):
 
     @property
     def is_sound(self) -> bool:
-        """Whether the last reading has read all logs to their ends. If not, what others know of a
-        version may not be true any more."""
+        """Whether the last reading had no error. After an error, what other parts keep for a
+        version may be out of date."""
         return self._is_sound
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The log version of each table, as last read: they tell whether tables have changed."""
+        """The log version of each table, as last read; -1 for none. Other parts compare them to
+        find changes."""
         tails = self._tails.values()
         return tuple(-1 if tail.commit is None else tail.commit.version for tail in tails)
 
@@ -72,7 +73,8 @@ class TablesPart(Part):
 
     @property
     def files_read(self) -> int:
-        """The number of landing files that bronze has absorbed; 0 for none or Kafka."""
+        """The number of landing files that bronze has absorbed; 0 if there are none or the source
+        is Kafka."""
         commit = self._tails[self._graph.head.path].commit
         return 0 if commit is None else BronzePayload.of(commit.state).sequence
 
@@ -161,6 +163,6 @@ class TablesPart(Part):
 
 
 def _bytes(total: Counts) -> dict[str, int]:
-    """The bytes that bronze has read, by what became of their records."""
+    """The bytes that bronze has read, by the outcome of their records."""
     others = {outcome: total.get(f"{outcome}_bytes", 0) for outcome in ("quarantined", "duplicate")}
     return {"valid": total.get("read_bytes", 0) - sum(others.values()), **others}

@@ -16,9 +16,9 @@ from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.state import time_of
 
 MOST = 10_000
-"""Commits that are counted."""
+"""The most commits that are counted."""
 MOST_LOOKED_BACK = 1_000
-"""Entries that are read of what was there before the reading began."""
+"""The most entries from before the reading began that are read."""
 
 
 class Unsent:
@@ -39,7 +39,7 @@ class Unsent:
         return len(self._waiting)
 
     def waiting(self, now: datetime) -> float:
-        """How long the oldest commit has been there, in seconds; 0 if there is none."""
+        """How long the oldest commit has waited, in seconds; 0 if there is none."""
         if not self._waiting:
             return 0.0
         return max((now - time_of(self._waiting[0][1])).total_seconds(), 0.0)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from headgate.gold.assignment import Assignment
 
 MAX_WINDOWS_PER_ROW = 1_000
-"""A row is folded into size / every windows; more than this is a mistake of units."""
+"""A row is folded into ``size / every`` windows. More than this is taken for a mistake in a
+unit."""
 
 
 @dataclass(frozen=True)

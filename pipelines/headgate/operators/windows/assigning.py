@@ -32,7 +32,7 @@ def assignment(windows: Windows, lateness: timedelta) -> Assignment:
 
 
 def _starts(windows: Windows) -> Column:
-    """The starts of the windows a row lies in, a row each, in microseconds."""
+    """The starts of the windows that contain a row, in microseconds: one row for each window."""
     size, every = micros(windows.size), micros(windows.every)
     time = F.unix_micros("_event_time")
     last = time - F.pmod(time, F.lit(every))

@@ -1,4 +1,4 @@
-"""The keys of a topic that is written."""
+"""The keys of the section ``kafka`` of a publication."""
 
 from __future__ import annotations
 

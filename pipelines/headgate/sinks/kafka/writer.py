@@ -39,8 +39,8 @@ class KafkaWriter(Writer):
 
     def failure(self, error: Exception) -> str | None:
         """Omits Spark's message, which may show the client's properties and secrets. The names of
-        Kafka's errors are sufficient. An error that names none has another cause: a damaged file of
-        the table fails in the same call."""
+        Kafka's errors are sufficient. An error without a class of Kafka in its text has another
+        cause, such as a damaged file of the table, which is read in the same call."""
         if not isinstance(error, PySparkException | Py4JError) or _KAFKAS not in str(error):
             return None
         servers = self._sink.written.get("servers", self._sink.servers)

@@ -1,4 +1,4 @@
-"""The PostgreSQL sink: a table that always equals one committed version of ours."""
+"""The PostgreSQL sink: a table that always equals one committed version of Headgate's table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a table in PostgreSQL, and how they differ from those of ours."""
+"""The columns of a table in PostgreSQL, and how they differ from those of Headgate's table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def column_types(schema: pa.Schema) -> dict[str, str]:
 
 
 def type_of(type_: pa.DataType) -> str:
-    """Nested values are JSON documents."""
+    """The name of a type in PostgreSQL. Nested values are JSON documents."""
     if types.is_decimal(type_):
         return f"numeric({type_.precision},{type_.scale})"
     return next((name for fits, name in _SCALARS if fits(type_)), "jsonb")
@@ -46,8 +46,9 @@ def missing(declared: Mapping[str, str], there: Mapping[str, str]) -> dict[str, 
 def require_fitting(
     table: str, of: str, declared: Mapping[str, str], there: Mapping[str, str]
 ) -> None:
-    """Raises SinkRefusalError if a table has other columns than ``of``, a table of ours, has.
-    Missing columns can be added and are no reason."""
+    """Raises SinkRefusalError if a table has columns that are not ``declared``, or that have
+    another type. Missing columns are accepted, because they can be added. ``of`` is the name of the
+    publication."""
     if problems := list(_problems(table, of, declared, there)):
         raise SinkRefusalError(
             f"{table} has other columns than {of}: {'; '.join(problems)}. Or write to another "

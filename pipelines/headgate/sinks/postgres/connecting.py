@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL that never wait without end, and messages about its errors.
+"""Connections to PostgreSQL with a time limit for every wait, and messages about its errors.
 
-psycopg2 is imported by this module and those that use it, and only when a driver runs: nobody else
-needs the package.
+This module and those that use it import psycopg2. ``kind.py`` imports them only when a driver runs
+or a publication is reset, so a declaration can be read without the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 CONNECT = 5  # seconds
 ANSWER = 10.0
-"""Seconds for a small statement. For so long at most, nobody notices that a server hangs."""
+"""The timeout of a small statement, in seconds. A server that hangs is detected within this
+time."""
 WRITE = 600.0  # seconds for a statement that writes rows
 LOCK_WAIT = "5s"
 
@@ -55,11 +56,11 @@ def connect(sink: PostgresSink, context: SinkContext) -> Connection:
 
 @contextmanager
 def bounded(connection: Connection, seconds: float) -> Iterator[None]:
-    """End the connection if the block takes longer. The client library itself waits for ever for a
-    server that has stopped and keeps its connections open."""
+    """Close the connection if the block takes longer than ``seconds``. Without this, the client
+    library waits for ever for a server that has stopped and keeps its connections open."""
 
     def cut() -> None:
-        # A second descriptor of the same socket: the library closes its own.
+        # Use a second descriptor of the socket, because the library closes its own.
         with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
             line.shutdown(socket.SHUT_RDWR)
 
@@ -73,7 +74,8 @@ def bounded(connection: Connection, seconds: float) -> Iterator[None]:
 
 
 def message(error: Exception, sink: PostgresSink) -> str | None:
-    """What an error of PostgreSQL says, without the secrets of the url; None for another error."""
+    """A message with the first line of an error of PostgreSQL, without the secrets of the url; None
+    for another error."""
     if not isinstance(error, psycopg2.Error):
         return None
     said = getattr(error.diag, "message_primary", None) or str(error).strip()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class PostgresSink:
     """``url`` is resolved and may contain a password: it is not in the repr. ``written`` is the url
-    as the declaration writes it. ``keys`` are the columns of a unique index; empty for none."""
+    as the declaration writes it. ``keys`` are the columns of a unique index; if empty, there is no
+    index."""
 
     url: str = field(repr=False)
     written: str

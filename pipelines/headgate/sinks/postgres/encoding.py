@@ -12,20 +12,21 @@ from pyarrow import types
 
 _NULL = r"\N"
 _SPECIAL = str.maketrans(
-    # PostgreSQL has no NUL in texts: it becomes the character that stands for unknown ones.
+    # A text in PostgreSQL cannot contain NUL. It is written as the replacement character.
     {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\x00": "�"}
 )
 _NUL_IN_JSON = re.compile(r"(\\\\)|\\u0000")
-# The first and the last day that PostgreSQL has, in the years of numpy. Microseconds in 64 bits end
-# before the last day.
+# The range of days in PostgreSQL, in numpy's years (year 0 is 1 BC). 64-bit microseconds end before
+# the last day.
 _FIRST = np.datetime64("-4712-01-01", "D")
 _LAST = np.datetime64("5874897-12-31", "D")
 _ROWS = 10_000  # encoded at once
 
 
 def encoded(rows: pa.Table, schema: pa.Schema) -> Iterator[bytes]:
-    """The lines of some rows, in pieces. ``schema`` has the types of ours: where it is nested,
-    ``rows`` have JSON texts. A time outside of PostgreSQL's range becomes an infinity."""
+    """The lines of COPY for some rows, in pieces. ``schema`` has the types of Headgate's table; for
+    its nested columns, ``rows`` have JSON texts. A time outside PostgreSQL's range becomes an
+    infinity."""
     for batch in rows.to_batches(max_chunksize=_ROWS):
         columns = [
             _texts(batch.column(i), is_json=_is_json(schema, name))
@@ -64,7 +65,7 @@ def _json(text: str) -> str:
 
 
 def _times(column: pa.Array) -> list[str]:
-    """Times and dates of any year. Those of the proleptic calendar before year 1 are BC."""
+    """Times and dates of any year, as texts. Years before 1 are written with BC."""
     is_date = types.is_date(column.type)
     unit = "D" if is_date else "us"
     if not is_date:

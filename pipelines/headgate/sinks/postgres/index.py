@@ -14,8 +14,8 @@ from headgate.sinks.postgres.declared import PostgresSink
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
-_END = "_headgate_keys"  # also of the names that earlier versions gave
-_START = 32  # characters of the table's name; a name has at most 63 in all
+_END = "_headgate_keys"  # earlier versions used this suffix, too
+_START = 32  # characters from the table's name; a name has at most 63 characters
 _OWN = """SELECT it.relname, ARRAY(
         SELECT attname::text FROM unnest(indkey::int2[]) WITH ORDINALITY AS part (attnum, place)
         JOIN pg_attribute USING (attnum) WHERE attrelid = indrelid ORDER BY place)
@@ -24,7 +24,8 @@ _OWN = """SELECT it.relname, ARRAY(
 
 
 def require_distinct(sink: PostgresSink, keys: Sequence[str]) -> None:
-    """Raises SinkRefusalError if rows that differ in ``keys`` can be equal in the declared ones."""
+    """Raises SinkRefusalError if rows with different ``keys`` can be equal in the columns of the
+    index."""
     if sink.keys and (lacking := [name for name in keys if name not in sink.keys]):
         raise SinkRefusalError(
             f"rows with equal {', '.join(sink.keys)} can be several: add "
@@ -33,14 +34,15 @@ def require_distinct(sink: PostgresSink, keys: Sequence[str]) -> None:
 
 
 def drop_others(cursor: Cursor, sink: PostgresSink, relation: int, keys: Sequence[str]) -> None:
-    """Drop the table's indexes of other keys than these. They would refuse rows."""
+    """Drop Headgate's indexes of the table that have other columns than ``keys``: they would reject
+    rows."""
     for name, columns in _own(cursor, relation):
         if columns != list(keys):
             cursor.execute(SQL("DROP INDEX {}").format(Identifier(sink.schema, name)))
 
 
 def create(cursor: Cursor, sink: PostgresSink, relation: int) -> None:
-    """Create the index of the declared keys unless it is there."""
+    """Create the index of the declared keys unless it exists."""
     if not sink.keys or any(columns == list(sink.keys) for _, columns in _own(cursor, relation)):
         return
     columns = SQL(", ").join(map(Identifier, sink.keys))
@@ -50,13 +52,13 @@ def create(cursor: Cursor, sink: PostgresSink, relation: int) -> None:
 
 
 def _name(sink: PostgresSink, relation: int) -> str:
-    """Of this table alone: one that was renamed keeps the names of its indexes."""
+    """A name that is unique to this table: a renamed table keeps the names of its indexes."""
     what = "\n".join((sink.table, str(relation), *sink.keys))
     digest = hashlib.sha256(what.encode()).hexdigest()[:16]
     return f"{sink.table[:_START]}_{digest}{_END}"
 
 
 def _own(cursor: Cursor, relation: int) -> Iterator[tuple[str, list[str]]]:
-    """Names and columns of the table's indexes that Headgate has made."""
+    """Names and columns of the table's indexes that Headgate has created."""
     cursor.execute(_OWN, (relation, len(_END), _END))
     yield from ((str(name), list(columns)) for name, columns in cursor.fetchall())

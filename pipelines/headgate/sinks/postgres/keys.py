@@ -1,4 +1,4 @@
-"""The keys of a table in PostgreSQL."""
+"""The keys of the section ``postgres`` of a publication."""
 
 from __future__ import annotations
 

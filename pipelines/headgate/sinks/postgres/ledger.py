@@ -1,8 +1,8 @@
-"""The table ``headgate_publications``, which has the position of each publication in a schema, and
-the trigger that tells of other writers.
+"""The table ``headgate_publications`` with the positions of the publications, and its triggers.
 
-The position is moved in the transaction that writes the rows. The trigger marks the position of a
-table when anyone else changes its rows: a publication never writes over such a change.
+There is one such table for each schema. A position is updated in the transaction that writes the
+rows. The triggers mark the position of a table when another writer changes its rows, and a
+publication never overwrites such a change.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _CREATE = SQL(
     changed_by text,
     columns text[])"""
 )
-# A schema that an earlier version has written to has no such column.
+# A table that an earlier version has created does not have this column.
 _LACKS_COLUMNS = SQL(
     """SELECT FROM pg_class AS it WHERE it.oid = to_regclass(%s) AND NOT EXISTS
     (SELECT FROM pg_attribute WHERE attrelid = it.oid AND attname = 'columns')"""
 )
-# The function marks a position for whoever changes rows, also without a right to write there.
+# SECURITY DEFINER: users who change rows may have no permission to write positions.
 _MARK = SQL(
     """CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS $mark$
@@ -73,8 +73,9 @@ _WATCH = (
 @dataclass(frozen=True)
 class Entry:
     """A row of ``headgate_publications``. ``relation`` is PostgreSQL's id of the table; ``changed``
-    says when and by whom the rows were changed, if it was not this publication. ``columns`` are
-    those that it has written; None if an earlier version wrote them, which did not keep them."""
+    is when and by whom the rows were changed, if it was not this publication. ``columns`` are those
+    that the publication has written; None if an earlier version has written the row, without this
+    column."""
 
     owner: tuple[str, str]
     relation: int
@@ -84,7 +85,7 @@ class Entry:
 
 
 class Ledger:
-    """Statements about the position of one publication. The caller has the transaction."""
+    """Statements about the position of one publication, in a transaction of the caller."""
 
     def __init__(self, sink: PostgresSink, context: SinkContext) -> None:
         self._sink = sink
@@ -102,19 +103,20 @@ class Ledger:
         }
 
     def relation(self, cursor: Cursor) -> int | None:
-        """PostgreSQL's id of the table; None if there is none."""
+        """PostgreSQL's id of the table; None if the table does not exist."""
         cursor.execute("SELECT to_regclass(%s)::oid", (_quoted(self._sink),))
         found = cursor.fetchone()
         return None if found is None or found[0] is None else int(found[0])
 
     def entry(self, cursor: Cursor, *, lock: bool = False) -> Entry | None:
-        """The position; None if there is none. Others wait for a locked one."""
+        """The position; None if there is none. With ``lock``, other transactions wait for its
+        row."""
         cursor.execute("SELECT to_regclass(%s)", (self._positions,))
         if (there := cursor.fetchone()) is None or there[0] is None:
             return None
         select = self._sql(
             "SELECT pipeline, publication, relation, source, version, files, batch, changed_at, "
-            "changed_by, to_jsonb(held) -> 'columns' "  # null also if there is no such column
+            "changed_by, to_jsonb(held) -> 'columns' "  # also null if the column is missing
             'FROM {positions} AS held WHERE "table" = %s' + (" FOR UPDATE" if lock else "")
         )
         cursor.execute(select, (self._sink.table,))
@@ -126,8 +128,8 @@ class Ledger:
         return Entry((row[0], row[1]), int(row[2]), version, changed, columns)
 
     def require_own(self, cursor: Cursor, entry: Entry) -> None:
-        """Raises SinkRefusalError if the table is another's, or not as this publication has left
-        it."""
+        """Raises SinkRefusalError if the table belongs to another publication, or is no longer as
+        this publication has left it."""
         if entry.owner != self._owner:
             pipeline, name = entry.owner
             raise SinkRefusalError(
@@ -151,8 +153,8 @@ class Ledger:
         )
 
     def require_columns(self, entry: Entry, missing: Iterable[str]) -> None:
-        """Raises SinkRefusalError if a column is missing that has values: rows that do not change
-        are not written again, and would never get them back."""
+        """Raises SinkRefusalError if a column that the publication has written is missing. Rows
+        that do not change are not written again, so the values would stay lost."""
         if lost := sorted((entry.columns or frozenset()).intersection(missing)):
             raise self._refusal(f"has lost the column {', '.join(lost)}", "")
 
@@ -169,21 +171,22 @@ class Ledger:
         )
 
     def prepare(self, cursor: Cursor) -> None:
-        """Create what is missing beside the table itself. One session at a time."""
+        """Create the table of positions and the function of the triggers. One session at a time
+        does this."""
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('headgate'))")
         cursor.execute(self._sql(_CREATE))
         cursor.execute(self._sql(_MARK))
 
     def upgrade(self, cursor: Cursor) -> None:
-        """Give the positions that an earlier version has made what they lack. Before a position is
-        locked: two sessions would wait for each other."""
+        """Add the column that a table of positions from an earlier version lacks. This must happen
+        before a position is locked, because otherwise two sessions could wait for each other."""
         cursor.execute(_LACKS_COLUMNS, (self._positions,))
         if cursor.fetchone() is not None:
             add = "ALTER TABLE {positions} ADD COLUMN IF NOT EXISTS columns text[]"
             cursor.execute(self._sql(add))
 
     def watch(self, cursor: Cursor, relation: int) -> None:
-        """Let changes of others be marked."""
+        """Create the triggers that mark changes by other writers."""
         for statement in _WATCH:
             cursor.execute(self._sql(statement, relation=Literal(str(relation))))
 
@@ -197,11 +200,13 @@ class Ledger:
         return found is not None and found[0] == 2
 
     def writes(self, cursor: Cursor, relation: int) -> None:
-        """Say that the rest of the transaction is this publication's."""
+        """Mark the rest of the transaction as this publication's, so that the trigger on rows
+        ignores it."""
         cursor.execute("SELECT set_config(%s, %s, true)", (_SETTING, str(relation)))
 
     def begin(self, cursor: Cursor, relation: int, upto: Version, columns: Iterable[str]) -> None:
-        """The first position of a table. Raises IntegrityError if another driver was faster."""
+        """Insert the first position of a table. Raises IntegrityError if another driver has
+        inserted it."""
         insert = self._sql(
             "INSERT INTO {positions} VALUES (%s, %s, %s, %s, %s, %s, %s, %s, now(), NULL, NULL, %s)"
         )

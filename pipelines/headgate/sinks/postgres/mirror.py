@@ -105,7 +105,8 @@ class PostgresMirror(Mirror):
             raise
 
     def _ready(self, cursor: Cursor, difference: Difference) -> int:
-        """PostgreSQL's id of the table, which has the rows of ``after``, and the columns."""
+        """Prepare the table for a change of its rows; returns PostgreSQL's id of it. Raises
+        SinkRefusalError unless it has the rows of ``after`` and can have the columns."""
         self._ledger.upgrade(cursor)
         entry = self._ledger.entry(cursor, lock=True)
         if (entry.version if entry else None) != difference.after:
@@ -120,14 +121,15 @@ class PostgresMirror(Mirror):
         return entry.relation
 
     def _begin(self, cursor: Cursor, difference: Difference) -> int:
-        """The first rows of a publication: its table may exist, without rows."""
+        """Prepare the table for the first rows of a publication. It is created, or exists without
+        rows. Raises SinkRefusalError if it has rows."""
         self._ledger.prepare(cursor)
         if self._ledger.relation(cursor) is None:
             create = SQL("CREATE TABLE {} ({} bytea PRIMARY KEY)")
             cursor.execute(create.format(self._ledger.table, Identifier(KEY)))
         relation = self._ledger.relation(cursor)
         assert relation is not None
-        # Rows that another session has not committed yet are seen only once it has.
+        # Wait for other writers: their rows are visible only after their commit.
         cursor.execute(SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(self._ledger.table))
         if self._ledger.has_foreign_rows(cursor):
             raise self._ledger.refuse_foreign_rows()
@@ -139,7 +141,7 @@ class PostgresMirror(Mirror):
     def _fit(
         self, cursor: Cursor, relation: int, difference: Difference, entry: Entry | None = None
     ) -> None:
-        """Add the columns that are new. Raises SinkRefusalError if others differ or are gone."""
+        """Add the new columns. Raises SinkRefusalError if other columns differ or are missing."""
         if self._fits is not None and self._fits.equals(difference.schema):
             return
         declared = column_types(difference.schema)
@@ -166,7 +168,7 @@ class PostgresMirror(Mirror):
         tables: Iterable[pa.Table],
         schema: pa.Schema,
     ) -> None:
-        """Rows into a table of this transaction."""
+        """Copy rows into a temporary table of this transaction."""
         columns, into = SQL(", ").join(names), Identifier("pg_temp", name)
         like = SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA")
         with bounded(connection, ANSWER):

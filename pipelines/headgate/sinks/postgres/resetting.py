@@ -40,7 +40,7 @@ def _reset(cursor: Cursor, sink: PostgresSink, ledger: Ledger, context: SinkCont
         ledger.writes(cursor, relation)
         cursor.execute(SQL("DELETE FROM {}").format(ledger.table))
         removed = cursor.rowcount
-        drop_others(cursor, sink, relation, ())  # the next run makes that of the keys of then
+        drop_others(cursor, sink, relation, ())  # the next run creates one
     if entry is not None:
         ledger.forget(cursor)
     return f"{removed:,} rows of {sink.name} are removed; the next run writes all rows of gold"

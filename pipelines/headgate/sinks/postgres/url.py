@@ -10,12 +10,12 @@ from headgate.declaration.placeholders import has_placeholder
 
 _SCHEMES = ("postgresql", "postgres")
 _SECRET_PARAMETERS = ("password", "sslpassword", "passfile")
-_SHORTEST = 3  # a shorter text is in every message
+_SHORTEST = 3  # shorter texts occur in every message
 
 
 def check_url(url: str, written: str | None) -> None:
-    """Raises Invalid, without a part of the resolved url, unless it is an address. ``written`` is
-    the text with placeholders; None if it has none."""
+    """Raises Invalid if ``url`` is not an address or has a plain password. The message contains no
+    part of the resolved url. ``written`` is the text with placeholders; None if it has none."""
     example = "postgresql://USER@HOST:PORT/DATABASE"
     try:
         parts = urlsplit(url)
@@ -32,11 +32,12 @@ def check_url(url: str, written: str | None) -> None:
 
 
 def _require_one_reading(url: str, parts: SplitResult) -> None:
-    """Raises Invalid if the client library of PostgreSQL would end the user or the password
-    elsewhere than we do: its messages would show the rest of a password as the host or database."""
+    """Raises Invalid if the client library of PostgreSQL could find another end of the user or the
+    password than this program: its messages would show the rest of a password as the host or
+    database."""
     rest = url.partition("://")[2]
     ends = rest.partition("/")[0].count("@")
-    # A user in the query is no reason: it comes after a =.
+    # An @ in a value of the query, such as a user, is allowed: it comes after a =.
     late = not ends and "@" in parts.path + rest.partition("=")[0]
     if ends > 1 or ends != parts.netloc.count("@") or late:
         raise Invalid(
@@ -46,19 +47,19 @@ def _require_one_reading(url: str, parts: SplitResult) -> None:
 
 
 def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
-    """What of an address must not be shown."""
+    """The parts of an address that must not be shown."""
     parts = urlsplit(url)
     found = [v for k, v in parse_qsl(parts.query) if k in _SECRET_PARAMETERS]
     if parts.password:
         found += [parts.password, unquote(parts.password)]
     if written is not None and not written.startswith(_SCHEMES):
-        found.append(url)  # nobody can say which part of it is a secret
+        found.append(url)  # any part of it may be a secret
     yield from (text for text in found if len(text) >= _SHORTEST)
 
 
 def place_of(written: str) -> tuple[str, str] | None:
-    """The server, as ``postgres://HOST:PORT``, and the database that an address names as it is
-    written; None if a placeholder holds one of them."""
+    """The server, as ``postgres://HOST:PORT``, and the database of an address as it is written;
+    None if one of them is missing or contains a placeholder."""
     parts = urlsplit(written)
     server, database = parts.netloc.rpartition("@")[2], parts.path.strip("/")
     if not server or not database or has_placeholder(f"{server}/{database}"):

@@ -1,7 +1,7 @@
-"""Connections whose answers have a deadline as a whole.
+"""Connections with a time limit for each answer as a whole.
 
-The timeout of urllib3 is one for each piece that arrives: a receiver that sends a byte now and then
-would hold a request for hours.
+The timeout of urllib3 applies to each piece that arrives. A receiver that sends a byte now and then
+could keep a request open for hours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 
 class _Bounded(io.RawIOBase):
-    """Reads ``raw``, which is of ``connection``, for so many seconds from now on."""
+    """Reads ``raw``, a stream of ``connection``, for at most ``seconds`` from now on."""
 
     def __init__(self, raw: Any, connection: socket.socket, seconds: float) -> None:
         self._raw, self._connection, self._seconds = raw, connection, seconds
@@ -35,7 +35,7 @@ class _Bounded(io.RawIOBase):
         try:
             found: int | None = self._raw.readinto(buffer)
         finally:
-            # The next request on this connection is sent with the timeout that is set by then.
+            # The next request on this connection is sent with the timeout that the socket has then.
             self._connection.settimeout(self._seconds)
         return found
 
@@ -51,7 +51,7 @@ class _Answer(HTTPResponse):
 
 
 def bounded(pools: PoolManager, seconds: float) -> None:
-    """Let each answer, its body included, take so long at most. Later, urllib3 raises
+    """Limit the time of each answer, including its body. After that time, urllib3 raises
     ReadTimeoutError."""
     answer: Any = partial(_Answer, seconds=seconds)
 

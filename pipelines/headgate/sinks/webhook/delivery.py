@@ -1,8 +1,8 @@
 """Sends the rows of one step in the background: in order per key, again after a failure.
 
-Batches never wait for a receiver. A row that the receiver refuses is tried again, later each time,
-and holds up the rows of its key alone; after the last attempt it becomes a dead letter. While the
-receiver is away, nothing counts as an attempt.
+Batches never wait for a receiver. A row that the receiver refuses is sent again, after a longer
+pause each time. Only the rows of its key wait for it. After the last attempt it becomes a dead
+letter. A request to an unavailable receiver does not count as an attempt.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from headgate.sinks.webhook.receiver import CONNECTIONS, Message, Outcome
 
 Post = Callable[[Message], Outcome]
 Bury = Callable[[Message, str, int], str | None]
-"""Keeps a dead letter. Returns why it cannot."""
+"""Stores a dead letter. Returns why it cannot be stored; None if it is stored."""
 
 LONGEST_PAUSE = 60.0  # seconds
 
 
 def pause(failures: int) -> float:
-    """The seconds after so many failures in a row."""
+    """The pause in seconds after a number of consecutive failures."""
     return float(min(2.0 ** (failures - 1), LONGEST_PAUSE))
 
 
@@ -39,8 +39,8 @@ class _Lane:
 
 
 class Delivery:
-    """``waits`` gives the pause after so many failures. The threads end once all rows are done, or
-    at ``close``."""
+    """``waits`` returns the pause in seconds after a number of consecutive failures. The threads
+    end once all rows are done, or at ``close``."""
 
     def __init__(
         self,
@@ -63,13 +63,13 @@ class Delivery:
 
     @property
     def why_away(self) -> str:
-        """Why the receiver takes no row; empty if it does."""
+        """Why no row can be sent now, or no dead letter stored; empty if they can."""
         with self._changed:
             return self._why
 
     def wait(self, seconds: float) -> bool:
-        """Wait until all rows are done, so long at most. Returns whether they are. Raises the error
-        that ended a thread."""
+        """Wait at most ``seconds``, until all rows are done or the receiver is unavailable. Returns
+        whether all rows are done. Raises the error that ended a thread."""
         with self._changed:
             self._changed.wait_for(lambda: self._left == 0 or self._error or self._why, seconds)
             if self._error is not None:
@@ -77,7 +77,7 @@ class Delivery:
             return self._left == 0
 
     def close(self) -> None:
-        """No further row is sent. Does not wait for those under way."""
+        """Send no further row. Does not wait for requests that are under way."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -92,7 +92,8 @@ class Delivery:
                 self._changed.notify_all()
 
     def _next(self) -> _Lane | None:
-        """A lane whose first row may be sent now; None if there is nothing more to do."""
+        """Wait for a lane whose first row may be sent. Returns None if there is nothing more to
+        do."""
         with self._changed:
             while not self._is_closed and self._left:
                 now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The keys of a receiver of requests."""
+"""The keys of the section ``webhook`` of a publication."""
 
 from __future__ import annotations
 

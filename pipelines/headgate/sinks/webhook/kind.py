@@ -20,8 +20,8 @@ from headgate.sinks.webhook.signing import key_of
 _SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
 _OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
 _NOT_IN_HOSTS = re.compile(r"[\s\"<>\\^`{|}]")
-_LONG = 8  # a part of a secret that is shorter may be a word
-_SHORTEST = 3  # a shorter text is in every message
+_LONG = 8  # a shorter part of a secret may be an ordinary word
+_SHORTEST = 3  # shorter texts occur in every message
 
 
 class Webhook(RunnableSink[WebhookSink]):
@@ -84,7 +84,7 @@ class Webhook(RunnableSink[WebhookSink]):
 
 
 def _check_url(url: Field, *, allow_http: bool) -> None:
-    """Raises Invalid, without a part of the resolved url."""
+    """Raises Invalid. The message contains no part of the resolved url."""
     example = "https://receiver.example/orders"
     try:
         parts = urlsplit(url.text)
@@ -119,7 +119,7 @@ def _is_here(host: str) -> bool:
 
 
 def _wrong_secret(field: Field) -> str | None:
-    """Without a part of the secret."""
+    """Why a secret is not valid, without any part of it; None if it is valid."""
     if field.written is None:
         return "is a secret: write ${env:NAME} or ${file:PATH}"
     try:
@@ -141,7 +141,7 @@ def _wrong_header(name: str, field: Field) -> str | None:
 
 
 def _hidden(*fields: Field | None) -> Iterator[str]:
-    """What came of placeholders. Of `Bearer TOKEN`, also the token alone."""
+    """The values of fields with placeholders. For `Bearer TOKEN`, also the token alone."""
     for field in fields:
         if field is not None and field.written is not None:
             yield from (each for each in (field.text, *field.text.split()) if len(each) >= _LONG)
@@ -150,8 +150,9 @@ def _hidden(*fields: Field | None) -> Iterator[str]:
 
 
 def _hidden_path(url: Field) -> Iterator[str]:
-    """The part of a url that may be a token: libraries write the part before it in their own way,
-    for example with the port."""
+    """The path and the query of a url with placeholders, which may be a token. They are hidden
+    without the part before them, which libraries write in their own way, for example with the
+    port."""
     if url.written is None or url.is_missing:
         return
     parts = urlsplit(url.text)

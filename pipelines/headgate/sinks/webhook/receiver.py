@@ -1,4 +1,4 @@
-"""One request to a receiver, and what its answer says of the row."""
+"""Sends one request to a receiver, and reads from the answer whether the row was accepted."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from headgate.sinks.webhook.signing import signature
 
 CONNECT, READ = 5.0, 10.0  # seconds
 CONNECTIONS = 4
-"""The requests that are under way at a time. Those with one key never are."""
+"""The maximum number of concurrent requests. Requests with one key are never concurrent."""
 _LONGEST = 1_000  # characters of a header
 _READ_OF_ANSWER = 64 << 10  # bytes, so that the connection can be used again
-# Answers that say something about the receiver or the address, and not about the row.
+# Status codes that are about the receiver or the address, and not about the row.
 _AWAY = {401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504}
 _NOT_REACHED = (
     NewConnectionError,
     ConnectTimeoutError,
     NameResolutionError,
     SSLError,
-    LocationParseError,  # a host that cannot be one: no row is to blame for it
+    LocationParseError,  # an invalid host, which is no fault of a row
 )
 
 
 @dataclass(frozen=True)
 class Message:
-    """A row as a request. Rows with one ``key`` are sent in order; None has no order. ``headers``
-    are those of the row, without the id."""
+    """A row as a request. Rows with the same ``key`` are sent in order; rows without a key are not
+    ordered. ``headers`` are those of the row, without the id."""
 
     id: str
     key: bytes | None
@@ -53,8 +53,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``is_away``: the receiver is not there, or refuses every row. Otherwise ``why`` is about this
-    row; empty if it was taken."""
+    """``is_away``: the receiver is unavailable, or refuses every row. Otherwise ``why`` is about
+    this row; it is empty if the row was accepted."""
 
     why: str = ""
     is_away: bool = False
@@ -65,11 +65,12 @@ class Outcome:
 
 
 class Receiver:
-    """Redirects are not followed: they would take the rows and the secrets elsewhere. ``seconds``
-    is the time since 1970. No outcome has the url, a header or an answer's text."""
+    """Redirects are not followed, because they would send the rows and the secrets to another
+    server. ``seconds`` returns the seconds since 1970. No outcome contains the url, a header or the
+    text of an answer."""
 
     def __init__(self, sink: WebhookSink, seconds: Callable[[], float] = time.time) -> None:
-        # Its warnings quote the url, and all warnings go to the log.
+        # Warnings of urllib3 quote the url, and all warnings go to the log.
         logging.getLogger("urllib3").setLevel(logging.ERROR)
         self._sink, self._seconds = sink, seconds
         self._pool = urllib3.PoolManager(
@@ -101,7 +102,7 @@ class Receiver:
             answer.read(_READ_OF_ANSWER)
             answer.release_conn()
         except HTTPError:
-            answer.close()  # the status says all; the rest of the body may never come
+            answer.close()  # the status is sufficient; the rest of the body may never come
         return _outcome(answer.status)
 
     def close(self) -> None:
@@ -126,7 +127,8 @@ class Receiver:
 
 
 def as_header(text: str) -> str:
-    """A text as the value of a header: percent-encoded where a header cannot have it, and cut."""
+    """A text as the value of a header: truncated, with characters that a header cannot have
+    percent-encoded."""
     return quote(text[:_LONGEST], safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}~")
 
 

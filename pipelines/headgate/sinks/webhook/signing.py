@@ -25,7 +25,7 @@ def key_of(secret: str) -> bytes:
     follows ``whsec_``."""
     if not secret.startswith(_PREFIX):
         return secret.encode()
-    # Without ``validate``, other characters are dropped, and the receiver has another key.
+    # Without ``validate``, invalid characters are dropped, and the receiver has another key.
     key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     if not key:
         raise ValueError("an empty key")  # anyone could sign with it

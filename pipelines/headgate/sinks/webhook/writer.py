@@ -13,15 +13,16 @@ from headgate.sinks.webhook.delivery import Delivery, pause
 from headgate.sinks.webhook.receiver import Message, Outcome, Receiver
 
 BRIEFLY = 0.25
-"""Seconds for which a batch waits for the receiver: what is not sent by then goes on meanwhile."""
+"""Seconds for which a batch waits for the receiver. Rows that are not sent by then are sent in the
+background."""
 
 
 class ReceiverAwayError(Exception):
-    """The receiver takes no row."""
+    """The receiver accepts no row, or a dead letter cannot be stored."""
 
 
 class WebhookWriter(Writer):
-    """At least once. ``waits`` gives the pause after so many failures."""
+    """Delivers at least once. ``waits`` returns the pause in seconds after a number of failures."""
 
     def __init__(
         self,

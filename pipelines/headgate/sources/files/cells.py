@@ -16,7 +16,10 @@ from headgate.storage.places import is_address, parent
 
 
 def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, ...]:
-    """The column names in the first line of a CSV file that is not blank. Raises OSError."""
+    """The names of the cells of a CSV file: those in its first line that is not blank, or the
+    declared ones if it has no header. Raises OSError."""
+    if source.csv_fields:
+        return source.csv_fields
     with text_of(landing, path) as text:
         lines = iter(io.BufferedReader(text).readline, b"")
         first = next((line for line in lines if not is_blank(line)), b"")
@@ -25,8 +28,8 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
 
 
 def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
-    """A record of a file as JSON. A CSV line whose file is gone, or that does not fit its header,
-    stays as it is. An empty cell is no field."""
+    """A record of a file as JSON. A CSV line is returned unchanged if its file is missing, or if it
+    has more cells than the header. An empty cell does not become a field."""
     if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
         return value
     with suppress(OSError, EOFError, UnicodeDecodeError):
@@ -39,7 +42,7 @@ def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
 
 
 def _is_object(value: bytes) -> bool:
-    """Whether a record is the document of an earlier replay, and no line of cells."""
+    """Whether a record is the document of an earlier replay, not a line of cells."""
     with suppress(ValueError, RecursionError):
         return isinstance(json.loads(value), dict)
     return False

@@ -1,8 +1,8 @@
 """Lines of CSV as JSON objects of texts.
 
-Cells are read as Spark reads them. A quote within quotes is doubled. Blanks after a quoted cell are
-no part of it. A cell with text after its closing quote ends at the next delimiter, and its quotes
-are text. A quote that is not closed ends with the line.
+Cells are read as Spark reads them. A quote within quotes is doubled. Blanks after a quoted cell do
+not belong to it. A cell with text after its closing quote ends at the next delimiter, and its
+quotes are text. A quoted cell without a closing quote ends with the line.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from functools import lru_cache
 import msgspec
 import pyarrow as pa
 
-# Java's `\r$` finds a return before a last line terminator, too.
+# In Java, `\r$` also finds a return before a final line terminator.
 _RETURN = re.compile("\r(?=[\r\x85\u2028\u2029]?\\Z)")
 
 encode = msgspec.json.Encoder().encode
 
 
 def documents(lines: pa.Array, header: Sequence[str], delimiter: str) -> pa.Array:
-    """Each line as a JSON object of its cells, without empty cells; null if it is not UTF-8, if the
-    cells do not fit the header, or if the header names two fields alike."""
+    """Each line as a JSON object of its cells, without empty cells; null if the line is not UTF-8,
+    if its cells do not fit the header, or if the header has a name twice."""
     document = _document_of(header, delimiter)
     return pa.array([document(line) for line in lines.to_pylist()], pa.binary())
 
@@ -41,7 +41,7 @@ def _document_of(header: Sequence[str], delimiter: str) -> Callable[[bytes], byt
 
 
 def under(header: Sequence[str]) -> Callable[[Sequence[str]], bytes | None]:
-    """What makes a JSON object of cells under a header, as ``documents``."""
+    """A function from cells under a header to a JSON object, as in ``documents``."""
     width = len(header) if len(set(header)) == len(header) else -1
 
     def document(cells: Sequence[str]) -> bytes | None:

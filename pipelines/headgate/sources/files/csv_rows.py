@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headgate.sources.files.csv_lines import cells_of, is_open, names_of, under
 
-_PROBE = 1 << 20  # bytes in which the first line break is looked for
+_PROBE = 1 << 20  # bytes that are searched for the first line break
 _LINE_END = re.compile(rb"\n|\r\n?")
 _BREAK = re.compile("[^\n]*\n|[^\n]+")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are not
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # how surrogateescape represents bytes that are not UTF-8
 
 
-def csv_rows(text: Any, delimiter: str) -> Iterator[tuple[bytes, bytes | None]]:
-    """Each row under the header as a JSON object, without empty cells, twice. Of a row that is not
-    UTF-8, or that does not fit the header, its bytes and None. Lines without any character are left
-    out. ``text`` is a file of bytes."""
+def csv_rows(
+    text: Any, delimiter: str, fields: Sequence[str] = ()
+) -> Iterator[tuple[bytes, bytes | None]]:
+    """The value and the document of each row: both are the row as a JSON object without empty
+    cells. If a row is not UTF-8, or does not fit the names of its cells, they are its bytes and
+    None. The names are ``fields``, or those in the first row, the header. Lines without any
+    character are skipped. ``text`` is a file of bytes."""
     rows = _records(_lines(text), delimiter)
-    document = under(names_of(next(rows, "").encode(*_KEPT).decode(*_SHOWN), delimiter))
+    names = fields or names_of(next(rows, "").encode(*_KEPT).decode(*_SHOWN), delimiter)
+    document = under(names)
     for row in rows:
         is_text = row.isascii() or not _NOT_UTF8.search(row)
         found = document(cells_of(row, delimiter)) if is_text else None
@@ -47,15 +51,16 @@ def _completed(line: str, lines: Iterator[str], delimiter: str) -> tuple[str, bo
     read = [line]
     for more in lines:
         read.append(more)
-        # The line goes on within quotes. To look at the record from its start would take time that
-        # grows with the square of its length.
+        # The line continues within quotes, so only the line is checked. To check the whole record
+        # again would take time that grows with the square of its length.
         if not is_open(f'"{more}', delimiter):
             return "".join(read), True
     return "".join(read), False
 
 
 def _lines(text: Any) -> Iterator[str]:
-    """The lines, which end in a newline: a file's first line break is that of all its lines."""
+    """The lines, each with a newline as its line break. The file's first line break, or a newline,
+    ends a line."""
     buffered = io.BufferedReader(text, _PROBE)
     end = _line_end(buffered.peek(_PROBE))
     for line in io.TextIOWrapper(buffered, "utf-8-sig", "surrogateescape", newline=end):

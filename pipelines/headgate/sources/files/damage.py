@@ -1,4 +1,4 @@
-"""Finds the file that made a batch fail by reading each file to its end."""
+"""Finds the files that made a batch fail: reads each file to its end."""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ FileOrder = Literal["name", "modified"]
 
 @dataclass(frozen=True)
 class FilesSource:
-    """A landing folder. ``path`` is as written or resolved against the declaration's folder."""
+    """A landing folder. ``path`` is a URI as written, or an absolute path. A relative path begins
+    at the project folder. ``csv_fields`` has the names of the cells in CSV files without a header,
+    in order."""
 
     path: str
     format: RecordFormat
@@ -24,3 +26,4 @@ class FilesSource:
     csv_header: bool = True
     csv_delimiter: str = ","
     csv_multiline: bool = False
+    csv_fields: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ class FilesIntake:
     def list_new(self, now: datetime) -> bool:
         """Record new files that have settled. Returns whether some files are still settling.
 
-        Raises FileChangedError if a recorded file was rewritten.
+        Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
         listing = examine(
             self.landing.list(recursive=True),

@@ -11,7 +11,13 @@ _CSV = Key(
     "section",
     "How CSV files are written. Only with `format: csv`.",
     children=(
-        Key("header", "boolean", "The first line of each file names the fields.", default="true"),
+        Key(
+            "header",
+            "boolean",
+            "The first line of each file names the fields. With `false`, files have no such line: "
+            "the cells of each row are all fields of `schema`, in its order.",
+            default="true",
+        ),
         Key("delimiter", "delimiter", "The character between fields.", default='","'),
         Key("multiline", "boolean", "Quoted fields may contain line breaks.", default="false"),
     ),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.kinds import FILES as FILES_LOG
-from headgate.declaration.model import RecordFormat
+from headgate.declaration.model import Record, RecordFormat
 from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.contract import Connector, DeployedSource, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
@@ -29,12 +30,19 @@ class Files(Connector[FilesSource]):
     key = FILES
     title = "files"
     place = "file"
-    not_meant = frozenset({"path", "settle", "max_files_per_batch", "max_bytes_per_batch"})
+    not_meant = frozenset(
+        {"path", "settle", "max_files_per_batch", "max_bytes_per_batch", "csv_fields"}
+    )
     keeps = (FILES_LOG,)
     why_no_gap = "reads files; one that is gone is passed over with: files skip"
 
     def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
         return build_files(section, report, project)
+
+    def with_record(self, reads: FilesSource, record: Record) -> FilesSource:
+        if reads.csv_header:
+            return reads
+        return replace(reads, csv_fields=tuple(column.name for column in record.schema))
 
     def plan(self, reads: FilesSource) -> dict[str, Any]:
         return planned_files(reads)

@@ -36,7 +36,8 @@ def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
 
 
 def _is_missing(reads: FilesSource, declaration: Path) -> bool:
-    """Raises LandingError if it is not a folder or cannot be listed."""
+    """Whether there is no landing folder. Raises LandingError if it is not a folder or cannot be
+    listed."""
     folder, remedy = Path(reads.path), f"correct the folder, or its path in {declaration}"
     if is_uri(reads.path):
         _require_bucket(reads.path, remedy)
@@ -51,8 +52,9 @@ def _is_missing(reads: FilesSource, declaration: Path) -> bool:
 
 
 def _require_bucket(address: str, remedy: str) -> None:
-    """Raises LandingError. A folder in a bucket may be missing: it is there with its first file.
-    A missing bucket would read as an empty folder for ever."""
+    """Raises LandingError if the bucket is missing or cannot be reached. A folder in a bucket may
+    be missing: it exists once it has a file. A missing bucket would always look like an empty
+    folder."""
     try:
         is_there = Storage(address).exists("")
     except (OSError, ValueError) as error:
@@ -63,7 +65,8 @@ def _require_bucket(address: str, remedy: str) -> None:
 
 
 def _may_have(address: str) -> bool:
-    """Whether there is a bucket, or it may not be asked for: rights may be those of a folder."""
+    """Whether there is a bucket. Also true if this is unknown: the user may have rights for only
+    a folder."""
     try:
         return Storage(address).exists("")
     except OSError:

@@ -1,7 +1,7 @@
-"""The lines of a text, in blocks, and which of them count.
+"""The lines of a text, in blocks. Blank lines do not count.
 
 A line that begins at byte p belongs to the range (start, end] with start < p <= end; the line at 0
-belongs to the first range. It may reach beyond the range. This is how Hadoop splits a text.
+belongs to the first range. A line may end after its range. This is how Hadoop splits a text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ END = sys.maxsize
 
 _REST = 64 << 10  # bytes that are read at once to find the end of the last line
 _MOST = (1 << 31) - 1  # bytes in one Arrow array
-_MARK = b"\xef\xbb\xbf"  # the byte order mark, which is no part of the first line
+_MARK = b"\xef\xbb\xbf"  # the byte order mark, which is not part of the first line
 _WHITE = b" \t\r"
 _NEWLINE, _SPACE = b"\n "
 
@@ -91,7 +91,7 @@ def _ends(text: bytes) -> npt.NDArray[np.int64]:
 
 
 def _blank_lines(text: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which lines have no other characters than blanks."""
+    """Which lines are empty or have only blanks."""
     starts = np.empty_like(ends)
     starts[:1], starts[1:] = 0, ends[:-1] + 1
     blank: npt.NDArray[np.bool_] = starts == ends

@@ -39,8 +39,9 @@ def examine(
     """Classify the files of a listing.
 
     ``recorded`` maps a path to its recorded size and time. ``before`` has the files that were
-    settling in the previous listing. A file is ready when its time is at least ``settle`` ago, or
-    when its size and time have not changed for that long.
+    settling in the previous listing. A file is ready when its time is at least ``settle`` ago. A
+    file with a time in the future is ready when two successive listings show the same size and
+    time.
     """
     ready, settling, rewritten, too_large = [], {}, [], []
     for stat in found:

@@ -1,4 +1,4 @@
-"""Loads of files: which files are meant, and how they are read."""
+"""Loads of files: which files are loaded, and how they are read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FilesLoad(FilesMicroBatches):
 def plan_load(
     place: DeployedSource, wanted: LoadWanted, folder: Storage, now: datetime
 ) -> LoadPlan:
-    """Records the files in a log of the load's own. Raises SourceError."""
+    """Records the files in a files log that belongs to the load. Raises SourceError."""
     if wanted.files is None:
         raise OtherKindError(f"{place.source.name} reads files", "name them: --files 'archive/**'")
     source: FilesSource = place.source.reads
@@ -76,7 +76,7 @@ def plan_load(
 
 
 def loading(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
-    """The reader of a load. Raises SourceError if its files have changed."""
+    """The reader of a load. Its ``absorb`` raises FileChangedError if a file has changed."""
     declared: FilesSource = context.source.reads
     reads = replace(declared, path=plan.details["folder"])
     log = FilesLog.of(folder, context.pipeline, context.source.name)
@@ -96,7 +96,7 @@ def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str
 
 
 def _require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
-    """The landing folder's own files are read by the stream. Raises SourceError."""
+    """Raises SourceError if the folder overlaps the landing folder, which the stream reads."""
     landing = absolute(source.path)
     if f"{base}/".startswith(f"{landing}/") or f"{landing}/".startswith(f"{base}/"):
         raise SourceError(
@@ -106,7 +106,7 @@ def _require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
 
 
 def _nothing_meant(pattern: str, order: FileOrder) -> SourceError:
-    """Why a load has no file: none matches, or none of those that do is of the time meant."""
+    """The error of a load without files: no file matches, or none was written in the given time."""
     if not (files := chosen(matching(pattern)[1], order, None, None)):
         return SourceError(f"no file matches {pattern}", "quote the pattern; ** is any folder")
     first, last = (f"{at(each.modified for each in files):%F %T}Z" for at in (min, max))
@@ -119,8 +119,9 @@ def _number(files: Sequence[Stat]) -> str:
 
 
 def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
-    """The folder of a pattern, and the files in it that match. Without a special character, it is
-    a file or all that is in a folder. No character of the working directory is special."""
+    """The folder of a pattern, and the files in it that match. A pattern without a special
+    character names one file, or all files in a folder. In the path of the working directory, no
+    character is special."""
     base, rest = divided(pattern)
     base = absolute(base or ("/" if pattern.startswith("/") else "."))
     if not rest:

@@ -130,7 +130,8 @@ class FilesLog:
     def mark(
         self, files: Sequence[LoggedFile], status: FileStatus, reason: str, now: datetime
     ) -> None:
-        """Set files aside or skip them. They keep their sequences; their records are never read."""
+        """Set files aside, skip or withdraw them. They keep their sequences. They are not read
+        (again)."""
         self._append(tuple(replace(f, status=status, reason=reason) for f in files), now)
 
     def _append(self, files: Sequence[LoggedFile], now: datetime) -> None:

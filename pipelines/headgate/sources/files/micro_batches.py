@@ -26,7 +26,7 @@ READ_FAILURES = (
     *(PySparkException, Py4JError),
     *(OSError, EOFError, zlib.error, pa.ArrowException),
 )
-"""Of a task, and of a read in the driver."""
+"""The errors of a failed task, and of a failed read in the driver."""
 
 
 class FilesMicroBatches(MicroBatchSource):
@@ -51,7 +51,7 @@ class FilesMicroBatches(MicroBatchSource):
 
     @property
     def max_bytes(self) -> int:
-        """The most bytes of a batch."""
+        """The maximum size of a batch in bytes."""
         most: int = self._files.source.max_bytes_per_batch
         return most
 
@@ -98,7 +98,7 @@ class FilesMicroBatches(MicroBatchSource):
                 return
             except READ_FAILURES:
                 if self.position > start:
-                    raise  # after the commit, which must not be made twice
+                    raise  # bronze has committed the batch, which must not be committed twice
                 # A failed task does not name its file, so find the file.
                 if attempt < READ_ATTEMPTS:
                     attempt += 1

@@ -2,7 +2,7 @@
 
 The position of a text record is the byte at which its split starts plus its number among the lines
 of the split that count. Such a line has at least two bytes, so the positions of a split never reach
-the next. A gzip file is one split. The position of any other record is its row number.
+the next split. A gzip file is one split. The position of any other record is its row number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPLIT = 8 << 20
 
 Row = tuple[bytes, bytes | None]
 
-_RATIO = 6  # how many bytes of text there are in a byte of gzip or Parquet, about
+_RATIO = 6  # about how many bytes of text a byte of gzip or Parquet contains
 
 
 def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) -> list[Part]:
@@ -45,7 +45,7 @@ def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) ->
 
 
 def _places(file: LoggedFile) -> Iterator[tuple[LoggedFile, int, int, int]]:
-    """The last fields of the parts of a file of lines."""
+    """The fields file, split, start and end of each part of a file of lines."""
     if is_gzip(file.path):
         yield file, 0, 0, END
         return
@@ -83,7 +83,7 @@ class JsonLines:
         return records(self.file, position, {"value": lines})
 
     def _lines_before(self) -> int:
-        """The number of lines of the split before this part's."""
+        """The number of lines that count in the split before this part."""
         if self.start == self.split:
             return 0
         with text_of(self.landing, self.file.path, self.split) as opened:
@@ -92,10 +92,11 @@ class JsonLines:
 
 @dataclass(frozen=True)
 class CsvLines(JsonLines):
-    """CSV without line breaks in cells. The file's first line that counts is its header."""
+    """CSV without line breaks in cells. The file's first line that counts is its header,
+    unless the names of the cells are declared."""
 
     def _records(self, position: int, lines: pa.Array) -> pa.Table:
-        if position == 0:
+        if position == 0 and not self.source.csv_fields:
             position, lines = 1, lines[1:]
         cells = documents(lines, self._header, self.source.csv_delimiter)
         return records(self.file, position, {"value": lines, "document": cells})
@@ -107,8 +108,8 @@ class CsvLines(JsonLines):
 
 @dataclass(frozen=True)
 class CsvRows:
-    """CSV with line breaks in cells: all rows of ``file``, each as its JSON rendering if it
-    has one."""
+    """CSV with line breaks in cells: all rows of ``file``, each as JSON, or as its bytes if this is
+    not possible."""
 
     landing: Storage
     source: FilesSource
@@ -121,7 +122,8 @@ class CsvRows:
     def blocks(self) -> Blocks:
         position = 0
         with text_of(self.landing, self.file.path) as text:
-            for rows in _batches(csv_rows(text, self.source.csv_delimiter)):
+            rows_of = csv_rows(text, self.source.csv_delimiter, self.source.csv_fields)
+            for rows in _batches(rows_of):
                 values, documents = (
                     pa.array(each, pa.binary()) for each in zip(*rows, strict=True)
                 )
@@ -131,7 +133,7 @@ class CsvRows:
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """Parquet: all rows of ``file``, each as its JSON rendering."""
+    """Parquet: all rows of ``file``, each as JSON."""
 
     landing: Storage
     file: LoggedFile
@@ -153,7 +155,7 @@ def _size(file: LoggedFile) -> int:
 
 
 def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """Rows of about ``BLOCK`` bytes together."""
+    """The rows in groups of about ``BLOCK`` bytes."""
     batch, size = list[Row](), 0
     for row in rows:
         batch.append(row)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 encode = msgspec.json.Encoder().encode
 _ROWS = 8192
-_INSTANT = pa.timestamp("us", "UTC")  # what an INT96 is
+_INSTANT = pa.timestamp("us", "UTC")  # the type of INT96 columns
 _NEEDLESS = r"(\.\d{3}(?:\d{3})*?)(?:000)+$"
 
 
@@ -54,7 +54,7 @@ def _objects(names: Sequence[str], columns: Iterable[pa.Array], count: int) -> l
 
 
 def _values(array: pa.Array) -> list[Any]:
-    """What the encoder writes of each value."""
+    """Each value in the form that the encoder writes."""
     type_ = array.type
     if pa.types.is_nested(type_):
         return _nested(array)
@@ -65,7 +65,7 @@ def _values(array: pa.Array) -> list[Any]:
     if pa.types.is_date(type_) or pa.types.is_time(type_) or pa.types.is_duration(type_):
         return array.cast(pa.string()).to_pylist()  # type: ignore[no-any-return]
     if pa.types.is_floating(type_):
-        # The shortest text of a float, and not that of the equal double.
+        # The shortest text of a float, which differs from that of the equal double.
         return [_of(_floating, text) for text in array.cast(pa.string()).to_pylist()]
     if pa.types.is_decimal(type_):
         return [_of(_decimal, value) for value in array.to_pylist()]

@@ -7,13 +7,14 @@ from collections import deque
 from headgate.sources.kafka.ranges import Offsets
 
 _EXACT_TO = 64
-"""Ages are exact to this fraction of the oldest one, and never too low. A partition keeps so many
-moments, and as many again each time the backlog gets two or three times as old."""
+"""The error of an age is at most this fraction (1/64) of the oldest age; no age is too low. A
+partition keeps this many moments, and as many again each time the age of the backlog doubles or
+triples."""
 
 
 class Arrivals:
-    """``now`` is a monotonic clock in seconds. The ages of records that are already there at the
-    first observation are counted from it."""
+    """``now`` is a monotonic clock in seconds. The age of a record that is present at the first
+    observation is the time since that observation."""
 
     def __init__(self) -> None:
         self._moments: dict[int, deque[tuple[float, int]]] = {}

@@ -42,7 +42,8 @@ class BrokerRetry:
         self._silent_since = None
 
     def record_failure(self, error: BrokersUnreachableError) -> None:
-        """Record that there was no answer. Raises BrokersUnreachableError after too long a time."""
+        """Record that there was no answer. Raises BrokersUnreachableError if there was none for
+        ``unreachable_after``."""
         now = self._monotonic()
         since = now if self._silent_since is None else self._silent_since
         self._silent_since = since

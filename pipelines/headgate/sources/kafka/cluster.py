@@ -201,7 +201,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _is_retriable(cause: Any) -> bool:
-    # By name: Class.forName searches only Spark's own jars, not the added ones.
+    # Classes are compared by name: Class.forName searches Spark's own jars, not the added ones.
     kind = cause.getClass()
     while kind is not None:
         if kind.getName() == "org.apache.kafka.common.errors.RetriableException":

@@ -29,7 +29,7 @@ class KafkaSource:
     max_per_batch: int = 100_000
     # Backpressure never shrinks a batch below this.
     min_per_batch: int = 1_000
-    # A batch that took longer shrinks the next intake.
+    # A batch that took longer makes the next one smaller.
     batch_target: timedelta = timedelta(seconds=10)
     idle_after: timedelta = timedelta(minutes=5)
     # How long to wait for brokers that do not answer.

@@ -1,4 +1,4 @@
-"""Loads of topics: which ranges are meant, and how they are read."""
+"""Loads of topics: which ranges are loaded, and how they are read."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Named:
 
 
 def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) -> LoadPlan:
-    """Without offsets, it is what was written before the first record that bronze has of a
-    partition. Raises SourceError."""
+    """Without named offsets, a load reads the records before the first one that the stream has
+    read of a partition. Raises SourceError."""
     if not wanted.topics:
         raise OtherKindError(f"{place.source.name} reads topics", "name one: --kafka TOPIC")
     names = [Named.parse(text) for text in wanted.topics]
@@ -108,7 +108,7 @@ def _require_known(names: Sequence[Named], meant: Mapping[int, Partition]) -> No
 
 
 def _range(names: Sequence[Named], partition: Partition, given: tuple[int, int]) -> tuple[int, int]:
-    """The offsets of a partition: as a person names them, else as ``given``."""
+    """The offsets of a partition that a person has named, otherwise ``given``."""
     for each in names:
         if each.has(partition) and each.first is not None and each.end is not None:
             return each.first, each.end
@@ -136,7 +136,8 @@ def _require_ids(
     begun: Mapping[int, int],
     meant: Mapping[int, Partition],
 ) -> None:
-    """Without ids, a record that is read twice would count twice. Raises SourceError."""
+    """Raises SourceError if the stream has read some of the records, and there are no ids or there
+    is no rule for duplicates: these records would count twice."""
     record = place.source.record
     if record.event_id and record.duplicates is not None:
         return
@@ -150,7 +151,8 @@ def _require_ids(
 
 
 def _first_read(bronze: Table) -> dict[int, int]:
-    """The first offset that bronze has of each partition, loads aside."""
+    """The first offset that the stream has read of each partition. Loads and replays do not count.
+    If there is no record, it is the offset at which the stream continues."""
     found: dict[int, int] = {}
     own = (ds.field("offset") >= 0) & (ds.field("partition") >= 0)
     scanner = bronze.handle.to_pyarrow_dataset().scanner(["partition", "offset"], filter=own)

@@ -15,8 +15,9 @@ from headgate.sources.kafka.topics import Partition, partition_of
 @dataclass(frozen=True)
 class Loss:
     """Offsets ``[first, end)`` of a partition that can no longer be read. ``end`` is None if it is
-    unknown because the topic is gone. A truncated log will give the same offsets to other records.
-    Bronze would then have two records at one position, so this loss is not ``acceptable``."""
+    unknown because the topic was deleted or recreated. A truncated log will give the same offsets
+    to other records. Bronze would then have two records at one position, so this loss is not
+    ``acceptable``."""
 
     topic: str
     partition: int

@@ -39,7 +39,7 @@ from headgate.tables.state import State
 LIST_EVERY = 1.0  # seconds between listings of the logs' ends
 READ_ATTEMPTS = 3
 UNKNOWN_SIZE = 4_000
-"""Bytes that a record may have, as long as none was read."""
+"""The assumed size of a record in bytes until one was read."""
 
 
 class KafkaMicroBatches(MicroBatchSource):
@@ -78,7 +78,7 @@ class KafkaMicroBatches(MicroBatchSource):
         """List the ends of the logs. Raises OffsetsLostError if unread records are lost,
         BrokersUnreachableError after a while without an answer."""
         if final:
-            # This is the last poll: without an answer now the run would have no end.
+            # This is the last poll. It decides where the run ends, so it needs an answer.
             self._goal = dict(self._retry.persist(self._list).ends)
             return
         try:
@@ -164,7 +164,7 @@ class KafkaMicroBatches(MicroBatchSource):
         self._moved(committed)
 
     def _longest_wait(self, position: Offsets, reached: Offsets) -> timedelta:
-        """How long the oldest record of a range has been there, as far as this job has seen it."""
+        """How long the oldest record of a range has waited, as far as this job has observed it."""
         now, read = self._context.monotonic(), (p for p in position if reached[p] > position[p])
         waits = (self._arrivals.waiting(now, number, position[number]) for number in read)
         return timedelta(seconds=max(waits, default=0.0))
@@ -258,7 +258,7 @@ class KafkaMicroBatches(MicroBatchSource):
         with self._listing_lock:
             listing = self._list_raw()
             offsets = self._offsets
-            # This check is free and comes before any read. A failed read detects expired records.
+            # This check sends no request and precedes reads. A failed read finds expired records.
             if lost := losses(listing.topics, offsets, listing.partitions, offsets, listing.ends):
                 raise lost_error(lost)
             self._share(listing)
@@ -284,8 +284,8 @@ class KafkaMicroBatches(MicroBatchSource):
         return TopicListing(names, parts, ends, self._cluster.offsets(new, "earliest"))
 
     def _topics_there(self) -> tuple[Topic, ...]:
-        """The listed topics. If there are none, this is a loss if some records were read, and
-        otherwise a wrong name."""
+        """The listed topics. Empty if there are none although records were read: the topics are
+        lost. If no records were read, the name is wrong, and this raises UnknownTopicError."""
         try:
             return self._cluster.topics()
         except UnknownTopicError:

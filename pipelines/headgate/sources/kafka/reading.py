@@ -32,8 +32,8 @@ Value = TypeVar("Value")
 
 
 class KafkaReader:
-    """Reads ranges of one source. ``group`` names the
-    consumers, which Spark keeps from batch to batch. They commit no offsets to it."""
+    """Reads ranges of one source. ``group`` is the group id of the consumers, which Spark keeps
+    from batch to batch. They commit no offsets to it."""
 
     def __init__(self, spark: SparkSession, source: KafkaSource, group: str, cores: int) -> None:
         self._spark = spark
@@ -52,7 +52,7 @@ class KafkaReader:
         self._options = options
         # A producer's time is not the arrival time: the record arrived no later than it was read.
         made = F.col("timestampType") == _LOG_APPEND_TIME
-        # Microseconds in place of milliseconds give a year that hardly any reader can show.
+        # A timestamp in microseconds, not milliseconds, gives a year that few readers can show.
         sent_at = F.when(F.col("timestamp") <= F.lit(_LAST), F.col("timestamp"))
         seen_at = F.when(made, sent_at).otherwise(F.least(sent_at, F.col("now")))
         self._record = Projection(
@@ -74,7 +74,7 @@ class KafkaReader:
         now: datetime,
         record_size: float,
     ) -> FrameRecords:
-        """The records in ``[position, reached)`` of the partitions where those differ.
+        """The records in ``[position, reached)`` of the partitions for which these differ.
         ``record_size`` is about how many bytes a record has."""
         moved = [p for n, p in partitions.items() if reached[n] > position[n]]
         reader = self._spark.read.format("kafka").options(**self._options)

@@ -15,7 +15,7 @@ from headgate.sources.kafka.topics import enrolled, partitions
 def gone_offsets(
     source: KafkaSource, offsets: Mapping[str, int], topics: Sequence[str], session: Session
 ) -> str | None:
-    """A message about records after ``offsets`` of ``topics`` that are gone; None if none are."""
+    """A message about lost records after ``offsets`` of ``topics``; None if there are none."""
     with session() as spark:
         cluster = Cluster(spark, source)
         try:

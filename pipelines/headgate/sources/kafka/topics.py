@@ -62,7 +62,7 @@ def base_of(enrolled: Sequence[str], label: str) -> int:
 
 
 def label_of(enrolled: Sequence[str], number: int) -> str:
-    """The topic of the partition with a number."""
+    """The label of the topic to which the partition ``number`` belongs."""
     return enrolled[number >> _BITS]
 
 

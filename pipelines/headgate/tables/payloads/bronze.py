@@ -1,4 +1,4 @@
-"""The payload of bronze: the checkpoint, and what was requested of all tables."""
+"""The payload of bronze: the checkpoint, and the requests to all tables."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from headgate.tables.state import Payload
 class BronzePayload(Payload):
     """``offsets`` is where the source continues. ``clocks`` has the watermark of each partition and
     ``watermark`` that of the source, in microseconds since 1970 UTC. ``topics`` are all Kafka
-    topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are lost
-    records of them that a person has accepted.
+    topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are
+    ranges of lost records in these topics; a person has accepted the loss.
 
     ``operations`` are all operations ever requested, ``replays`` all batches of mended copies,
     ``loads`` all loads of history. ``reset_commit`` is the log version of the last commit that
@@ -46,7 +46,7 @@ class BronzePayload(Payload):
         return self.offsets.get("sequence", 0)
 
     def load(self, id_: str) -> Load | None:
-        """A load of which bronze has a batch."""
+        """The load ``id_``; None if bronze has no batch of it."""
         return next((load for load in self.loads if load.id == id_), None)
 
     def with_load(self, load: Load) -> BronzePayload:
@@ -55,13 +55,14 @@ class BronzePayload(Payload):
 
     @property
     def replay_ends(self) -> frozenset[int]:
-        """The batch ids at which a step of silver ends, because a replay begins or ends: it looks
-        up what the tables have from before."""
+        """The batch ids at which a step of silver must end, because a replay begins or ends there.
+        A replay is a step of its own, because it looks up the rows that the tables had before
+        it."""
         return frozenset(n for replay in self.replays for n in (replay.n - 1, replay.n))
 
     @property
     def boundaries(self) -> frozenset[int]:
-        """All batch ids at which a step of a stage ends."""
+        """All batch ids at which a step of a stage must end."""
         return self.replay_ends | {each.n for each in self.operations}
 
     def encode(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The payload of tables that carry their position alone."""
+"""The payload of tables that carry only their position."""
 
 from __future__ import annotations
 

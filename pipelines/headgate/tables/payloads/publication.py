@@ -11,7 +11,7 @@ from headgate.tables.state import Payload
 @dataclass(frozen=True)
 class PublicationPayload(Payload):
     """``version`` is the version of its table's log up to which rows were sent. ``event`` is the
-    name of the last event that was sent, where events are published."""
+    name of the last event that was sent, if the publication sends events."""
 
     kind: ClassVar[str] = "publication"
 

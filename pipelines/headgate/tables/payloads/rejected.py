@@ -11,9 +11,9 @@ from headgate.tables.state import Payload
 
 @dataclass(frozen=True)
 class RejectedPayload(Payload):
-    """``suite`` has the rules by which the last batch was decided (``Suite.encode``). A silver
-    table that a crash left behind repeats the batch by the same rules, even if they have changed
-    since."""
+    """``suite`` has the rules that decided the last batch (``Suite.encode``). If a crash came
+    before the commit of the silver table, the table repeats the batch with the same rules, even if
+    they have changed since."""
 
     kind: ClassVar[str] = "rejected"
 

@@ -14,7 +14,7 @@ class SilverPayload(Payload):
     """``watermark`` is that of the source at the table's batch id, in microseconds since 1970 UTC.
     None if it is not known. ``suite`` is the digest of the rules that decided the last batch, empty
     without a suite. ``watermarks`` are those of earlier batches at which an operation took place,
-    by batch id: gold is built anew with them when the commits of these batches are gone."""
+    by batch id: a rebuild of gold uses them if the commits of these batches are deleted."""
 
     kind: ClassVar[str] = "silver"
 

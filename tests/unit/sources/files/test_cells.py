@@ -88,6 +88,11 @@ def test_a_line_that_is_not_utf8_is_no_document(value: bytes) -> None:
     assert documents(lines, ("a", "b"), ",").to_pylist() == [None, '{"a":"1","b":"é"}'.encode()]
 
 
+def test_a_record_of_a_file_without_a_header_needs_no_file(tmp_path: Path) -> None:
+    bare = source(tmp_path, csv_fields=("id", "note"))
+    assert as_document(bare, "gone.csv", b"1,two\r") == b'{"id": "1", "note": "two"}'
+
+
 LINES = [b"1,2", b"1", b"1,2,3", b"1,\xff", b"1,\xed\xa0\x80", '"é,",'.encode(), b" , "]
 
 

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,13 +24,13 @@ ARRIVED = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 SEVERAL = st.lists(st.sampled_from([b"", b" ", b"\t\r", b"\r", b"a", b" b", b"{}", b"\xff" * 9]))
 
 
-def read(folder: Path, *names: str, format: str = "json") -> pa.Table:
+def read(folder: Path, *names: str, format: str = "json", **csv: Any) -> pa.Table:
     """The records of some files, read from parts that were pickled."""
     files = [
         LoggedFile(sequence, name, (folder / name).stat().st_size, ARRIVED)
         for sequence, name in enumerate(names)
     ]
-    source = FilesSource(str(folder), format)  # type: ignore[arg-type]
+    source = FilesSource(str(folder), format, **csv)  # type: ignore[arg-type]
     found = pickle.loads(pickle.dumps(parts(Storage(str(folder)), source, files)))
     schema = record_schema("file", has_document=format == "csv")
     return pa.concat_tables([schema.empty_table(), *(b for part in found for b in part.blocks())])
@@ -111,3 +112,18 @@ def test_the_first_line_of_csv_is_no_record(folder: Path, name: str) -> None:
     assert found["value"].to_pylist() == [b"1,2\r", b"3", b"4,5"]
     assert found["document"].to_pylist() == [b'{"x":"1","y":"2"}', None, b'{"x":"4","y":"5"}']
     assert found["offset"].to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_without_a_header_the_first_row_of_csv_is_a_record(
+    folder: Path, name: str, multiline: bool
+) -> None:
+    content = b"\xef\xbb\xbf1,2\n3\n4,5"
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.BLOCK", 6)
+        found = read(folder, name, format="csv", csv_fields=("x", "y"), csv_multiline=multiline)
+    assert found["document"].to_pylist() == [b'{"x":"1","y":"2"}', None, b'{"x":"4","y":"5"}']
+    assert found["value"].to_pylist()[1] == b"3"
+    assert found["offset"].to_pylist() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""An example of what follows gold: a run for every hour that is final, while the streams go on."""
+"""An example of a DAG after gold: it runs for every hour that is final, while the streams go on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def report(gold: GoldTable) -> DAG:
 
         @task
         def count_rows(uri: str, hour: str) -> int:
-            """What is read here never changes again."""
+            """Later events cannot change the rows that are read here."""
             from deltalake import DeltaTable
 
             start, end = GoldTable.hour(hour)
