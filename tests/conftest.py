@@ -1,4 +1,4 @@
-"""What every test may ask for. Spark starts at most once, when a test first needs it."""
+"""Fixtures and hooks of all tests. Spark starts at most once, when a test first needs it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from headgate import commands
 from headgate.jars import class_archive, java
@@ -25,24 +26,28 @@ if TYPE_CHECKING:
 os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).absolute().parent), os.environ["PATH"]]
 )
-# A JVM of a test lives for seconds: what its optimizing compiler costs never comes back.
-# Nor does what its collector with several threads costs, nor huge pages. Without the optimizing
-# compiler, the JVM has room for 48 MB of code, which the shared session fills within a minute.
+# A JVM of a test lives for seconds, so its optimizing compiler, its parallel collector and huge
+# pages cost more than they save. Without the optimizing compiler, the JVM has room for 48 MB of
+# code, which the shared session fills within a minute.
 os.environ.setdefault(
     java.OPTIONS,
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -XX:-UseParallelGC -XX:+UseSerialGC -XX:-UseTransparentHugePages",
 )
-# With two threads, deltalake hands each step of a commit to the other one: a tenth of its time.
+# With two threads, deltalake passes each step of a commit to the other thread, which costs a tenth
+# of the commit's time.
 os.environ.setdefault("TOKIO_WORKER_THREADS", "1")
-# Tests change the caches' place: the archive stays, and none of them records another.
+# Tests change the place of the caches. They all use the existing class archive and record no other.
 os.environ.setdefault(class_archive.SWITCH, str(class_archive.path() or "off"))
+# On a busy machine, any example may take long.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 _numbers = count()
 
 
 @pytest.fixture(autouse=True)
 def _texts_are_about_no_pipeline() -> Iterator[None]:
-    """What a test says of where commands are typed ends with it."""
+    """After each test, reset the place for which messages render commands."""
     yield
     commands.set_place(commands.Place())
 
@@ -55,7 +60,7 @@ def _nothing_outlives_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As pytest's own, which reads the names of all its folders to find the next number."""
+    """Like pytest's own, but without reading the names of all its folders for the next number."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
     return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
@@ -73,8 +78,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first, so that none is left for one worker at the end. Whatever is run
-    in full alone is a long proof."""
+    """The longest files come first, so that none is left for one worker at the end. A test that
+    runs only in a full run is marked as a long proof."""
     for item in items:
         if in_full.mark in item.iter_markers():
             item.add_marker(pytest.mark.long)
@@ -103,7 +108,7 @@ _ONE_SCOPE = (
     "tests/unit/sinks/postgres",
 )
 _QUEUE = (
-    "test_steadiness",  # measures the heap: nothing may have used its JVM before
+    "test_steadiness",  # measures the heap, so no other test may have used its JVM
     "tests/e2e/airflow",
     "tests/e2e",
     "tests/recovery",

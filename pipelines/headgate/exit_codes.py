@@ -19,18 +19,18 @@ INTERRUPTED = 130
 
 MEANINGS = {
     OK: "done",
-    FAILED: "the ledger does not balance, or something asked for is not there",
+    FAILED: "the ledger does not balance, or a requested item does not exist",
     USAGE: "the command line or the declaration is wrong",
-    SOURCE: "the source changed, cannot be read, or breaks a rule that stops: a person decides",
+    SOURCE: "the source changed, cannot be read, or breaks a `stop` rule: a person must decide",
     TAKEN_OVER: "another driver has taken over; nothing is lost",
     LOG_GAP: "a table, its log or a savepoint is damaged: headgate repair PIPELINE",
-    LEASE_HELD: "another process runs this pipeline, or a broker on this folder; a reset is open",
-    NOT_ALIVE: "a job died, went silent, or did not start or stop in time",
+    LEASE_HELD: "another process runs this pipeline, or a broker here; or a reset is not finished",
+    NOT_ALIVE: "a job died, stopped responding, or did not start or stop in time",
     MACHINE: "this machine lacks something: headgate doctor",
     PAUSED: "the pipeline is paused: `run --once` and `load` cannot end: headgate resume PIPELINE",
     HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
     DIFFERS: "rows that were computed again differ from gold, or from what was expected",
-    UNEXPECTED: "a fault of Headgate itself; its log is named",
+    UNEXPECTED: "an internal error of Headgate; the message names the log",
     INTERRUPTED: "interrupted twice, or stopped before it was done: nothing is lost, run again",
 }
 

@@ -1,5 +1,5 @@
-"""When gold had what arrived: from the files of a gold table's log, after the run, so that nothing
-reads while the clock runs."""
+"""When arrived events were in gold. The times come from the log files of a gold table, after the
+run, so that no reader runs while the jobs are measured."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Arrival:
 
 
 def shown(gold: Path) -> Iterator[tuple[float, int]]:
-    """When each version of a gold table was committed (seconds since 1970), and how many events its
-    windows had: the sum of ``bids``."""
+    """For each version of a gold table, when it was committed (seconds since 1970) and how many
+    events its windows had: the sum of ``bids``."""
     for version in range(DeltaTable(str(gold)).version() + 1):
         yield (gold / f"_delta_log/{version:020d}.json").stat().st_mtime, events_of(gold, version)
 
@@ -34,8 +34,8 @@ def events_of(gold: Path, version: int | None = None) -> int:
 
 def latencies(gold: Path, arrivals: Sequence[Arrival]) -> list[float]:
     """Seconds from each arrival to the first version that has it. No event of the feed is late, a
-    duplicate or invalid, and each is in one window: so the sums say which arrivals a version has.
-    """
+    duplicate or invalid, and each is in one window, so the sums show which arrivals a version
+    has."""
     versions = list(shown(gold))
     assert versions[-1][1] == sum(arrival.events for arrival in arrivals)
     found, place, sent = [], 0, 0

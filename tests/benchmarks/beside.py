@@ -1,4 +1,4 @@
-"""How long the batches of a stream take alone and beside something else, in turns."""
+"""Measures how long the batches of a stream take alone and beside another load, in turns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WARM_UP = 3
 BLOCKS = int(os.environ.get("HEADGATE_BENCH_BLOCKS", "6"))
 
 Beside = Callable[[Path], AbstractContextManager[Any]]
-"""Does something in the folder of the pipeline ``bench.yml`` and its root ``lake``."""
+"""Runs the other load. The folder has the pipeline ``bench.yml`` and its root ``lake``."""
 
 
 def growth_of_p95(
     folder: Path, name: str, beside: Beside, capsys: pytest.CaptureFixture[str]
 ) -> float:
-    """The p95 of the time of a batch beside it, over that alone. Prints both."""
+    """The p95 of the batch times beside the load, divided by the p95 alone. Prints both."""
     (folder / "landing").mkdir()
     command = headgate(folder, "files: {path: landing, format: json, settle: 0 s}")
     ends = [0]
@@ -60,7 +60,7 @@ def growth_of_p95(
 
 
 def batch_times(lake: Path) -> dict[int, float]:
-    """Of each batch id, the seconds from the beginning of bronze's step to gold's commit."""
+    """For each batch id, the seconds from the beginning of bronze's step to gold's commit."""
     began, ended = (
         {commit["headgate"]["n"]: commit for commit in DeltaTable(str(table)).history()}
         for table in (lake / "bench/bronze/bids", lake / "bench/gold/bids_per_minute")

@@ -1,4 +1,4 @@
-"""The slices both jobs are measured over: bids with the faults of real producers."""
+"""The slices of input for both jobs: bids with the faults of real producers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RATE = 10_000.0  # events per second of event time
 
 
 def write_slices(folder: Path, slices: int, seed: int = 1) -> list[Path]:
-    """``slices`` files of ``SLICE`` events, in the past, so that nothing is future."""
+    """``slices`` files of ``SLICE`` events, in the past, so that no event is a future record."""
     start = datetime.now(UTC) - timedelta(seconds=slices * SLICE / RATE + 3600)
     made = bids(slices * SLICE, seed, start, RATE, slice_events=SLICE)
     return [

@@ -1,7 +1,7 @@
 """Headgate over the slices, one a batch: python -m tests.benchmarks.headgate_job FOLDER [OPTION…].
 
 Options: ``--rules`` (silver has a suite of ten rules), ``--gate`` (gold has a suite), and
-``--in-turns``: before each batch but the first, it waits for a line on standard input.
+``--in-turns``: before each batch except the first, it waits for a line on standard input.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ gold:
     allowed_lateness: 10 seconds
 """
 
-# Some 0.3 % of the rows break the second one, and are rejected.
+# About 0.3 % of the rows break the second rule and are rejected.
 RULES = r"""
 expectations:
   - {id: bidder, expect: expect_column_values_to_not_be_null, column: bidder}
@@ -114,7 +114,7 @@ def _compilations() -> int:
 
 
 def _session() -> SparkSession:
-    """The driver's; the active one is a thread's own."""
+    """The driver's session. Each thread has its own active session, and this one may have none."""
     spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession
     assert spark is not None
     return spark

@@ -29,8 +29,8 @@ class Meter:
 
 
 def tree_cpu() -> float:
-    """User and system seconds of this process and all its children, the JVM among them, and of
-    those that have ended: Hadoop forks small programs all the time."""
+    """User and system seconds of this process and all its children, including the JVM and children
+    that have ended: Hadoop often forks small programs."""
     total = 0.0
     me = psutil.Process()
     for process in (me, *me.children(recursive=True)):

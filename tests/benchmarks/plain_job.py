@@ -1,12 +1,12 @@
 """The plain job: three Structured Streaming queries over Delta tables, tuned, without accounting.
 
 python -m tests.benchmarks.plain_job FOLDER [OPTION…]. Same slices, same tables, same settings where
-they apply (shuffle partitions, checkpoint manager, no AQE). What it lacks: bytes kept with a
-reason, late rows kept, counts, exactly-once over several tables.
+they apply (shuffle partitions, checkpoint manager, no AQE). It does not keep invalid bytes with a
+reason, late rows or counts, and it is not exactly-once over several tables.
 
-Options: ``--in-turns``: before each batch but the first, it waits for a line on standard input.
-``--streams``: the queries run side by side until standard input ends, and gold has open windows,
-too, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``.
+Options: ``--in-turns``: before each batch except the first, it waits for a line on standard input.
+``--streams``: the queries run side by side until standard input ends, and gold also has open
+windows, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``.
 """
 
 from __future__ import annotations

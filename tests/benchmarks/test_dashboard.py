@@ -24,9 +24,9 @@ from tests.support.charted import Charted, sale
 pytestmark = pytest.mark.bench
 KEYS, MINUTES, BATCHES = 200, 5_000, 20
 RATE, SECONDS = 20, 30
-TARGET = 0.3  # seconds, of 95 % of the answers
+TARGET = 0.3  # seconds, for 95 % of the answers
 MOST = 1.3
-"""The growth of the p95 of a batch that fails: more than noise."""
+"""The test fails if the p95 of a batch grows by this factor: more than noise."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Charted:
 
 
 def questions(random: Random) -> Iterator[str]:
-    """As of people who look at pages: many ask the same, some choose what nobody has chosen."""
+    """Requests of many viewers: most ask for the same charts, some for a key or a period that no
+    other viewer has chosen."""
     while True:
         chosen = random.choice(
             [
@@ -83,7 +84,7 @@ def test_twenty_requests_a_second(shop: Charted) -> None:
 
 @contextmanager
 def asking(folder: Path) -> Iterator[None]:
-    """People look at the pages of the stream, at the same rate."""
+    """Request the pages of the stream, at most ``RATE`` times a second."""
     pages = ("series?width=800", "top?most=10", "rows?size=25", "series?width=800&by=auction")
     over = threading.Event()
     with command(folder / "bench.yml", folder / "lake") as address, httpx.Client() as client:
@@ -123,7 +124,8 @@ def command(file: Path, root: Path) -> Iterator[str]:
 
 
 def load(address: str) -> list[float]:
-    """The seconds of each answer; requests are sent at their time, whatever the others take."""
+    """The seconds of each answer. Requests are sent at fixed times, however long the others
+    take."""
     random = Random(11)
     asked = questions(random)
     began = time.monotonic()
@@ -145,7 +147,7 @@ def load(address: str) -> list[float]:
 
 
 def commit(shop: Charted, ended: threading.Event) -> int:
-    """A commit every two seconds, as of a stream."""
+    """Commit every two seconds, as a stream does. Returns the number of commits."""
     number = 0
     while not ended.wait(2):
         number += 1

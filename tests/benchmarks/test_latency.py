@@ -1,8 +1,8 @@
 """``make bench``: how soon gold has what arrives at 1,000 events a second, beside the plain job,
 and how soon a new pipeline has its first gold row.
 
-The two jobs take turns: while one is fed, the other has nothing to do, and the plain one, which
-polls all the time, is frozen.
+The two jobs take turns: while one is fed, the other has no input. The plain job, which polls all
+the time, is then frozen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Send = Callable[[Sequence[bytes]], None]
 
 
 def records(first: int, count: int) -> list[bytes]:
-    """Bids of now, in order, each with an id of its own."""
+    """Bids with the current time, in order, each with its own id."""
     now = datetime.now(UTC)
     return [
         json.dumps(
@@ -65,7 +65,7 @@ def records(first: int, count: int) -> list[bytes]:
 
 @dataclass
 class Fed:
-    """A running job. ``every`` is how many seconds of events are sent at once."""
+    """A running job. Every ``every`` seconds, it is sent the events of that period at once."""
 
     process: subprocess.Popen[str]
     gold: Path
@@ -79,7 +79,7 @@ class Fed:
     def feed(self, seconds: float) -> None:
         began, size = time.monotonic(), round(RATE * self.every)
         for number in range(1, round(seconds / self.every) + 1):
-            # A pace, not a wait: what happens is asked for by ``wait``.
+            # This sleep only sets the pace; ``wait`` waits for the result.
             time.sleep(max(0.0, began + number * self.every - time.monotonic()))
             self.arrivals.append(Arrival(time.time(), size))
             self.send(records(self.sent, size))
@@ -89,7 +89,7 @@ class Fed:
         def has_all() -> bool:
             assert self.process.poll() is None, "a job has ended"
             commits = len([*self.gold.glob("_delta_log/*.json")])
-            if commits == self.commits:  # nothing is read for nothing: it would slow the job down
+            if commits == self.commits:  # a read without need would slow the job down
                 return False
             self.commits = commits
             return events_of(self.gold) >= self.sent
@@ -180,7 +180,8 @@ def fed_by_files(folder: Path) -> Iterator[tuple[Fed, Fed]]:
 
 @contextmanager
 def fed_by_kafka(folder: Path) -> Iterator[tuple[Fed, Fed]]:
-    """The plain job and Headgate, each with a broker of its own: a topic is fed to one of them."""
+    """The plain job and Headgate, each with its own broker, so that a topic is fed to one job
+    only."""
     ours, theirs = folder / "headgate", folder / "plain"
     for each in (ours, theirs):
         each.mkdir()

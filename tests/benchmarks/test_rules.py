@@ -1,8 +1,8 @@
 """``make bench``: what ten row rules cost a warm batch, and what the gate of a gold table costs,
-beside the same pipeline without them. The three take turns, a batch each.
+beside the same pipeline without them. The three take turns, one batch each.
 
 CPU seconds of the whole process tree are compared, batch by batch, because wall time on a shared
-machine is noise first.
+machine is mostly noise.
 """
 
 from __future__ import annotations

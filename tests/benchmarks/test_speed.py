@@ -1,9 +1,10 @@
-"""``make bench``: Headgate beside a plain three-query PySpark + Delta job, warm, a batch each in
-turns.
+"""``make bench``: warm batches of Headgate beside those of a plain PySpark + Delta job with three
+queries. The two take turns, one batch each.
 
-Wall time on a shared machine is noise first; CPU seconds of the whole process tree, and ratios of
-two batches that ran one after the other, are what the numbers are for. In turns, the wall time of
-Headgate contains its trigger of 250 ms. Batches without a pause between them do not wait for it.
+Wall time on a shared machine is mostly noise. The meaningful numbers are the CPU seconds of the
+whole process tree, and the ratios of two batches that ran one after the other. In turns, the wall
+time of Headgate contains its trigger of 250 ms; batches without a pause between them do not wait
+for it.
 """
 
 from __future__ import annotations

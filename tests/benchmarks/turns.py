@@ -1,4 +1,4 @@
-"""Jobs that take turns, a batch each: what disturbs the machine disturbs all of them alike."""
+"""Jobs that take turns, one batch each, so that a disturbance of the machine affects all alike."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Order:
 
 
 def user_environment() -> dict[str, str]:
-    """Tests have a JVM of their own kind (tests/conftest.py); a job's is one as users have it."""
+    """The environment of a user: without the JVM options of tests (tests/conftest.py)."""
     return {k: v for k, v in os.environ.items() if k != java.OPTIONS}
 
 
@@ -46,7 +46,8 @@ class Job:
         )
 
     def lap(self) -> Lap:
-        """What the next batch took. It has begun already if it is the first."""
+        """Wait for the next batch, and return what it took. The first one begins without
+        ``go_on``."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith("{"):
@@ -55,7 +56,7 @@ class Job:
         raise AssertionError(self._errors.read_text()[-3000:])
 
     def end(self) -> None:
-        """It finds nothing more to read, and ends."""
+        """Close its standard input and wait for its end: it has no batch left."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:

@@ -5,6 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 
-# Read when airflow is imported, and a home is made then.
+# Airflow reads this when it is imported, and creates its home then.
 os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="airflow-")
 os.environ["_AIRFLOW__AS_LIBRARY"] = "1"

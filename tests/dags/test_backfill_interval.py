@@ -1,4 +1,4 @@
-"""What the tasks of a scheduled backfill make of the verb's exit code, and of earlier attempts."""
+"""How the tasks of a scheduled backfill react to the verb's exit code and to earlier attempts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def task(lake: Lake, then: Any = "verify", **more: Any) -> BackfillInterval:
 
 @pytest.fixture
 def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
-    """Sets how the verb ends, and the report that it leaves; gives what it is asked for."""
+    """Sets the exit code and the report of the verb. Returns the list of its later calls."""
 
     def set_end(code: int, table: TableReport | None = None, digest: str = "digest") -> Any:
         calls = []
@@ -117,8 +117,8 @@ def emit(lake: Lake) -> list[str]:
 
 @pytest.mark.slow
 def test_hours_are_emitted_whichever_attempt_has_changed_them(lake: Lake, verb: Verb) -> None:
-    """The first attempt has asked, and ended before it was carried out; the next finds nothing that
-    differs."""
+    """The first attempt requests the change and ends before it is carried out. The next attempt
+    finds no difference."""
     verb(1, DIFFERS)
     with pytest.raises(AirflowException, match="exit code 1"):
         task(lake, "publish").execute(RUN)
@@ -175,7 +175,7 @@ def test_only_what_was_approved_is_published(lake: Lake, verb: Verb) -> None:
     verb(11, replace(DIFFERS, backfilled="9-00"), "another")
     with pytest.raises(AirflowFailException, match="clear the task compute") as caught:
         publish.execute(shown)
-    assert "has changed: gold.per_minute, the declaration." in str(caught.value)
+    assert "Changed since: gold.per_minute, the declaration." in str(caught.value)
     calls = verb(0, DIFFERS)
     for nothing in (None, {"id": "b1", "differing": ["per_minute"], "published": []}):
         with pytest.raises(AirflowFailException, match="clear the task compute"):

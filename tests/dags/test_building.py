@@ -55,12 +55,12 @@ BACKFILLS = {
 }
 
 Found = dict[str, Any]
-"""What Airflow finds in a project: errors, DAGs, what they say, and what it costs."""
+"""What Airflow finds in a project: errors, DAGs, their texts, heavy imports and CPU seconds."""
 
 
 def read(home: Path, *projects: Path) -> list[Found]:
-    """By one process for all, because Airflow takes seconds to import; not by this one, because
-    the test looks at what is imported."""
+    """Read all projects in one process, because Airflow takes seconds to import. It is another
+    process than this one, because the test checks what is imported."""
     clean = {k: v for k, v in os.environ.items() if "AIRFLOW" not in k}
     settings = {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
     folders = [str(project / "dags") for project in projects]
@@ -102,8 +102,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Found]:
-    """By name of a project, or by the keys of its backfills. The one of many comes first: its
-    seconds are with all that is imported."""
+    """By the name of a project, or by the keys of its backfills. ``many`` is read first, so its
+    seconds include all imports."""
     folder = tmp_path_factory.mktemp("projects")
     projects = {"many": many(folder / "many"), "shipped": REPOSITORY}
     create_project(folder / "new")
@@ -157,7 +157,7 @@ def test_a_new_file_is_a_new_dag_and_nothing_heavy_is_read(found: Mapping[str, F
     assert project["errors"] == {}
     assert len(project["dags"]) == 153
     assert project["heavy"] == []
-    # Seconds of CPU, with what is imported: about 1 on a machine that does nothing.
+    # CPU seconds, including imports: about 1 on an idle machine.
     assert project["seconds"] < 5
 
 
@@ -170,8 +170,8 @@ def test_a_declaration_may_ask_for_backfills(
 
 
 def test_hours_are_emitted_also_if_nobody_is_asked(project: Path) -> None:
-    """A cleared run finds nothing that differs if an earlier attempt has published. What a person
-    has approved is what is published."""
+    """A cleared run finds no difference if an earlier attempt has published. Only the result that a
+    person has approved is published."""
     keys = "every: 1 day, mode: rebuild, publish: after_approval"
     add(project, "shop", keys=backfill(keys))
     dag = build_dags(project / "pipelines")["shop__backfill"]
@@ -185,7 +185,7 @@ def test_hours_are_emitted_also_if_nobody_is_asked(project: Path) -> None:
 def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(
     found: Mapping[str, Found],
 ) -> None:
-    """Not even the stream that it is about: it runs, and is to be looked after."""
+    """The wrong declaration keeps its DAGs, too: its stream runs and has to be supervised."""
     dags = found["faulty"]["dags"]
     assert set(dags) == SHARED | {
         f"{name}__{what}" for name in ("good", "broken") for what in ("stream", "control", "gold")
@@ -200,7 +200,7 @@ def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(
 
 
 def used(project: Path) -> dict[str, str]:
-    """The file that the DAGs of each pipeline are about."""
+    """The declaration file that the DAGs of each pipeline use."""
     found = declared_in(project / "pipelines", None)
     return {each.stream.name: each.stream.file.name for each in found}
 
@@ -274,6 +274,6 @@ def test_a_person_is_asked_again_if_airflow_fails_an_early_answer(project: Path)
 def test_a_dag_says_what_airflows_buttons_do(
     found: Mapping[str, Found], what: str, words: tuple[str, ...]
 ) -> None:
-    """Each DAG that ships, of itself."""
+    """Each shipped DAG has a text about its own buttons."""
     for word in words:
         assert word in found["shipped"]["docs"][what]

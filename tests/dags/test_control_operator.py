@@ -1,4 +1,4 @@
-"""What the control form asks for, over a launcher that remembers it."""
+"""What the control form does, with a launcher that records its calls."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Task:
 
 @pytest.fixture
 def held(lake: Lake) -> Lake:
-    """The lake, whose gold table is held by its rules."""
+    """The lake, with a gold table that a gate holds."""
     file = lake.pipeline.file
     text = file.read_text()
     file.write_text(text.replace("    allowed_", "    expectations: sane\n    allowed_"))

@@ -1,4 +1,4 @@
-"""When an hour of gold is emitted to be final, over a small pipeline's tables."""
+"""When the event of a final hour of gold is emitted, over a small pipeline's tables."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_damaged_table_delays_no_other(place: Place) -> None:
 def test_a_run_ends_when_its_tables_are_no_longer_those_of_the_declaration(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once Airflow has had the time to read the change."""
+    """The run ends only after Airflow has had time to read the changed declaration."""
     monkeypatch.setattr(FinalHoursTrigger, "SETTLES", 0.0)
 
     async def fired() -> Any:
@@ -109,7 +109,8 @@ class Event:
 
 
 class Events:
-    """Of an asset, as Airflow gives them: asked for in the end, by order, number and time."""
+    """The events of an asset, with Airflow's interface: order, limit and time are set first, and
+    the events are read when they are iterated."""
 
     def __init__(self, *events: Event) -> None:
         self._events = events
@@ -143,7 +144,7 @@ def emitted(events: Events) -> datetime | None:
 
 
 def up_to(time: datetime, at: datetime = NOON) -> Event:
-    """An event that says that a table is final."""
+    """An event with the time up to which a table is final."""
     return Event({"final_up_to": time.isoformat()}, at)
 
 
@@ -192,7 +193,7 @@ class Pulled:
 
 
 def test_rebuilt_hours_move_no_event_back(place: Place) -> None:
-    """They may be emitted after an event that is newer than what they could have read."""
+    """Rebuilt hours may be emitted after a newer event that they could not have read."""
     times = {"begin": (NOON - timedelta(days=1)).isoformat(), "end": NOON.isoformat()}
     files = {"file": str(place.file), "root": str(place.root)}
     about = {"table": "per_minute", "name": "tiny", **files}

@@ -32,7 +32,7 @@ class Place:
         self.lake = Lake(self.root, load(self.file))
 
     def absorb(self, watermark: int, closed_through: int | None = None) -> None:
-        """A batch of gold that has absorbed a watermark, or the end of an operation."""
+        """Commit a batch of gold that has absorbed a watermark, or the end of an operation."""
         table = Table(self.lake.layout.storage, "gold/per_minute", pipeline="tiny")
         held = table.refresh()
         table.commit(held.absorbing(held.n + 1, NOON, GoldPayload(watermark, closed_through)))

@@ -1,4 +1,4 @@
-"""Who may see and do what on the page: Airflow's own application, its database and its roles."""
+"""Who may see and do what on the page, with Airflow's own application, database and roles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headgate.storage.layout import Layout
 from headgate.supervision.logs import run_log, spark_log
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
-# Of Airflow, and of what it imports.
+# Warnings of Airflow and of its imports.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 USERS = {"admin": "admin", "viewer": "viewer", "guest": "viewer"}
@@ -63,7 +63,7 @@ class Site:
         return self.client.get(path, headers=self.login(user))
 
     def streams(self, user: str, query: str = "") -> dict[tuple[str, int], dict[str, Any]]:
-        """By DAG and place among the mapped."""
+        """The streams that a user sees, by DAG id and map index."""
         answer = self.get(SHOWN + query, user)
         assert answer.status_code == 200, answer.text
         return {(s["dag_id"], s["map_index"]): s for s in answer.json()["streams"]}
@@ -75,7 +75,7 @@ class Site:
         assert answer.status_code == 200, answer.text
 
     def trigger(self, user: str, **conf: str) -> int:
-        """What the page's button does."""
+        """Trigger a run as the page's button does. Returns the HTTP status."""
         wanted = {"logical_date": None, "conf": conf}
         path = "/api/v2/dags/shop__control/dagRuns"
         answer = self.client.post(path, json=wanted, headers=self.login(user))
@@ -138,7 +138,7 @@ def _routes() -> list[str]:
 
 
 def test_every_route_wants_a_login(site: Site) -> None:
-    """A new one, too."""
+    """Routes that are added later are tested, too."""
     paths = _routes()
     assert "/api/streams" in paths
     for path in paths:
@@ -254,7 +254,7 @@ def test_streams_of_any_dag_with_the_tag(site: Site) -> None:
 
 
 def test_buttons_never_act_on_another_stream_of_that_name(site: Site) -> None:
-    """``mine`` has a stream called shop, too, with tables elsewhere."""
+    """``mine`` also has a stream named shop, with other tables."""
     site.set_paused("shop__control", False)
     stream = site.streams("admin")["mine", 0]
     assert stream["name"] == "shop"
@@ -274,7 +274,7 @@ def test_a_stream_that_never_ran_and_one_whose_declaration_is_gone(site: Site) -
 def test_what_its_tables_say(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(Lake(site.folder / "lake", load(site.folder / "pipelines/shop.yml")))
     monkeypatch.setattr(reports, "FRESH", 0.0)
-    # The first read also imported what it needed, and would put the next one off for long.
+    # The first read included imports, so its cost would delay the next read for long.
     monkeypatch.setattr(reports, "SPARING", 0)
     account = site.streams("viewer")["shop__stream", -1]["tables"]["account"]
     assert (account["read"], account["late"], account["differences"]) == (7, 1, [])
@@ -295,7 +295,7 @@ def test_the_report_about_quality(site: Site) -> None:
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
     assert "Quality of shop" in answer.text
     assert "Rejected values are masked" in answer.text
-    # Its style is the only one that a browser applies.
+    # A browser applies only the style of the report.
     (style,) = re.findall("<style>(.*?)</style>", answer.text, re.S)
     allowed = b64encode(sha256(style.encode()).digest()).decode()
     policy = answer.headers["content-security-policy"]

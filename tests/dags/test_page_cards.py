@@ -1,4 +1,4 @@
-"""What a card says, in a browser: figures, charts, and what needs a person."""
+"""What a card shows in a browser: figures, charts, and what a person has to do."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_percentage_is_of_what_stands_beside_it(cards: Cards) -> None:
 
 
 def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
-    """The driver has just started again, and says that it is level."""
+    """The driver has just restarted and reports that it is up to date."""
     fresh = Freshness(
         {"per_minute": NOW - timedelta(hours=4)},
         clock=NOW - timedelta(hours=19),

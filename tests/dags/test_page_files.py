@@ -1,4 +1,4 @@
-"""What the page's files may not do: they show texts that come from files and events."""
+"""What the page's files must not do, because they show texts from files and events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_no_text_becomes_markup() -> None:
 
 
 def test_nothing_comes_from_elsewhere() -> None:
-    """But for the name of SVG's namespace, which is asked of nobody."""
+    """The only address is the name of SVG's namespace, from which nothing is loaded."""
     namespace = "http://www.w3.org/2000/svg"
     found = {n for n, text in FILES.items() if re.search(r"(?:https?:)?//[a-z]", _code(text))}
     assert found <= {n for n in FILES if namespace in FILES[n]}

@@ -1,4 +1,4 @@
-"""What is kept of each stream for those who look, and for how long."""
+"""What the page keeps of each stream for its viewers, and for how long."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def subject(tmp_path: Path) -> Subject:
 
 @pytest.fixture
 def gate() -> Iterator[Event]:
-    """Opened in the end, or the readers' threads would never."""
+    """It is opened at the end; otherwise the readers' threads would never end."""
     opened = Event()
     yield opened
     opened.set()
@@ -70,7 +70,7 @@ def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
     kept = Reports(reader, waits=0.2)
     for _ in range(2):
         slow, other = kept.of([SHOP, OTHER])
-        assert slow.error == "its tables have not answered yet"
+        assert slow.error == "its tables have not been read yet"
         assert (other.at, other.error) == (NOON, None)
     assert asked.count(SHOP) == 1, "it is asked once at a time"
 
@@ -84,7 +84,7 @@ def test_many_streams_that_do_not_answer_delay_no_other(gate: Event) -> None:
         return replace(before, at=NOON)
 
     kept = Reports(reader, waits=0.01)
-    for _ in range(2):  # none of them is asked a second time
+    for _ in range(2):  # no stream is read a second time
         kept.of(hanging)
     wait_until(lambda: kept.of([SHOP])[0].at == NOON, "it is not read", 10)
 
@@ -136,7 +136,7 @@ def test_an_unknown_launcher_is_reported(subject: Subject, launcher: str) -> Non
 
 
 def test_workers_and_triggerers_load_no_page() -> None:
-    """Every process of Airflow loads plugins."""
+    """Every Airflow process loads the plugins."""
     script = (
         "import sys; from headgate.airflow.page.plugin import HeadgatePlugin; HeadgatePlugin();"
         "print('headgate.airflow.page.app' in sys.modules, 'deltalake' in sys.modules)"

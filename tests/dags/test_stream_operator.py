@@ -1,4 +1,4 @@
-"""The operator, over a launcher that does as it is told."""
+"""The operator, with a fake launcher."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ JOB = JobState(
 
 
 class StreamReport:
-    """A launcher that remembers what it was asked; ``fails`` is what a start ends with, and
-    ``meanwhile`` happens during it."""
+    """A launcher that records its calls. A start calls ``meanwhile`` and then raises ``fails``, if
+    they are set."""
 
     done: ClassVar[list[str]] = []
     fails: ClassVar[HeadgateError | None] = None
@@ -68,7 +68,7 @@ def _fresh() -> None:
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """Of a stream whose driver has the lease."""
+    """The layout of a stream whose driver has the lease."""
     layout = Layout.of(str(tmp_path), "shop")
     lease(layout, JOB.owner, epoch=JOB.epoch)
     return layout
@@ -116,7 +116,7 @@ def test_it_claims_the_stream_and_watches(tmp_path: Path, layout: Layout) -> Non
 
 
 def test_a_first_start_is_made_before_the_task_defers(tmp_path: Path) -> None:
-    """Or it would be back on a worker before the scheduler has heard that it deferred."""
+    """Else the task would resume before the scheduler has learned that it deferred."""
     StreamReport.state = "dead"
     deferred = executed(tmp_path)
     assert StreamReport.done == ["kill", "launch"]
@@ -127,7 +127,7 @@ GONE = Failure(3, "a file is gone", "headgate files skip shop.yml 3 --root lake"
 
 
 def fails(root: Path, run_id: str, how: str) -> str:
-    """What the task fails with, for good."""
+    """The error with which the task fails without a retry."""
     kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
     act = operator(root)
     acts: dict[str, Callable[[], None]] = {
@@ -188,7 +188,7 @@ def test_a_driver_that_is_down_is_replaced(tmp_path: Path, condition: str, done:
 
 
 def test_a_stop_of_a_dead_driver_holds(tmp_path: Path, layout: Layout) -> None:
-    """Asked for between its death and the next start, as in the pause before a restart."""
+    """The stop is requested after the driver's death, as in the pause before a restart."""
     StreamReport.state = "dead"
     request_stop(layout)
     executed(tmp_path)
@@ -224,7 +224,7 @@ def test_a_stop_of_a_run_that_was_ended_by_hand_holds_for_a_dead_driver(
 def test_a_stop_while_a_driver_starts_is_repeated_for_it(
     tmp_path: Path, layout: Layout, code: int | None, there: State, repeats: bool
 ) -> None:
-    """Unless the driver that is there is of somebody else, who has restarted the stream."""
+    """It is not repeated if somebody else has restarted the stream and that driver runs."""
     asked = list[StopRequest | None]()
     if code is not None:
         StreamReport.fails = HeadgateError("it does not start", "wait")
@@ -316,7 +316,7 @@ def test_a_further_attempt_of_the_same_run_only_adopts(tmp_path: Path, layout: L
 def test_a_stream_that_was_started_again_since_is_left_running(
     tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marked, stopped by the triggerer, and started by somebody."""
+    """The task was marked, the triggerer stopped the stream, and somebody started it again."""
     executed(tmp_path, "run 1")
     request_stop(layout)
     before = stop_asked(layout)

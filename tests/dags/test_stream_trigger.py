@@ -1,4 +1,4 @@
-"""The trigger, over a launcher that does as it is told."""
+"""The trigger, with a fake launcher."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ JOB = JobState(
 
 
 class Scripted:
-    """A launcher whose jobs are what each look is to find, the last of them for ever."""
+    """A launcher whose probes find ``looks``, one after the other; the last one is repeated."""
 
     looks: list[tuple[JobState, ...] | Exception]
     asked = 0
@@ -81,7 +81,7 @@ def fired(watching: StreamTrigger) -> dict[str, Any]:
 
 
 def ask_to_stop(root: Path) -> None:
-    """As ``headgate stop`` does while ``JOB`` has the lease."""
+    """Request a stop, as ``headgate stop`` does while ``JOB`` has the lease."""
     layout = Layout.of(str(root), "shop")
     lease(layout, JOB.owner, epoch=JOB.epoch)
     request_stop(layout)
@@ -114,7 +114,7 @@ def test_its_time_is_over(tmp_path: Path) -> None:
 
 
 def test_rest_is_left_alone(tmp_path: Path) -> None:
-    """Until somebody starts it, and that driver dies."""
+    """A stopped stream is not started again, until somebody starts it and that driver dies."""
     ask_to_stop(tmp_path)
     rests = replace(JOB, state="stopped")
     later = replace(JOB, state="dead", epoch=4)
@@ -172,7 +172,8 @@ def test_it_can_be_made_again_elsewhere(tmp_path: Path) -> None:
 def test_only_what_is_over_and_ours_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, token: str, stops: bool
 ) -> None:
-    """A cleared task has no state, or is on its way: the next attempt adopts the stream."""
+    """A cleared task has no state, or is queued or running again: its next attempt adopts the
+    stream."""
     layout = Layout.of(str(tmp_path), "shop")
     claim(layout, Claim(token, ("a test",), NOON))
     watching = trigger(tmp_path, ())
@@ -213,7 +214,7 @@ def test_the_state_of_a_mapped_task_is_its_own(
     states: dict[str, str | None],
     stops: bool,
 ) -> None:
-    """A cleared task has no state; Airflow names mapped ones by their index."""
+    """A cleared task has no state. Airflow names mapped tasks by their index."""
     layout = Layout.of(str(tmp_path), "shop")
     claim(layout, Claim("mine", ("a test",), NOON))
     found = {"run 1": states}

@@ -36,7 +36,7 @@ AT_ONCE = re.compile(r"for: \d+m")
 
 
 class Project:
-    """The tiny pipeline, with a landing folder, whose driver serves metrics, too."""
+    """The tiny pipeline, with a landing folder. Its driver also serves metrics."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class Project:
         return done.stdout
 
     def land(self, name: str, count: int) -> None:
-        """A file of so many events, one of them invalid."""
+        """Write a file of ``count`` events, one of them invalid."""
         now = datetime.now(UTC).isoformat()
         events = [{"id": f"{name}-{n}", "at": now, "amount": n + 1} for n in range(count - 1)]
         lines = "".join(json.dumps(event) + "\n" for event in [*events, {"id": name}])
@@ -71,7 +71,7 @@ class Project:
         hidden.rename(self.landing / f"{name}.json")
 
     def kill(self) -> None:
-        """The driver and its JVM, as a machine that runs out of memory does."""
+        """Kill the driver and its JVM, as a machine that runs out of memory does."""
         (job,) = probe(self.layout, datetime.now(UTC))
         driver = psutil.Process(job.owner.pid)
         family = [driver, *driver.children(recursive=True)]
@@ -96,7 +96,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 @pytest.fixture
 def watcher(project: Project) -> Iterator[subprocess.Popen[bytes]]:
-    """``headgate metrics``."""
+    """A process of ``headgate metrics``."""
     command = [*HEADGATE, "metrics", "tiny.yml", "--port", str(project.port)]
     with (project.folder / "metrics.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=project.folder, stdout=log, stderr=log)
@@ -151,7 +151,7 @@ def test_an_alert_fires_when_the_driver_is_killed_and_is_resolved_when_it_is_bac
 
 
 def test_a_driver_that_is_stopped_raises_no_alert(project: Project, monitoring: Monitoring) -> None:
-    project.land("first", 100)  # one in a hundred is invalid: below the limit of a share
+    project.land("first", 100)  # one in a hundred is invalid: below the limit of the alert
     project.headgate("start", "tiny.yml")
     _until(monitoring, 'headgate_running{job="headgate"}', 1)
     project.headgate("stop", "tiny.yml")

@@ -37,7 +37,8 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerWithLogin]:
-    """A broker that tests of this module may kill; its folder's name is no easy one."""
+    """A broker that tests of this module may kill. Its folder has special characters in its
+    name."""
     folder = tmp_path_factory.mktemp("own") / "the broker, ü"
     with start_with_login(folder, USERS) as started:
         yield started
@@ -47,7 +48,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerWithLogin]:
 def headgate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Headgate:
-    """Run a verb of `kafka` with a root of its own: exit code, stdout, stderr."""
+    """Runs a verb of `kafka` with its own root. Returns the exit code, stdout and stderr."""
 
     def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
@@ -99,7 +100,7 @@ def test_a_user_with_the_right_password_gets_in_and_no_other(own: BrokerWithLogi
     ann = {**login, "sasl_username": "ann", "sasl_password": USERS["ann"]}
     assert client.metadata(own.sasl_servers, client.ANSWERS_WITHIN, **ann).brokers
     wrong = {"sasl_username": "bob"}, {"sasl_password": "wrong"}
-    with ThreadPoolExecutor(2) as pool:  # each waits until its patience ends
+    with ThreadPoolExecutor(2) as pool:  # each waits for its whole timeout
         tried = [
             pool.submit(client.metadata, own.sasl_servers, 3.0, **ann | each) for each in wrong
         ]
@@ -147,7 +148,7 @@ def test_a_broker_that_does_not_come_up_says_why_and_leaves_nothing(tmp_path: Pa
 
 def test_up_produce_consume_down(tmp_path: Path, headgate: Headgate) -> None:
     owner_is_killed(tmp_path, headgate)
-    # In a process of its own: the broker has to outlive the one that started it.
+    # In another process: the broker has to outlive the process that started it.
     done = subprocess.run(
         [*KAFKA, "up", "--port", "0", "--root", str(tmp_path), "--json"],
         capture_output=True,
@@ -164,7 +165,7 @@ def test_up_produce_consume_down(tmp_path: Path, headgate: Headgate) -> None:
     finally:
         _, said, _ = headgate("down")
     assert f"{up['servers']} has ended" in said
-    jvm.wait(PATIENCE)  # an ended process has its pid until its parent asks for it
+    jvm.wait(PATIENCE)  # an ended process keeps its pid until its parent waits for it
     assert "no broker runs" in headgate("down")[1]
 
 
@@ -202,7 +203,7 @@ def foreground(root: Path) -> tuple[subprocess.Popen[str], psutil.Process]:
 
 
 def owner_is_killed(root: Path, headgate: Headgate) -> None:
-    """No JVM outlives it, and topics do."""
+    """Kill the owner of a broker: the JVM ends, and the topics are kept."""
     owner, jvm = foreground(root)
     guard = jvm.parent()
     assert guard is not None
@@ -215,7 +216,7 @@ def owner_is_killed(root: Path, headgate: Headgate) -> None:
 
 @in_full
 def test_a_broker_in_the_foreground_is_taken_down(tmp_path: Path, headgate: Headgate) -> None:
-    """In short: tests/unit/cli/test_kafka.py."""
+    """A short run tests this in tests/unit/cli/test_kafka.py."""
     owner, _ = foreground(tmp_path)
     assert headgate("down")[0] == 0
     assert owner.wait(PATIENCE) == 0

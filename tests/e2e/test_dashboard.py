@@ -119,7 +119,7 @@ def test_hostile_values_are_text(page: DashboardPage, tmp_path: Path) -> None:
 
 
 def test_a_top_key_is_chosen_whole(page: DashboardPage, tmp_path: Path) -> None:
-    """Although what has no glyph is written out."""
+    """A character without a glyph is shown as its escape, and the key is still chosen unchanged."""
     page.page.resize(390)
     page.open("/gold/shop/sales")
     button = "[...document.querySelectorAll('.bars button')].find((b) => b.title.includes('<img'))"
@@ -160,7 +160,7 @@ def test_pages_are_whole(page: DashboardPage, tmp_path: Path, scheme: str, width
     for path, shows in PAGES.items():
         page.open(path)
         page.wait(f"document.querySelector({shows!r})")
-        # The counts of these tables are made up, and the ledger says so.
+        # The counts of these tables are invented, so the ledger reports differences.
         assert bool(page.text(".note.bad")) == (path == "/ledger/shop")
         page.is_clean(tmp_path)
         dark = page.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 31)"

@@ -1,4 +1,4 @@
-"""The dashboard is one by Grafana's own schema. Grafana itself is not run."""
+"""The dashboard conforms to Grafana's own schema. Grafana itself is not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Great Expectations sends nothing anywhere, and neither do we."""
+"""Neither Great Expectations nor Headgate sends anything to another machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(folder: Path, commands: list[list[str]], *head: str) -> dict[str, Any]:
     done = subprocess.run(
         [*head, *module],
         cwd=folder,
-        # Our code has to switch analytics off, whatever a user's environment says.
+        # Headgate has to disable analytics even if the user's environment enables it.
         env=os.environ | {"PYTHONPATH": paths, "GX_ANALYTICS_ENABLED": "true"},
         capture_output=True,
         text=True,

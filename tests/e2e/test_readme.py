@@ -1,5 +1,5 @@
-"""What the documents name is there: targets, pages, commands and their options. `cli` types what
-the README says is typed for a first pipeline."""
+"""The targets, pages, commands and options that the documents name exist. The tests of `cli` run
+the README's commands for a first pipeline."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ def blocks(language: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The lines that say something, however wide their columns are."""
+    """The lines that are not blank, with one space between words: the width of columns is
+    ignored."""
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
 def first_pipeline() -> str:
-    """What the README says is typed."""
+    """A script of the README's commands for a first pipeline."""
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     return "\n".join(["set -eu", *(line for line in lines if not line.startswith("make "))])
 
 
 def told() -> list[str]:
-    """What the README says is said then."""
+    """The lines of output that the README shows."""
     return words("\n".join(blocks("text")))
 
 

@@ -1,4 +1,5 @@
-"""``headgate up`` and ``down``: a whole Airflow with the demo's stream, and nothing of it left."""
+"""``headgate up`` starts a whole Airflow with the demo's stream, and ``down`` leaves nothing of
+it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ SECRET = "not-for-logs"
 
 
 class Place:
-    """A root, and what ``headgate up`` makes of it."""
+    """A root, and what ``headgate up`` creates in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -93,7 +94,8 @@ class Place:
         return max((job.n or 0 for job in probe(self.layout, datetime.now(UTC))), default=0)
 
     def processes(self) -> list[psutil.Process]:
-        """Everybody who has this place open, in an argument, as working folder or as a file."""
+        """All processes that use this place, in an argument, as working folder or as an open
+        file."""
         return [p for p in psutil.process_iter() if p.pid != os.getpid() and self._uses(p)]
 
     def command_lines(self) -> list[str]:
@@ -144,7 +146,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def database() -> Iterator[str | None]:
-    """None, which is SQLite, where there is no PostgreSQL."""
+    """The address of a PostgreSQL; None, which means SQLite, if PostgreSQL is not installed."""
     if not postgres.is_there:
         yield None
         return
@@ -162,8 +164,9 @@ def test_up_runs_a_stream_and_down_ends_it(place: Place, database: str | None) -
 
 @in_full
 def test_up_is_killed_and_comes_again(place: Place, database: str | None) -> None:
-    """Over PostgreSQL after SQLite: nothing of the truth is in Airflow. In short: that a tree ends
-    with its owner is proved in tests/unit/process_tree and of a broker's JVM in test_broker.py."""
+    """The first start uses SQLite, the second one PostgreSQL if it is installed: the database of
+    Airflow holds no state of the stream. A short run proves in tests/unit/process_tree that a
+    process tree ends with its owner, and in test_broker.py that a broker's JVM does."""
     first = place.up()
     place.wait_for(r"\(shown this once\)", first)
     wait(lambda: place.batch > 1, "nothing came to the tables")
@@ -179,7 +182,7 @@ def test_up_is_killed_and_comes_again(place: Place, database: str | None) -> Non
 
 
 def shows_the_dashboard(place: Place) -> None:
-    """With a password of its own, which is kept as a hash."""
+    """The dashboard has its own password, which is kept as a hash."""
     found = re.search(r"dashboard +(http://\S+)\npassword +(\S+) ", place.output)
     assert found, place.output
     with httpx.Client(base_url=found[1], trust_env=False, timeout=60) as client:
@@ -205,7 +208,7 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
     assert lines
     assert not any(SECRET in line or place.password in line for line in lines)
     assert "has ended" in place.down()
-    # A process that is exiting has no environment any more, but keeps its files for a moment.
+    # An exiting process has no environment any more, but its files stay open for a moment.
     wait(lambda: not place.processes(), "a process is left", patience=2.0)
     assert "no Airflow runs" in place.down()
     proof = by_id(place.layout, place.declared)
@@ -218,8 +221,8 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
 
 @in_full
 def test_a_database_that_is_not_there(place: Place) -> None:
-    """In short: tests/unit/standalone/test_running.py, and tests/unit/process_tree/test_guard.py of
-    what is left."""
+    """A short run tests this in tests/unit/standalone/test_running.py, and in
+    tests/unit/process_tree/test_guard.py that no process is left."""
     nowhere = f"postgresql://airflow:{SECRET}@127.0.0.1:1/none"
     ended = place.up(database=nowhere)
     assert ended.wait(PATIENCE) == 7

@@ -17,12 +17,12 @@ from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.e2e,
-    # A start leaves a process running that this one has forgotten.
+    # A start leaves a child process running to which this process has no reference.
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
 LARGEST = "      largest: max(amount)\n"
-# What an author does first: a field as the producer names it, a column of it, a measure.
+# The first changes of an author: a field with the producer's name, a column and a measure of it.
 ADDED = (
     ("        ordered_at: timestamp\n", "        giftNote: string\n"),
     ("      amount: price * quantity\n", "      giftNote: lower(giftNote)\n"),
@@ -50,7 +50,8 @@ class Shop:
         return rows
 
     def is_started(self) -> None:
-        """Until all that landed is in gold: before that, there is nothing to make progress with."""
+        """Start it, and wait until all landed files are in gold: an upgrade needs a batch to make
+        progress with."""
         started = self.headgate("start", "shop")
         assert started.returncode == 0, started.stderr
         wait_until(
@@ -61,7 +62,7 @@ class Shop:
         )
 
     def is_upgraded(self) -> None:
-        """To a declaration without LARGEST, while it runs."""
+        """Upgrade it to a declaration without LARGEST, while it runs."""
         assert self.headgate.json("upgrade", "shop")["running"] is True
         assert self.rows("SELECT sum(orders) FROM sales_per_hour") == [[56]]
         assert set(self.verdicts.values()) == {"resume"}
@@ -91,7 +92,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
 
 @in_full
 def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
-    """In short: tests/unit/cli/test_upgrade.py, over jobs that are none."""
+    """A short run tests this in tests/unit/cli/test_upgrade.py, with fake jobs."""
     shop.is_started()
     assert shop.headgate("stop", "shop").returncode == 0
     shop.change("{tumbling: 1 hour}", "{tumbling: 30 minutes}")
@@ -101,8 +102,8 @@ def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
 
 @in_full
 def test_a_change_is_put_to_work(shop: Shop) -> None:
-    """In short: tests/e2e/cli/test_cli.py, and tests/spark/test_upgrades.py of fields that are
-    added."""
+    """A short run tests this in tests/e2e/cli/test_cli.py, and added fields in
+    tests/spark/test_upgrades.py."""
     assert "giftNote" in json.dumps(shop.headgate.json("plan", "shop"))
     shop.is_started()
     wait_until(
@@ -137,10 +138,11 @@ def test_a_change_is_put_to_work(shop: Shop) -> None:
 
 @in_full
 def test_a_change_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In short: tests/unit/cli/test_upgrade.py, and tests/spark/test_upgrades.py of its tables."""
+    """A short run tests this in tests/unit/cli/test_upgrade.py, and the tables in
+    tests/spark/test_upgrades.py."""
     shop.is_started()
     shop.change(LARGEST, "")
-    # The new one dies whenever it is about to give gold a batch.
+    # The new driver dies each time before it commits a batch to gold.
     with monkeypatch.context() as patched:
         patched.setenv("HEADGATE_FAILPOINT", "gold.staged")
         failed = shop.headgate("upgrade", "shop")

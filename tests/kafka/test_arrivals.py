@@ -1,4 +1,4 @@
-"""Bronze's commits have when the oldest record of the batch arrived, as the driver saw the log."""
+"""Bronze's commits record when the oldest record of the batch arrived, as seen by the driver."""
 
 from __future__ import annotations
 

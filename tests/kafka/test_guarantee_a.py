@@ -1,5 +1,5 @@
-"""Guarantee A over a broker: what tables hold follows from the topic, not from batches, jobs,
-restarts or when it is read again."""
+"""Guarantee A over a broker: what tables hold depends on the topic, not on batches, jobs, restarts
+or the time of a second reading."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 PARTITIONS = 4
 ALL = 1_000_000
 RECORDS = 1_000
-# Jobs per layer read bronze, whatever its source: tests/spark/test_guarantee_a.py.
+# tests/spark/test_guarantee_a.py covers jobs per layer: they read bronze, whatever its source.
 CASES = [(200, "fused", True)]
 if IN_FULL:
     RECORDS = 6_000
@@ -44,8 +44,8 @@ class Topic:
 
 
 def deal(values: list[bytes]) -> list[Sent]:
-    """The values over partitions of uneven size, copies of an id to one partition; some records
-    without a value, some of the future."""
+    """The values, dealt to partitions of uneven size; all copies of an id go to one partition. Some
+    records are added: without a value, with an empty value, or with an event time in the future."""
     chance = random.Random(8)
     sent = []
     for value in values:
@@ -59,8 +59,8 @@ def deal(values: list[bytes]) -> list[Sent]:
 
 @pytest.fixture(scope="module")
 def topic(broker: Broker) -> Topic:
-    """The broker's clock says when a record came, so events are of a year that is past
-    everywhere."""
+    """The broker's clock sets the times of records, so the events are from a year that has
+    passed."""
     values = [value.replace(b"2026-", b"2021-") for value in readings(RECORDS, seed=3)]
     name = create_topic(broker, PARTITIONS, message_timestamp_type="LogAppendTime")
     produce(broker, name, deal(values))
@@ -109,13 +109,13 @@ def catch_up(engine: KafkaEngine, jobs: str) -> None:
 
 
 def told_apart(one: Path, other: Path) -> dict[str, list[str]]:
-    """How the tables of two roots differ: positions, stamps and all."""
+    """How the tables of two roots differ, positions and stamps included."""
     keys: dict[str, tuple[str, ...]] = {"bronze/raw": ("partition", "offset")}
     keys["quarantine/raw"] = ("partition", "offset", "table")
     keys |= {f"silver/{name}": ("_partition", "_offset") for name in ("clean", "strong")}
     keys |= {f"late/{name}": ("_partition", "_offset", "window_start") for name in GOLD}
     keys |= {f"gold/{name}": GOLD_KEYS[name] for name in GOLD}
-    unlike = {"updated_at", "about"}  # when, and sketches
+    unlike = {"updated_at", "about"}  # the write time, and a sketch
     found = {}
     for table, key in keys.items():
         expected, actual = (

@@ -1,5 +1,5 @@
-"""Partitions that fall silent, come back or are added: the watermark goes on without them,
-and nothing of theirs ever changes a final window."""
+"""Partitions that become idle, come back or are added: the watermark advances without them, and
+their records never change a final window."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ pytestmark = pytest.mark.spark
 
 GOLD = ("sliding", "bands")
 IDLE = 60  # seconds
-TICK = 5  # seconds between batches, less than a pause
+TICK = 5  # seconds between batches, less than ``IDLE``
 
 
 @dataclass
 class Sensors:
-    """Partitions that deliver one reading at a time, each with a number of its own."""
+    """Partitions that deliver one reading at a time, each reading with a number of its own."""
 
     broker: Broker
     topic: str
@@ -66,7 +66,7 @@ def engine_of(
 
 
 def closing(engine: KafkaEngine) -> float | None:
-    """C in minutes since NOON."""
+    """The source's watermark, in minutes since NOON."""
     clock = state(engine.root, "bronze/raw")["watermark"]
     if clock is None:
         return None
@@ -84,7 +84,8 @@ def final_rows(root: Path) -> dict[tuple[Any, ...], Row]:
 
 
 def everything(root: Path) -> dict[str, list[str]]:
-    """The rows of silver, gold and side tables, without when they were made, in an order."""
+    """The sorted rows of silver, gold and side tables, without the times at which they were
+    written."""
     tables = [f"silver/{name}" for name in ("clean", "strong")]
     tables += ["quarantine/raw", *(f"{kind}/{name}" for kind in ("late", "gold") for name in GOLD)]
     found = {}
@@ -95,7 +96,7 @@ def everything(root: Path) -> dict[str, list[str]]:
 
 
 def holds(before: Mapping[tuple[Any, ...], Row], root: Path) -> None:
-    """Every row that was final then is the same row now, revision and all."""
+    """Every row that was final before is still the same row, with the same revision."""
     now = final_rows(root)
     assert before
     assert {key: now.get(key) for key in before} == dict(before)
@@ -119,7 +120,7 @@ def test_a_partition_falls_silent_and_comes_back(
             clocks[tick] = closing(engine)
         if tick in (0, 10):
             engine.catch_up()
-    # The last records of both came a tick before the first of these.
+    # The last records of both partitions came one tick before the first record of this loop.
     waited = IDLE // TICK - 1
     assert clocks == {t: 3.5 if t < waited else minute + t for t in (0, 10, 11, 13)}
     engine.catch_up()
@@ -132,7 +133,7 @@ def test_a_partition_falls_silent_and_comes_back(
     sensors.send((2, 3.9), (2, gone_on - 0.1), (0, gone_on + 1))
     engine.wait(TICK)
     engine.read_all()
-    assert closing(engine) == gone_on  # the new one's clock is behind, and held from now on
+    assert closing(engine) == gone_on  # the new partition is behind, and the watermark waits for it
     at_least = NOON + timedelta(minutes=gone_on)
     came = [row for row in read(engine.root, "bronze/raw") if row["partition"] in (1, 2)]
     behind = [
@@ -143,7 +144,7 @@ def test_a_partition_falls_silent_and_comes_back(
     holds(before, engine.root)
     assert any(row["_partition"] in (1, 2) for row in read(engine.root, "late/bands"))
 
-    # Both are waited for again: C follows the slowest.
+    # The watermark waits for partitions 1 and 2 again: it follows the slowest partition.
     sensors.send((0, gone_on + 30), (1, gone_on + 3), (2, gone_on + 4))
     engine.wait(TICK)
     engine.read_all()
@@ -155,7 +156,8 @@ def test_a_partition_falls_silent_and_comes_back(
 
 
 def built_again(spark: SparkSession, folder: Path, engine: KafkaEngine) -> None:
-    """Guarantee B: silver and gold of the same bronze, in one step instead of many."""
+    """Guarantee B: silver and gold, built from the same bronze in one step, equal those of many
+    steps."""
     other = folder / "readings"
     shutil.copytree(engine.root / "readings/bronze", other / "bronze")
     layout = Layout.of(str(folder), engine.pipeline.name)
@@ -168,7 +170,7 @@ def built_again(spark: SparkSession, folder: Path, engine: KafkaEngine) -> None:
 def test_a_backlog_after_an_outage_is_folded(
     spark: SparkSession, tmp_path: Path, sensors: Sensors
 ) -> None:
-    """While partition 1 is being read, other records keep coming: it is slow, not silent."""
+    """While partition 1 is being read, other records keep coming: it is slow, not idle."""
     engine = engine_of(spark, tmp_path, sensors, max_per_batch=8)
     sensors.send(*((p, k / 10) for k in range(5) for p in (0, 1)))
     engine.read_all()

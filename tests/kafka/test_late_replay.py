@@ -1,5 +1,5 @@
-"""A replay of late rows where one partition is ahead of the others: a row may be late for a window
-that is still open, and waits until the window is final."""
+"""A replay of late rows while one partition is ahead of the others: a row may be late for a window
+that is still open. It then waits until the window is final."""
 
 from __future__ import annotations
 

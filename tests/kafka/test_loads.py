@@ -1,4 +1,4 @@
-"""Records of a topic from before a pipeline began are loaded beside its stream."""
+"""Records that a topic had before a pipeline began are loaded beside its stream."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_what_a_topic_had_before_is_loaded(
     engine = KafkaEngine(spark, pipeline, tmp_path / "root")
     engine.read_all()
     for wrong, said in (
-        ("nothing", "reads no nothing"),
-        (f"{topic}/7", f"reads no {topic}/7"),
+        ("nothing", "does not read nothing"),
+        (f"{topic}/7", f"does not read {topic}/7"),
         (f"{topic}/0:0-9999999", "has the offsets"),
         ("a/b/c", "is not a range"),
     ):

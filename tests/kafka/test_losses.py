@@ -1,5 +1,5 @@
-"""What a topic loses before it is read is an error that says so, and nothing is committed; a
-person may then accept the gap."""
+"""If a topic loses records before they are read, the driver fails with an error that names them and
+commits nothing. A person may then accept the gap."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def send(broker: Broker, topic: str, name: str, count: int, partitions: int = 1)
 
 @dataclass
 class Reader:
-    """A pipeline over a topic of two partitions, ten records of each of which it has read."""
+    """A pipeline over a topic of two partitions. It has read ten records of each."""
 
     spark: SparkSession
     folder: Path
@@ -65,7 +65,7 @@ class Reader:
         return {str(log.parent): DeltaTable(str(log.parent)).version() for log in logs}
 
     def go_on(self) -> None:
-        """What the stream does: list, read, commit. Nothing may come of it."""
+        """Do what the stream does: list, read, commit. It has to fail, and nothing is committed."""
         before = self.versions()
         with pytest.raises(OffsetsLostError) as error:
             self.engine.read_all()
@@ -81,7 +81,8 @@ class Reader:
         self.told = str(error.value)
 
     def accept(self) -> list[dict[str, object]]:
-        """Go on behind the gap, check the account, and return the gaps that bronze tells."""
+        """Continue after the gap, check the ledger, and return the gaps that bronze has
+        recorded."""
         self.engine.accept_gap = True
         self.engine.start().read_all()
         self.engine.close()
@@ -178,7 +179,8 @@ def test_a_topic_that_was_made_anew(reader: Reader, regrown: int) -> None:
 def test_a_topic_that_is_made_anew_before_it_is_read(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the listing and the read, and as long as before: the read itself goes well."""
+    """The topic is created again between the listing and the read, with as many records as before,
+    so the read itself succeeds."""
     send(reader.broker, reader.topic, "second", 10, 2)
     assert reader.engine.list_new()
     read_range = KafkaReader.read
@@ -200,8 +202,9 @@ def test_a_topic_that_is_made_anew_before_it_is_read(
 
 @in_full
 def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
-    """As after an unclean election: the same topic, and its next records get the old offsets. In
-    short: tests/unit/sources/kafka/test_losses.py, from the offsets that a broker tells then."""
+    """As after an unclean leader election: the topic is the same, and its next records get the old
+    offsets. In short runs, tests/unit/sources/kafka/test_losses.py does the same with the offsets
+    that a broker reports in this case."""
     with running.start(tmp_path / "kafka") as broker:
         reader = Reader(spark, tmp_path, broker, create_topic(broker, 2))
         broker.stop()

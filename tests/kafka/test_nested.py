@@ -60,7 +60,7 @@ SOLD = "2026-03-01T12:00:00+01:00"
 
 
 def event(id_: str, minute: int) -> bytes:
-    """With values also in the fields that are added later."""
+    """An event that also has values for the fields that are added later."""
     fields = {
         "customer": {"name": "Ada", "at": {"lat": 1.5, "lon": 2.5}, "tier": "gold"},
         "lines": [{"sku": "a", "price": "1.50", "sold": SOLD, "vat": 1}, None],
@@ -109,7 +109,8 @@ def topic(spark: SparkSession, tmp_path: Path, broker: Broker) -> Topic:
 
 
 def test_nested_records_are_read_and_sent_and_get_fields(topic: Topic) -> None:
-    """The topic has lost what was read before the upgrade: it is not needed again."""
+    """The topic has lost the records that were read before the upgrade. They are not needed
+    again."""
     topic.send(event("a", 0))
     topic.run()
     topic.send(event("b", 5), event("late", 0))

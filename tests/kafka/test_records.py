@@ -1,4 +1,4 @@
-"""What bronze keeps of a record: bytes, key, headers, position and times, as they were."""
+"""Bronze keeps a record's bytes, key, headers, position and times unchanged."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_keys_headers_and_bytes_are_kept(
 
 
 def test_when_a_record_was_seen(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
-    """A producer's time counts where it is past when the record is read, else the time of
-    reading: a clock that is ahead must not let events of the future in."""
+    """``seen_at`` is the producer's time if that is past when the record is read, else the time of
+    reading: a producer's clock that is ahead must not let events of the future in."""
     read_at = ARRIVED + timedelta(minutes=1)
     known = {
         "past": ARRIVED,
@@ -91,7 +91,7 @@ def test_when_a_record_was_seen(spark: SparkSession, tmp_path: Path, broker: Bro
     assert {name: row["ingested_at"] for name, row in seen.items()} == known
     for name, at in known.items():
         assert seen[name]["seen_at"] == min(at, first_read)
-    # 44 minutes ahead of what was seen is not future, half a century is.
+    # An event up to an hour after ``seen_at`` is not future; half a century after it is future.
     assert {name for name, row in seen.items() if row["reason"] == "future"} == {"long ago"}
     expected = judge(records_of(broker, topic, read_at=first_read), rules(gold=("bands",)))
     assert differences(engine.root, expected) == {}
@@ -113,7 +113,7 @@ def test_the_brokers_clock_counts_as_it_is(
 
 
 def test_a_topic_of_many_partitions(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
-    """Most of them are empty: those hold the watermark until they are idle."""
+    """Most of the partitions are empty: they hold back the watermark until they are idle."""
     many = 100 if IN_FULL else 30
     topic = create_topic(broker, many)
     records = [
@@ -134,7 +134,8 @@ def test_a_topic_of_many_partitions(spark: SparkSession, tmp_path: Path, broker:
 
 
 def test_times_that_no_calendar_has(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
-    """Microseconds where milliseconds belong are no time at all; nanoseconds cannot be read."""
+    """A timestamp in microseconds instead of milliseconds gives no ingestion time; one in
+    nanoseconds cannot be read."""
     topic = create_topic(broker, 2, **ANY_TIME)
     micros, nanos = 1_760_000_000_000_000, 1_760_000_000_000_000_000
     for partition, id_, timestamp in (

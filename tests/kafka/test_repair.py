@@ -1,4 +1,5 @@
-"""Damage of a pipeline that reads a topic: bronze is read again as long as the topic has it."""
+"""Damage of a pipeline that reads a topic: bronze is read again if the topic still has the
+records."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Prepared:
 def prepared(
     spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
 ) -> Prepared:
-    """Five batches, all the way down."""
+    """Five batches, absorbed by every table."""
     folder = tmp_path_factory.mktemp("prepared")
     topic = create_topic(broker, 2, message_timestamp_type="LogAppendTime")
     values = [value.replace(b"2026-", b"2021-") for value in readings(200, seed=9)]
@@ -67,7 +68,7 @@ def newest(root: Path, table: str) -> Path:
 
 
 def bronze_file(root: Path) -> None:
-    """Of the third batch; the first commit is where the topic was begun."""
+    """Delete a file of batch 4, the third batch with records: batch 1 is the start of the topic."""
     (file, *_) = sorted((root / "readings/bronze/raw/data").glob("0-4-*/*.parquet"))
     harm(file, "missing")
 
@@ -119,7 +120,7 @@ def test_mended(
 def test_refused_where_the_topic_has_forgotten(
     spark: SparkSession, prepared: Prepared, tmp_path: Path
 ) -> None:
-    """The last of the module: the topic loses its beginning."""
+    """The last test of the module: the topic loses its first records."""
     folder = shutil.copytree(prepared.folder, tmp_path / "here")
     pipeline, root = load(folder / "readings.yml"), folder / "root"
     bronze_file(root)

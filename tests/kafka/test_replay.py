@@ -1,4 +1,4 @@
-"""Refused records of topics are mended where they are: in their partition, with key and headers."""
+"""Mended copies of refused records stay in their partition and keep their key and headers."""
 
 from __future__ import annotations
 

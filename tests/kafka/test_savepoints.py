@@ -1,4 +1,4 @@
-"""Savepoints of a pipeline that reads topics: bronze outlives what the topic forgets."""
+"""Savepoints of a pipeline that reads topics: bronze keeps records that the topic has deleted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def send(broker: Broker, topic: str, values: list[bytes]) -> None:
 
 
 def gone(engine: KafkaEngine, savepoint: Savepoint) -> str | None:
-    """As ``savepoint verify --reread`` asks, without a JVM of its own."""
+    """What the topic no longer has, found as by ``savepoint verify --reread``, without a new
+    JVM."""
     source = kafka_of(engine.pipeline)
     return gone_offsets(
         source, savepoint.offsets, savepoint.topics, lambda: nullcontext(engine.spark)
@@ -48,7 +49,7 @@ def gone(engine: KafkaEngine, savepoint: Savepoint) -> str | None:
 
 
 def verify_source(engine: KafkaEngine, patched: pytest.MonkeyPatch) -> int:
-    """The command, in the session that is there: a JVM of its own takes seconds."""
+    """Run the command in the present session: a JVM of its own takes seconds."""
 
     def session(
         name: str, cores: int, jars: Sequence[Path]
@@ -77,14 +78,14 @@ def test_back_and_on_while_the_topic_forgets(
     savepoint = engine.savepoint()
     send(broker, topic, values[60:160])
     engine.read_all()
-    # Everything is still there: bronze goes back, and the topic is read again.
+    # The topic still has every record: bronze goes back, and the topic is read again.
     assert gone(engine, savepoint) is None
     engine.restore(savepoint, reread=True)
     engine.start()
     engine.read_all(catch_up_every=2)
     expected = judge(records_of(broker, topic), rules(gold=GOLD))
     assert differences(engine.root, expected) == {}
-    # Now the topic has forgotten what it had then: bronze has not.
+    # Now the topic has deleted these records, but bronze still has them.
     records = records_of(broker, topic)
     ends = state(engine.root, "bronze/raw")["offsets"]
     expire(broker, topic, {int(number): end for number, end in ends.items()})
@@ -96,7 +97,7 @@ def test_back_and_on_while_the_topic_forgets(
     engine.catch_up()
     assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
     assert by_id(engine.layout, pipeline).holds
-    # A copy goes on by itself, from the offsets that it holds.
+    # A copy continues on its own, from the offsets that it holds.
     later = engine.savepoint()
     send(broker, topic, values[160:])
     clone(engine.layout, later, Layout.of(str(tmp_path / "copy"), pipeline.name))

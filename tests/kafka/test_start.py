@@ -1,4 +1,4 @@
-"""Where reading begins: at the declared place, once, whatever happens afterwards."""
+"""Reading begins at the declared start, which applies once, whatever happens afterwards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEN_PAST = ARRIVED + timedelta(minutes=10)
 STARTS: dict[str, list[set[int]]] = {
     "earliest": [{0, 1, 2, 3}, {0, 1, 2, 3}],
     "latest": [set(), set()],
-    # The first record at or after it; nothing is as late in partition 1.
+    # The first record at or after this time; partition 1 has no record that late.
     f'"{(ARRIVED + timedelta(minutes=15)).isoformat()}"': [{3}, set()],
     f'"{TEN_PAST.isoformat()}"': [{2, 3}, set()],
     "{0: 1, 1: 4}": [{1, 2, 3}, set()],
@@ -63,7 +63,7 @@ def test_the_declared_start(
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, start=start, gold=("bands",))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root")
     assert state(engine.root, "bronze/raw")["n"] == 1
-    # The first driver ends before it has read anything; what comes meanwhile is read.
+    # The first driver ends before it has read anything; records that come meanwhile are read.
     engine.close()
     send(broker, topic, 2, after=4)
     engine.start()

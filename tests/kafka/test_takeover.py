@@ -1,4 +1,4 @@
-"""A driver is passed by while a batch of Kafka is half done: nothing of it gets in any more."""
+"""A driver is replaced while a batch from Kafka is half done: it cannot commit anything more."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def versions(root: Path) -> dict[str, int]:
 def test_a_driver_that_was_passed_by_gets_nothing_in(
     spark: SparkSession, tmp_path: Path, broker: Broker, nth: int
 ) -> None:
-    """With bronze's files written and their commit to come: first those of the declared start,
-    which has no records, then those of a batch."""
+    """The driver is replaced after bronze's files are written and before their commit: at the
+    declared start, which has no records, or at a batch."""
     topic, root = create_topic(broker, 2), tmp_path / "root"
     values = readings(120, seed=7)
     produce(broker, topic, [Sent(v, partition=k % 2, at=ARRIVED) for k, v in enumerate(values)])

@@ -46,8 +46,8 @@ def test_topics_of_a_pattern(spark: SparkSession, tmp_path: Path, broker: Broker
     pipeline = declare_kafka(tmp_path, broker.servers, pattern=pattern, max_per_batch=60, gold=GOLD)
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
     engine.read_all()
-    # One that comes later goes behind them, whatever its name; and a restart keeps its place.
-    # Its events are of later on: behind the watermark it would be late.
+    # A topic that comes later gets a place after the others, whatever its name, and keeps it after
+    # a restart. Its events are later, too: if they were behind the watermark, they would be late.
     later = [reading(f"a{k}", NOON + timedelta(minutes=50, seconds=k), value=1) for k in range(40)]
     make(broker, f"{prefix}.a", later, partitions=1)
     assert engine.list_new()

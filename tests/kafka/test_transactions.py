@@ -1,4 +1,5 @@
-"""Transactions: what was aborted is never seen, what is open holds back what comes behind it."""
+"""Transactions: aborted records are never read, and an open transaction holds back later
+records."""
 
 from __future__ import annotations
 
@@ -55,13 +56,13 @@ def test_aborted_records_never_appear(spark: SparkSession, tmp_path: Path, broke
     other.abort()
     one.commit()
     produce(broker, topic, some("committed", minute=4), "commit")
-    # The logs end with markers and with records that nobody will ever see.
+    # The logs end with aborted records and with markers, which are never read.
     produce(broker, topic, some("last", 20), "abort")
     engine = KafkaEngine(spark, pipeline, tmp_path / "root")
     engine.read_all()
     assert ids(engine) == {"plain", "kept0", "kept1", "kept2", "committed"}
     is_right(engine, broker, topic, 2)
-    # Everything was read, the end included: a new driver finds nothing.
+    # Everything was read, including the end of the logs: a new driver finds nothing.
     assert not engine.start().list_new()
     engine.close()
 

@@ -1,8 +1,9 @@
-"""The oracle: what every table must hold, said once more in plain Python.
+"""The oracle: an independent definition in plain Python of what every table must hold.
 
-It shares no code with the engine and uses the standard library only: where the two differ, one of
-them is wrong. `judge` takes the records as they arrived and the rules of a pipeline, knows of no
-batches, restarts or processes, and answers with whole tables; `compare` says how others differ.
+It shares no code with the engine and uses only the standard library. If the two differ, one of them
+is wrong. `judge` takes the records in the order of arrival and the rules of a pipeline, and returns
+whole tables; it does not depend on batches, restarts or processes. `compare` returns how other
+tables differ.
 """
 
 from tests.oracle.account import Tables, judge

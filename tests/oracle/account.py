@@ -1,4 +1,5 @@
-"""Every record judged, every outcome counted: tables and ledger that an engine must equal."""
+"""Validates every record and counts every outcome: the tables and ledger that an engine must
+equal."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from tests.oracle.stamps import Stamped, closing_clock, stamp
 
 @dataclass(frozen=True)
 class Tables:
-    """What each table holds once all records are absorbed; ``clock`` is C. ``rejected`` has the
-    silver tables with a suite."""
+    """What each table holds when all records are absorbed. ``clock`` is the watermark of the
+    source. ``rejected`` has the silver tables with a suite."""
 
     bronze: list[Row]
     quarantine: list[Row]
@@ -38,12 +39,12 @@ def judge(
     partitions: Iterable[int] = (),
     floors: Sequence[Floor] = (),
 ) -> Tables:
-    """The tables that ``rules`` prescribe for ``records``, in whatever batches they came.
+    """The tables that ``rules`` prescribe for ``records``, whatever their batches were.
 
-    ``closed_through`` closes windows after the last record; ``drains`` are the drains and replays
-    of late pairs in between, in their order. ``partitions`` names those the source lists but sent
-    nothing from. ``floors`` are the closing clocks that bronze recorded, where partitions idled or
-    joined.
+    ``closed_through`` closes windows after the last record; ``drains`` are the earlier drains and
+    replays of late pairs, in their order. ``partitions`` names partitions that the source lists but
+    that have sent nothing. ``floors`` are the watermarks that bronze recorded, needed if partitions
+    were idle or joined.
     """
     stamped = stamp(records, rules, floors)
     clock = floors[-1].clock if floors else closing_clock(stamped, partitions)
@@ -122,8 +123,8 @@ def bytes_of(stamped: list[Stamped]) -> int:
 
 
 def suite_counts(offered: list[Offered], replaced: list[Offered]) -> dict[str, int]:
-    """How many rows a suite rejects, how many copies took the place of one, and how many rows break
-    each of its rules."""
+    """How many rows a suite rejects, how many copies replace a rejected row, and how many rows
+    break each of its rules."""
     broken = Counter(f"rule:{rule}" for each in (*offered, *replaced) for rule in each.broken)
     rejected = sum(each.is_rejected for each in offered)
     return {"rejected": rejected, "replaced": len(replaced), **broken}
@@ -144,7 +145,7 @@ def bronze_row(record: Stamped) -> Row:
 
 
 def quarantine_row(record: Stamped) -> Row:
-    """``table`` is null: the record failed before any silver table was asked."""
+    """``table`` is null: the record failed before it reached a silver table."""
     return {
         "partition": record.source.partition,
         "offset": record.source.offset,

@@ -1,4 +1,4 @@
-"""Two sets of rows, compared whole and by key; the differences in words."""
+"""Compares two sets of rows by key, with all columns, and describes the differences in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RELATIVE = 1e-9
 MAX_LINES = 20
 ABSENT = "(no such column)"
 PLAIN = {type(None), bool, int, str, bytes, Decimal, datetime}
-"""Types whose equal values have one form: most values need no second look."""
+"""Types of which equal values need no normalization: a shortcut for most values."""
 
 
 def compare(
@@ -21,11 +21,11 @@ def compare(
     key: Sequence[str],
     within: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Differences in words, at most 20 lines; empty when the rows are equal.
+    """Differences in words, at most 20 lines; empty if the rows are equal.
 
-    Every column of an expected row is compared; an actual row may have more of them. Decimals
-    and integers are exact, floats are equal at 1e-9 relative, times as aware instants.
-    ``within`` gives a column another relative error (an approximate measure's).
+    Every column of an expected row is compared; an actual row may have more columns. Decimals and
+    integers must be equal, floats within 1e-9 relative, times as aware instants. ``within`` gives a
+    column another relative error, for an approximate measure.
     """
     lines: list[str] = []
     expected = indexed(expected_rows, key, "expected", lines)
@@ -83,11 +83,11 @@ def equal(wanted: Any, found: Any, relative: float, approximate: bool) -> bool:
 
 
 def normal(value: Any) -> Any:
-    """One form for each value, whichever reader it came from."""
+    """A value in one form, whichever reader returned it."""
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, datetime):
-        # A naive time stays naive: it equals no aware one, and the difference shows.
+        # A naive time stays naive: it never equals an aware time, so the difference is reported.
         instant = value.astimezone(UTC) if value.tzinfo else value
         return datetime.combine(instant.date(), instant.timetz())
     if isinstance(value, Mapping):

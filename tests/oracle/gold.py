@@ -16,7 +16,7 @@ Group = tuple[Window, tuple[Any, ...]]
 
 
 class GoldTable:
-    """One gold table while its silver rows are judged."""
+    """One gold table, while its silver rows are processed."""
 
     def __init__(self, name: str, rules: GoldRules) -> None:
         self.name = name
@@ -33,8 +33,8 @@ class GoldTable:
         happenings: Sequence[Happening],
         loaded: Mapping[tuple[int, int], Arrival],
     ) -> None:
-        """Folds what each happening saw before it, and the rest after the last. ``loaded`` are the
-        arrivals of loads' records, by position."""
+        """Folds the rows that each happening saw before the happening, and the other rows after the
+        last one. ``loaded`` has the arrivals of records of loads, by position."""
         self.loaded = loaded
         for number, happening in enumerate(happenings, 1):
             pending = []
@@ -92,8 +92,8 @@ class GoldTable:
         return tuple(compute(row) for compute in self.rules.by.values())
 
     def lateness(self, row: Row, end: datetime) -> Row | None:
-        """None for a pair on time; a pair that is late by both rules is called late. A window
-        that was closed early makes ``late_by`` negative, or null for a row in order."""
+        """None for a pair on time. A pair that is late by both rules has the reason ``late``. For a
+        window that was closed early, ``late_by`` is negative, or null if the row was in order."""
         clock = row["_clock"]
         late_by = None if clock is None else clock - (end + self.rules.allowed_lateness)
         if late_by is not None and late_by >= timedelta(0):
@@ -128,7 +128,7 @@ class GoldTable:
 
     @property
     def folded(self) -> int:
-        """The pairs that were in time."""
+        """The number of pairs that were on time."""
         return sum(len(rows) for rows in self.groups.values()) - self.replayed
 
 

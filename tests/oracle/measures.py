@@ -15,7 +15,7 @@ WIDE = Context(prec=200)
 
 
 def measure(rules: Measure, rows: list[Row]) -> Any:
-    """One measure; nulls are skipped. approx_count_distinct is answered exactly."""
+    """One measure; nulls are skipped. approx_count_distinct is computed exactly."""
     if rules.argument is None:
         return len(rows)
     pairs = [(position(row), rules.argument(row)) for row in rows]
@@ -40,7 +40,7 @@ def position(row: Row) -> tuple[Any, int, int]:
 
 
 def total(values: list[Any], type_: str) -> Any:
-    """Null where the exact sum does not fit the type of the result, or 37 digits."""
+    """The sum; null if the exact sum exceeds the type of the result, or 37 digits."""
     if type_ in BITS:
         exact = sum(values)
         return exact if -(1 << 63) <= exact < 1 << 63 else None
@@ -51,7 +51,7 @@ def total(values: list[Any], type_: str) -> Any:
 
 def mean(values: list[Any], type_: str) -> Any:
     if type_.startswith("decimal"):
-        scale = int(type_[:-1].split(",")[1]) - 4  # of the values
+        scale = int(type_[:-1].split(",")[1]) - 4  # the scale of the values
         exact = sum((Fraction(value) for value in values), Fraction(0))
         if abs(exact) < Fraction(10) ** (28 - scale):
             return fitted(exact / len(values), type_)
@@ -62,18 +62,19 @@ def mean(values: list[Any], type_: str) -> Any:
 
 
 def deviation(values: list[Any], type_: str) -> float | None:
-    """Of a sample: null for fewer than two values."""
+    """The standard deviation of a sample; null for fewer than two values."""
     return statistics.stdev(float(value) for value in values) if len(values) > 1 else None
 
 
 def short(exact: Fraction | None, type_: str, digits: int = 37) -> Fraction | None:
-    """Null for more than so many digits, with those that decimal(p,s) has behind the point."""
+    """``exact``, or null if it has more than ``digits`` digits, including the decimals of
+    decimal(p,s)."""
     scale = int(type_[:-1].split(",")[1])
     return exact if exact is not None and abs(exact) < Fraction(10) ** (digits - scale) else None
 
 
 def fitted(exact: Fraction | Decimal | None, type_: str) -> Decimal | None:
-    """``exact`` as decimal(p,s), half up; null where it does not fit."""
+    """``exact`` as decimal(p,s), half up; null if it does not fit."""
     if exact is None:
         return None
     precision, scale = (int(part) for part in type_[len("decimal(") : -1].split(","))

@@ -1,4 +1,4 @@
-"""Bytes to values: strict RFC 8259, types that never guess, times that carry their offset."""
+"""Bytes to values: strict RFC 8259, types without guesses, times only with an offset."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def number(text: str) -> Number:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The last of fields of one name."""
+    """The fields of an object. If a name occurs twice, the last field counts."""
     if any(len(name) > MAX_NAME for name, _ in pairs):
         raise ValueError("a name too long")
     return dict(pairs)
@@ -79,7 +79,8 @@ def refuse(name: str) -> NoReturn:
 
 
 def is_deep(text: str) -> bool:
-    """Whether the brackets of a valid document nest too deep (anything for one that is not)."""
+    """Whether the brackets of a valid document are nested too deep; undefined for an invalid
+    one."""
     level = 0
     for token in TOKEN.finditer(text):
         level += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
@@ -89,7 +90,7 @@ def is_deep(text: str) -> bool:
 
 
 def typed(value: Any, type_: str) -> Any:
-    """``value`` as a declared type, null as null. Raises ValueError where it has another type."""
+    """``value`` as a declared type, null as null. Raises ValueError if it has another type."""
     if value is None:
         return None
     if "<" in type_:
@@ -126,7 +127,7 @@ def typed_parts(value: Any, type_: str) -> Any:
 
 
 def split_types(text: str) -> list[str]:
-    """The types between the commas outside of all brackets."""
+    """The types between the commas that are outside of all brackets."""
     parts, level = [""], 0
     for character in text:
         level += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
@@ -148,13 +149,14 @@ def as_string(value: Any) -> str:
 
 
 def in_utf8(text: str) -> str:
-    """A lone surrogate has no UTF-8: it is a question mark, as in Java."""
+    """The text with a question mark for each lone surrogate, which UTF-8 cannot encode, as in
+    Java."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def number_text(value: Number) -> str:
-    """A whole number as it is written; one with a fraction or an exponent as Java writes its
-    double: 1.5 of 1.50, 1.0E7 of 1e7."""
+    """A whole number as it is written. A number with a fraction or an exponent as Java writes its
+    double: 1.50 becomes 1.5, 1e7 becomes 1.0E7."""
     if value.lstrip("-").isdigit():
         return "0" if value == "-0" else str(value)
     double = as_float(value, "double")
@@ -197,7 +199,7 @@ def as_decimal(value: str, precision: int, scale: int) -> Decimal:
 
 
 def rounded(number: Decimal, precision: int, scale: int) -> Decimal:
-    """Half up to ``scale``. Raises InvalidOperation where it needs more than ``precision``."""
+    """Half up to ``scale``. Raises InvalidOperation if it needs more than ``precision`` digits."""
     context = Context(prec=precision, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
     result = number.quantize(Decimal(1).scaleb(-scale), context=context)
     return result if result else abs(result)
@@ -227,7 +229,7 @@ def as_timestamp(value: str) -> datetime:
 
 
 def event_time(value: Any, time_format: str) -> datetime:
-    """A record's time by its declared format. Raises ValueError where it does not parse, or is
+    """A record's event time by its declared format. Raises ValueError if it cannot be parsed, or is
     before the year 10."""
     time = _event_time(value, time_format)
     if time.year < 10:

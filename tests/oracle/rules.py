@@ -1,7 +1,7 @@
-"""What the oracle is told: records as they arrived, and the rules of one pipeline.
+"""The input of the oracle: records in the order of arrival, and the rules of one pipeline.
 
-Expressions are plain Python functions over a row (a dict), written by the test beside the SQL
-that it gives to the engine. Nothing here comes from the engine, on purpose.
+Expressions are plain Python functions over a row (a dict), which the test writes beside the SQL for
+the engine. On purpose, nothing here comes from the engine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Expression = Callable[[Row], Any]
 
 @dataclass(frozen=True)
 class Arrival:
-    """When a record of load ``load`` came: after the source's offsets up to ``after[partition]``,
-    and after so many happenings."""
+    """When a record of load ``load`` arrived: after the source's offsets up to
+    ``after[partition]``, and after the first ``happenings`` happenings."""
 
     load: int
     after: Mapping[int, int]
@@ -27,9 +27,9 @@ class Arrival:
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """One record as the source has it. ``offset`` is a total order within ``partition``;
-    ``ingested_at`` is when it was there at the latest: what "future" is measured from. One that a
-    load has brought has an ``arrival``, and an offset below those of the source."""
+    """One record in its source. ``offset`` is a total order within ``partition``. By
+    ``ingested_at``, the record had arrived; a future record is measured from this time. A record of
+    a load has an ``arrival``, and an offset below those of the source."""
 
     partition: int
     offset: int
@@ -40,7 +40,7 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class RowRule:
-    """``is_met`` is None for a row of which the rule says nothing. A row that breaks a rule that
+    """``is_met`` returns None if the rule does not apply to a row. A row that breaks a rule that
     ``rejects`` is kept out of the table."""
 
     is_met: Callable[[Row], bool | None]
@@ -50,8 +50,8 @@ class RowRule:
 
 @dataclass(frozen=True)
 class SilverRules:
-    """``columns`` see the record's fields, ``where`` sees their result (before ``drop``), and the
-    rules of ``suite`` see what passes it (after ``drop``)."""
+    """``columns`` get the record's fields. ``where`` gets their result (before ``drop``), and the
+    rules of ``suite`` get the rows that pass it (after ``drop``)."""
 
     columns: Mapping[str, Expression] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class GoldRules:
 
 @dataclass(frozen=True)
 class Rules:
-    """``within`` is None where no duplicates are declared, ``event_id`` empty where no id is."""
+    """``within`` is None if no duplicates are declared, ``event_id`` is empty if no id is."""
 
     event_id: tuple[str, ...]
     time_column: str
@@ -100,9 +100,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Closing:
-    """One ``--drain``: it saw offsets up to ``after[partition]`` (none of a partition
-    that is left out) and closed each gold table through ``through[table]``, by default the
-    greatest window end that the table held at that moment."""
+    """One ``--drain``. It saw the offsets up to ``after[partition]``, and none of a partition that
+    is not in ``after``. It closed each gold table up to ``through[table]``, by default the greatest
+    window end in the table at that moment."""
 
     after: Mapping[int, int]
     through: Mapping[str, datetime] | None = None
@@ -113,8 +113,9 @@ class Closing:
 
 @dataclass(frozen=True)
 class Replay:
-    """One replay of late pairs of ``table``, after the same offsets as a ``Closing``: of those
-    with an event time in [begin, end) and with these values of ``by``, or of one load's."""
+    """One replay of late pairs of ``table``, after the same offsets as a ``Closing``: of the pairs
+    with an event time in [begin, end) and these values of ``by``; if ``load`` is given, only of
+    this load."""
 
     after: Mapping[int, int]
     table: str
@@ -135,15 +136,17 @@ class Replay:
 
 
 Happening = Closing | Replay
-"""What happens to the tables between two batches, in its order."""
+"""An operation on the tables between two batches."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The watermark as bronze recorded it, once offsets before ``ends[partition]`` were read.
+    """The watermark that bronze had recorded when the offsets before ``ends[partition]`` were read.
 
-    Where partitions idle, C follows from when they were seen to: the one thing that cannot be told
-    from the records. No clock of a record behind ``ends`` is less than it."""
+    If partitions are idle, the watermark depends on when bronze noticed it, which cannot be derived
+    from the records. A record at or after ``ends`` has a watermark at arrival of at least
+    ``clock``.
+    """
 
     ends: Mapping[int, int]
     clock: datetime | None

@@ -11,7 +11,8 @@ from tests.oracle.stamps import Stamped, are_near
 
 @dataclass(frozen=True)
 class Offered:
-    """What passes a table's ``where``. ``broken`` are the rules that it breaks, in their order."""
+    """A row that passes a table's ``where``. ``broken`` are the rules that it breaks, in their
+    order."""
 
     record: Stamped
     row: Row
@@ -20,7 +21,7 @@ class Offered:
 
 
 def offer(record: Stamped, rules: SilverRules) -> Offered | None:
-    """None where the table's ``where`` is false or null."""
+    """The row of a record for a table; None if the table's ``where`` is false or null."""
     row = dict(record.fields)
     row.update({name: compute(record.fields) for name, compute in rules.columns.items()})
     if rules.where is not None and not rules.where(row):
@@ -42,7 +43,7 @@ def offer(record: Stamped, rules: SilverRules) -> Offered | None:
 
 
 def replacements(stamped: Iterable[Stamped], table: SilverRules, rules: Rules) -> Iterator[Offered]:
-    """The duplicates that take the place of rejected rows: the first copy that meets the rules."""
+    """The duplicates that replace rejected rows: the first copy that meets the rules."""
     if rules.within is None or rules.differing == "keep" or not table.suite:
         return
     silver: list[Stamped] = []

@@ -1,4 +1,5 @@
-"""Bronze: what each record is on its own, then its clock and whether it is a duplicate."""
+"""Bronze: what each record is on its own, then its watermark at arrival and whether it is a
+duplicate."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from tests.oracle.rules import Arrival, Floor, Row, Rules, SourceRecord
 
 @dataclass
 class Stamped:
-    """A record with its stamps. ``fields`` holds the typed columns of one without a reason; one
-    that ``opens`` conforms and is no copy; one that is ``corrected`` failed, and its first
-    conforming copy came later and opens."""
+    """A record with the results of bronze. ``fields`` holds the typed columns of a valid record. A
+    record that ``opens`` is valid and not a copy. A ``corrected`` record is invalid, and its first
+    valid copy came later and opens."""
 
     source: SourceRecord
     event_id: str | None = None
@@ -34,15 +35,16 @@ class Stamped:
 
     @property
     def on_time_scale(self) -> bool:
-        """Has a time that may move clocks and be compared with other records' times."""
+        """Whether its event time may advance the watermark, and is compared with those of other
+        records."""
         return self.event_time is not None and not self.future
 
 
 def stamp(
     records: Iterable[SourceRecord], rules: Rules, floors: Sequence[Floor] = ()
 ) -> list[Stamped]:
-    """All records in the order in which each partition has them, stamped; ``floors`` in the order
-    of commits."""
+    """All records with their stamps, in the order of each partition; ``floors`` are in the order of
+    commits."""
     stamped = [examine(record, rules) for record in sorted(records, key=place)]
     clocks: dict[int, datetime] = {}
     seen: dict[tuple[int, str], Copies] = defaultdict(Copies)
@@ -63,8 +65,8 @@ def stamp(
 
 
 def place(record: SourceRecord) -> tuple[int, int, int, int]:
-    """A partition's records in their order: those of a load follow those that it came after, and
-    loads follow each other."""
+    """The sort key within a partition: records of a load follow the source's records that they came
+    after, and loads follow each other."""
     partition, arrival = record.partition, record.arrival
     if arrival is None:
         return partition, record.offset, 0, 0
@@ -72,7 +74,7 @@ def place(record: SourceRecord) -> tuple[int, int, int, int]:
 
 
 def clock_at(arrival: Arrival, stamped: Iterable[Stamped]) -> datetime | None:
-    """C when a record of a load came."""
+    """The watermark of the source when a record of a load came."""
     before = [
         one for one in stamped if one.source.offset <= arrival.after.get(one.source.partition, -1)
     ]
@@ -80,22 +82,23 @@ def clock_at(arrival: Arrival, stamped: Iterable[Stamped]) -> datetime | None:
 
 
 def floor_of(record: SourceRecord, floors: Sequence[Floor]) -> datetime | None:
-    """C as of the batch before the record's own."""
+    """The watermark of the source as of the batch before the record's own."""
     known = [f.clock for f in floors if f.precedes(record.partition, record.offset)]
     return known[-1] if known else None
 
 
 @dataclass
 class Copies:
-    """The records of one id so far: those that conform by themselves, and those that failed while
-    no conforming one was near."""
+    """The earlier records of one id: those that are valid on their own, and invalid ones that had
+    no valid copy near them when they came."""
 
     conforming: list[Stamped] = field(default_factory=list)
     failed: list[Stamped] = field(default_factory=list)
 
 
 def compare_with_others(record: Stamped, copies: Copies, rules: Rules) -> None:
-    """A record that failed is a duplicate of a conforming one, but makes its id known to none."""
+    """An invalid record can be a duplicate of a valid one, but no record is a duplicate of an
+    invalid one."""
     near = [one for one in copies.conforming if are_near(one, record, rules)]
     if record.reason:
         if not near:
@@ -103,7 +106,7 @@ def compare_with_others(record: Stamped, copies: Copies, rules: Rules) -> None:
     else:
         record.opens = not near
         copies.conforming.append(record)
-        # The first conforming copy settles it: another one later corrects nothing.
+        # The first valid copy decides: a later copy corrects nothing.
         settled = [one for one in copies.failed if are_near(one, record, rules)]
         copies.failed = [one for one in copies.failed if one not in settled]
         for one in settled:
@@ -125,7 +128,8 @@ def are_near(one: Stamped, other: Stamped, rules: Rules) -> bool:
 
 
 def examine(source: SourceRecord, rules: Rules) -> Stamped:
-    """Every reason but a differing duplicate, in order; the first one found names the failure."""
+    """Finds every reason except a differing duplicate. The first one, in a fixed order, names the
+    failure."""
     record = Stamped(source)
     if not rules.event_id:
         record.event_id = f"{source.partition}:{source.offset}"
@@ -193,11 +197,12 @@ def find_fields(record: Stamped, document: dict[str, Any], rules: Rules) -> str 
 
 
 def closing_clock(stamped: Iterable[Stamped], partitions: Iterable[int]) -> datetime | None:
-    """C: the smallest clock over all partitions; one without a clock holds it."""
+    """The watermark of the source: the smallest of its partitions; none while a partition has
+    none."""
     clocks: dict[int, datetime | None] = dict.fromkeys(partitions)
     for record in stamped:
         if record.source.arrival is not None:
-            continue  # history moves no clock
+            continue  # a load does not move the watermark
         before = clocks.setdefault(record.source.partition, None)
         if record.event_time is not None and record.on_time_scale:
             clocks[record.source.partition] = max(before or record.event_time, record.event_time)

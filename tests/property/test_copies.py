@@ -1,4 +1,4 @@
-"""Which copies take the place of rejected rows: a function of the log, however it is cut."""
+"""Which copies take the place of rejected rows depends on the log alone, not on the steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SENT = st.builds(
 
 
 def placed(log: Sequence[Sent]) -> list[tuple[Copy, bool, bool]]:
-    """Each record with whether it is a duplicate to bronze, and whether it passes."""
+    """Each record, whether it is a duplicate in bronze, and whether it meets the rules."""
     rows: list[tuple[Copy, bool, bool]] = []
     for offset, each in enumerate(log):
         earlier = (row for row, _, _ in rows if row.id == each.id)
@@ -44,7 +44,7 @@ def placed(log: Sequence[Sent]) -> list[tuple[Copy, bool, bool]]:
 
 
 def oracle(log: Sequence[Sent]) -> set[int]:
-    """The offsets in silver: record by record."""
+    """The offsets in silver, computed record by record."""
     silver: list[Copy] = []
     rejected: list[Copy] = []
     for row, is_duplicate, passes in placed(log):

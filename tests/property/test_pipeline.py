@@ -55,7 +55,7 @@ RECORDS = st.one_of(
     _at(5, 15),
     _at(5, 15),
     _at(5, 15),
-    _at(-30, 5),  # late, once a later one has come
+    _at(-30, 5),  # late, if a later record came before
     _at(15, 29),
     _at(91, 200),  # future: more than an hour after the files arrived
     st.sampled_from(sorted(MALFORMED.values())),
@@ -72,17 +72,17 @@ REPLAYS: Mapping[str, tuple[Replay, Mapping[str, Any]]] = {
         {"from": None, "keys": {"ok": "true"}},
     ),
 }
-"""Replays of late rows, said to the oracle and to the engine."""
+"""Replays of late rows, as arguments for the oracle and for the engine."""
 
 OTHERS = ("absorb", "load", "restart", "catch up", "savepoint", "restore")
 
-# Each step is a file, and what happens once it is there.
+# Each step is a file, and the actions after its arrival.
 STEPS = st.lists(
     st.tuples(
         st.lists(RECORDS, max_size=12),
         st.booleans(),  # sent again within the file
         st.sets(st.sampled_from([*OTHERS, *REPLAYS])),
-        st.lists(RECORDS, min_size=1, max_size=6),  # of an archive, if one is loaded
+        st.lists(RECORDS, min_size=1, max_size=6),  # the records of an archive, if one is loaded
     ),
     min_size=1,
     max_size=5,
@@ -91,7 +91,6 @@ STEPS = st.lists(
 
 @settings(
     max_examples=100 if IN_FULL else 2,
-    deadline=None,
     derandomize=not IN_FULL,
     suppress_health_check=list(HealthCheck),
 )
@@ -126,7 +125,8 @@ def test_any_pipeline_equals_the_oracle(
                 engine.load()
                 load = len(engine.bronze_loads())
                 history += loaded(archive, after, load, len(happenings))
-                # A load whose rows are all in time asks for nothing; numbers count what is asked.
+                # A load without late rows requests no replay, and only requested replays are
+                # numbered.
                 folded = (each.document["table"] for each in engine.operations()[asked:])
                 happenings += [Replay(after, name, load=load) for name in folded]
             if "restart" in then:
@@ -145,5 +145,5 @@ def test_any_pipeline_equals_the_oracle(
         records = [*landing.records(), *history]
         judged = judge(records, rules(gold=GOLD), drains=happenings)
         assert differences(engine.root, judged) == {}
-        if IN_FULL:  # as long again as the rest
+        if IN_FULL:  # takes as long as all the rest
             assert unequal(backfill(engine)) == []

@@ -1,4 +1,4 @@
-"""Stamps on several partitions, in any batches and with any memory, against the oracle's."""
+"""Stamps of several partitions equal the oracle's, with any batches and any memory limit."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ Micros = int | None
 
 @dataclass(frozen=True)
 class Sent:
-    """``second`` is None for a record without a time; ``variant`` makes other bytes; ``failed``
-    one of the wrong type."""
+    """``second`` is None for a record without a time. ``variant`` changes the bytes. ``failed``
+    gives a field a value of the wrong type."""
 
     partition: int
     id: str | None
@@ -76,7 +76,8 @@ def logs(draw: st.DrawFn) -> list[list[Sent]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_connection() -> Iterator[None]:
-    """A matcher opens one when it is first asked, which takes longer than all that it is asked."""
+    """A matcher opens a connection at its first query, which takes longer than all of its
+    queries."""
     with (
         duckdb.connect(":memory:", config={"threads": 1}) as shared,
         pytest.MonkeyPatch.context() as patch,
@@ -86,7 +87,8 @@ def _one_connection() -> Iterator[None]:
 
 
 class Log:
-    """Bronze without Spark: stamps batches, keeps what it was given, forgets when restarted."""
+    """Bronze without Spark: stamps batches and keeps their rows. A restart drops the dedup
+    index."""
 
     def __init__(self, differing: OnDiffering, rows_in_memory: int) -> None:
         self._differing = differing
@@ -134,7 +136,7 @@ class Log:
 
 
 def _thin(one: Stamped) -> dict[str, object]:
-    """What the parser would say of a record, taken from the oracle's own parsing."""
+    """A record as input of the sequencer, taken from the oracle's own parsing."""
     usable = one.event_time is not None and not one.future
     return {
         "partition": one.source.partition,
@@ -168,7 +170,6 @@ def _rules(differing: str) -> Rules:
 @pytest.mark.parametrize("differing", ["warn", "keep", "quarantine"])
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     derandomize=not IN_FULL,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -199,7 +200,7 @@ def test_stamps_equal_the_oracle(
 
 
 def own_reason(one: Stamped) -> bool:
-    """Whether it failed by itself, which hides that it differs."""
+    """Whether the record is invalid for another reason, which hides that it differs."""
     return one.reason not in (None, "differing_duplicate")
 
 
@@ -222,7 +223,7 @@ def rows(*times: int | None) -> pa.Table:
 
 
 def test_a_partition_that_joins_arrives_at_the_sources_watermark() -> None:
-    """Its own is lower, and the source's never falls."""
+    """Its own watermark is lower, and the source's watermark never falls."""
     found = sequence(rows(5, 15, 12), {"0": 40, "1": 20}, 20, (0, 1, 2), None)
     assert {row: clock for row, (clock, *_) in stamped(found).items()} == {0: 20, 1: 20, 2: 20}
     assert found.clocks == {"0": 40, "1": 20, "2": 15}
@@ -235,7 +236,7 @@ def test_records_without_a_time_give_a_partition_no_clock() -> None:
 
 
 def one_id(contents: Sequence[int], *times: int) -> pa.Table:
-    """As ``rows``, all with one id."""
+    """Records as in ``rows``, all with one id."""
     columns = {"hash_a": [7] * len(times), "hash_b": [9] * len(times), "content": contents}
     made = rows(*times)
     for name, values in columns.items():

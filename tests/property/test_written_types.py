@@ -1,4 +1,4 @@
-"""Types print and parse back, and no text makes the parser fail in any other way than it says."""
+"""Types print and parse back, and the parser fails for any other text only with ``Invalid``."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ OF_THE_VERB = (
     "backfill.reported",
     "backfill.asked",
 )
-# At operation.taken_in, nothing is on disk that is not there at operation.intended.
+# operation.taken_in is left out: the disk has nothing there that it lacks at operation.intended.
 OF_THE_DRIVER = ("operation.intended", "operation.staged", "operation.table_done")
 BEGIN, END = NOON + timedelta(minutes=5), NOON + timedelta(minutes=15)
 
@@ -79,7 +79,7 @@ def test_a_changed_formula_is_published_once(tmp_path: Path) -> None:
         key = (row["window_start"], row["band"], row["tenth"])
         assert row["revision"] == (row["final"] and changed[key] != by_max[key])
     layout = Layout.of(str(tmp_path / "root"), declared.name)
-    # Of what was killed, only the patches of the one that was published are left.
+    # Of the killed backfills, only the patches of the published one may be left.
     assert len(layout.storage.folders("_headgate/backfills")) <= 1
 
 

@@ -1,5 +1,5 @@
-"""A file of bronze is damaged before silver has read it: what a driver makes of it, in a process of
-its own."""
+"""A file of bronze is damaged before silver has read it; the driver runs in a process of its
+own."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ GOLD = ("bands",)
 def test_a_page_that_a_batch_has_to_read(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Spark says that a task failed; the driver says which file is damaged, and what repairs it.
-    Nothing of the page reaches silver."""
+    """Spark reports that a task failed. The driver reports which file is damaged and how to repair
+    it. No row of the damaged page reaches silver."""
     landing, root = Landing(tmp_path / "landing"), tmp_path / "root"
     landing.write_all(split(readings(120, seed=13), 3))
     pipeline = declare(tmp_path, landing.folder, gold=GOLD)
@@ -37,7 +37,7 @@ def test_a_page_that_a_batch_has_to_read(
     engine.list_new()
     engine.absorb(1)
     engine.catch_up()
-    engine.absorb(2)  # silver has not seen it
+    engine.absorb(2)  # silver has not absorbed it
     silver = read(root, "silver/clean")
     (file, *_) = (root / "readings/bronze/raw/data").glob("0-2-*/*.parquet")
     flip_an_id(file)
@@ -49,6 +49,6 @@ def test_a_page_that_a_batch_has_to_read(
     assert read(root, "silver/clean") == silver
 
     assert answer(["repair", str(pipeline.file), "--root", str(root)]) == 0
-    assert "bronze/raw: given back batch 1" in capsys.readouterr().out
+    assert "bronze/raw: reset to batch 1" in capsys.readouterr().out
     Engine(spark, pipeline, root).run_all()
     assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}

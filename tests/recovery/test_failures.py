@@ -1,5 +1,5 @@
-"""Every named place once, without a process to kill: the driver's objects are dropped where an
-error nobody expected breaks out, and new ones take over in the same JVM."""
+"""Every named place fails once, without a process to kill: an unexpected error is raised there, the
+driver's objects are dropped, and new ones take over in the same JVM."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PLACES = [place for place in EVERYWHERE if place.partition(":")[0] != "bronze.ab
 
 @pytest.mark.parametrize("at_once", [False, True] if IN_FULL else [False])
 def test_an_error_at_every_named_place(spark: SparkSession, tmp_path: Path, at_once: bool) -> None:
-    """After each failure the next start absorbs one file more, so every place has work. The
-    batch that failed is caught up with alone, or in one step with the next."""
+    """After each failure the next start absorbs one file more, so every place has work. The stages
+    absorb the batch that failed alone, or in one step with the next batch."""
     files = split(readings(600, seed=5), len(PLACES) + 1)
     landing = Landing(tmp_path / "landing")
     pipeline = declare(tmp_path, landing.folder, gold=GOLD)

@@ -1,5 +1,5 @@
-"""Drivers of a gated table are killed between staging, validation, commit and release: what was not
-let through is never visible, and a release lets one version through, once."""
+"""Drivers of a gated table are killed between staging, validation, commit and release: a version
+that was not let through is never visible, and a release lets one version through, once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ CASES = (
 
 
 class Killed(GatedProject):
-    """Each driver that is killed in full is a process; the next one takes over in this process."""
+    """In long runs, each killed driver is a process of its own. The next driver runs in this
+    process."""
 
     def kill(self, place: str) -> None:
         if IN_FULL:
@@ -44,7 +45,7 @@ class Killed(GatedProject):
                 self.engine().run_all()
 
     def go_on(self, visible: int, *, is_held: bool) -> None:
-        """A new driver: afterwards the version of the first events is visible."""
+        """Run a new driver. Afterwards, the version of the first ``visible`` events is visible."""
         engine = self.catch_up(self.engine())
         assert (self.hold(engine) is not None) == is_held
         self.require_visible(visible)
@@ -92,8 +93,8 @@ def test_killed_on_the_way_into_a_hold_and_out_of_it(
 @in_full
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_killed_at_random(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    """Each version has folded the first events, so many as never before. One that breaks the rule
-    was let through by a person."""
+    """Each version has folded the first events, and never fewer than the previous version. A
+    version that breaks the rule was let through by a person."""
     chance = random.Random(seed)
     project = Killed(tmp_path, spark)
     released = 0

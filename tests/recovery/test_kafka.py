@@ -40,12 +40,12 @@ from tests.support.tables import differences, floors, state, states
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
 PARTITIONS = 4
-"""Those that records keep coming to."""
+"""How many partitions the stream of records goes to."""
 QUIET = PARTITIONS
-"""The first that joins them: it falls silent, and comes back."""
+"""The first partition that joins them: it becomes idle, and comes back."""
 IDLE = timedelta(seconds=20)
 KILLS = 6
-"""In a round at random: starting and ending one costs as much as two kills."""
+"""Kills in a random round: starting and ending a round costs as much as two kills."""
 PLACES = [place for place in EVERYWHERE if not place.startswith(("files", "_headgate"))]
 
 
@@ -74,7 +74,7 @@ class Station:
         ).file
 
     def send(self, values: list[bytes]) -> None:
-        """To the partitions that records keep coming to."""
+        """Send to the partitions that the stream of records goes to."""
         records = []
         for value in values:
             key, partition = place_of(value, PARTITIONS)
@@ -82,7 +82,7 @@ class Station:
         produce(self.broker, self.topic, records)
 
     def send_to(self, partition: int, count: int, seed: int) -> int:
-        """Readings with ids of their own; returns how many records they are."""
+        """Send readings with ids of their own. Returns the number of records."""
         mark = f'"id": "p{partition}-{seed}-'.encode()
         values = [v.replace(b'"id": "', mark) for v in of_the_past(count, seed)]
         produce(self.broker, self.topic, [Sent(v, partition=partition) for v in values])
@@ -94,11 +94,12 @@ class Station:
         self.send_to(self.partitions - 1, 15, seed)
 
     def wait_for_idling(self, driver: Running) -> None:
-        """Until the watermark has gone on without the silent one."""
+        """Wait until the watermark has advanced without the idle partition."""
         wait_until(lambda: self.has_idled, driver)
 
     def let_the_silent_one_return(self, driver: Running) -> None:
-        """The watermark waits for it again, until it has been silent for long enough."""
+        """Send to the idle partition: the watermark waits for it again until it is idle once
+        more."""
         end = self.bronze["offsets"][str(QUIET)] + self.send_to(QUIET, 15, seed=14)
         wait_until(lambda: self.bronze["offsets"][str(QUIET)] == end, driver)
         stands = self.bronze["watermark"]
@@ -115,7 +116,7 @@ class Station:
         return state(self.root, "bronze/raw")
 
     def wait_for(self, driver: Running, records: int) -> None:
-        """Until bronze has so many more."""
+        """Wait until bronze has so many more records."""
         self.wait_for_total(driver, records + self.read)
 
     def wait_for_total(self, driver: Running, records: int) -> None:
@@ -141,8 +142,7 @@ class Station:
         assert (proof.findings, proof.rows) == ((), len(records))
 
     def waited_for_what_came(self, records: list[SourceRecord]) -> None:
-        """The watermark has passed no partition, but where nothing had come for as long as
-        declared."""
+        """The watermark has passed a partition only if nothing had arrived there for ``IDLE``."""
         known = states(self.root, "bronze/raw")
         for before, now in pairwise(known):
             if now["watermark"] == before["watermark"]:
@@ -187,7 +187,7 @@ def test_driver_and_broker_are_killed_while_records_come(
         for failpoint in PLACES if IN_FULL else ():
             ended = run(station.declaration, station.root, failpoint=failpoint)
             assert ended.was_killed, f"{failpoint}: {ended.output}"
-        station.declare("45 s", max_per_batch=2_000)  # or it would not be level for minutes
+        station.declare("45 s", max_per_batch=2_000)  # small batches would take minutes
         driver = start(station.declaration, station.root, "--on")
         station.wait_for(driver, 1)
         own_broker.kill(broker)
@@ -223,7 +223,8 @@ def test_a_driver_gives_up_on_a_broker_that_stays_away(station: Station) -> None
 
 @in_full
 def test_a_partition_falls_silent_and_comes_back(station: Station) -> None:
-    """By the clock of the machine; ``tests/kafka/test_idle.py`` does the same by one of its own."""
+    """Uses the clock of the machine; ``tests/kafka/test_idle.py`` does the same with its own
+    clock."""
     station.let_one_join(seed=11)
     values = of_the_past(30_000, seed=5)
     with Producing(station.broker, station.topic, PARTITIONS, values) as producing:
@@ -242,15 +243,16 @@ def test_a_partition_falls_silent_and_comes_back(station: Station) -> None:
 
 @in_full
 def test_a_frozen_driver_gets_nothing_in(station: Station) -> None:
-    """Frozen with bronze's files written and their commit to come. In short: ``test_zombies.py``
-    freezes a driver that reads files, and ``tests/kafka/test_takeover.py`` passes one by."""
+    """Frozen after bronze's files are written and before their commit. In short runs,
+    ``test_zombies.py`` freezes a driver that reads files, and ``tests/kafka/test_takeover.py``
+    replaces a driver that reads a topic."""
     rounds = 20
     values = of_the_past(100 * rounds, seed=7)
     for number in range(rounds):
         station.send(values[100 * number : 100 * (number + 1)])
         frozen = start(station.declaration, station.root, failpoint="bronze.staged:1:stop")
         if number == 0:
-            # The first file of all is the declared start's, which has no records.
+            # The first file is that of the declared start, which has no records.
             assert station.read == 0
         try:
             frozen.wait_until_frozen()

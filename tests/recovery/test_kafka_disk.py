@@ -1,5 +1,5 @@
-"""A disk that is full while a batch of Kafka is staged or committed: told as that, and the next
-start goes on where the last commit was."""
+"""The disk is full while a batch from Kafka is staged or committed: the error says so, and the next
+start continues from the last commit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path, leave: int) -> Path:
-    """Leave so many bytes free."""
+    """Fill the disk until only ``leave`` bytes are free."""
     free = os.statvfs(disk)
     ballast = disk / "ballast"
     ballast.write_bytes(b"x" * max(0, free.f_bavail * free.f_frsize - leave))
@@ -81,7 +81,7 @@ def test_a_full_disk(
     with pytest.raises(Exception, match="(?i)no space left") as error:
         engine.read_all()
     monkeypatch.undo()
-    # What the command line makes of it.
+    # The error as the command line reports it.
     fault = machine_fault(error.value)
     assert fault is not None
     assert "the disk is full" in fault.message

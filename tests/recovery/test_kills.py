@@ -1,4 +1,4 @@
-"""Drivers are killed at every named place; what they leave, the next one takes up."""
+"""Drivers are killed at every named place; the next driver continues from what they have left."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Shop:
         return any(self.root.rglob("checkpoint/**/offsets/*"))
 
     def spoil_checkpoint(self, number: int) -> None:
-        """Spark's checkpoint is disposable at any moment: every file damaged in some way, or all
-        of it gone."""
+        """Damage every file of Spark's checkpoint, or delete all of it: it is disposable at any
+        moment."""
         checkpoint = self.root / "readings/_headgate/checkpoint"
         if number % 2:
             shutil.rmtree(checkpoint, ignore_errors=True)
@@ -85,7 +85,8 @@ class Shop:
         assert ended.code == 0, ended.output
 
     def history_faults(self) -> list[str]:
-        """What the model of the protocol says of all that was ever committed."""
+        """The violations that the model of the protocol finds in all commits that were ever
+        made."""
         return history_faults(Layout.of(str(self.root), "readings"), load(self.declaration))
 
     def expected(self, drains: Sequence[int] = ()) -> Tables:
@@ -99,9 +100,9 @@ class Shop:
 def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
     """Two new files a run, one a batch: the kill comes while something else is half done.
 
-    In short: test_failures.py passes all places without a process to kill. A killed process leaves
-    more: a lease, Spark's checkpoint, files that nobody closed. That is the same at every place,
-    and test_zombies.py kills one."""
+    In short runs, test_failures.py raises an error at all places, without a process to kill. A
+    killed process leaves more: a lease, Spark's checkpoint, files that are not closed. These are
+    the same at every place, and test_zombies.py kills one process."""
     shop = Shop(tmp_path, split(readings(600, seed=5), 2 * len(EVERYWHERE) + 1))
     spoiled = False
     for number, failpoint in enumerate(EVERYWHERE):
@@ -119,7 +120,7 @@ def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
 
 @in_full
 def test_a_driver_says_that_its_jvm_was_killed(tmp_path: Path) -> None:
-    """As the kernel does it where memory is short: the driver itself lives on."""
+    """As the kernel does if memory is short: the driver itself stays alive."""
     shop = Shop(tmp_path, split(readings(90, seed=8), 1))
     shop.deliver(1)
     about = (shop.declaration, "--root", shop.root, "--once")

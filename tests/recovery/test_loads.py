@@ -41,8 +41,8 @@ PLACES = (
 
 @contextmanager
 def feeding(landing: Landing, files: list[bytes]) -> Iterator[None]:
-    """A file arrives every four seconds, about as fast as killed drivers read; at the end, all
-    that are left, as one. A slow machine would not work off a batch for each."""
+    """A file arrives every four seconds, about as fast as killed drivers read. At the end, all
+    remaining files arrive as one: a slow machine would need too long for a batch for each."""
     over = threading.Event()
 
     def feed() -> None:
@@ -111,8 +111,8 @@ def test_every_record_of_a_load_is_accounted_for(tmp_path: Path) -> None:
 
 
 def placed(root: Path, landing: Landing, archive: Landing) -> list[SourceRecord]:
-    """The records of the archive, behind those of the stream that bronze's commits had read
-    before: this order is the only thing that depends on when the driver was killed."""
+    """The records of the archive, each placed after the records of the stream that bronze had read
+    before it. Only this order depends on when the driver was killed."""
     stream = landing.records()
     commits = [
         (said["loads"][0]["rows"], said["total"]["read"])

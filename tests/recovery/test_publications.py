@@ -25,7 +25,7 @@ KILLS = ("publish.sent", "publish.committed:2")
 
 
 def once(records: list[Record]) -> dict[str, dict[str, Any]]:
-    """What a consumer makes of a topic: the first message of each id, all others equal to it."""
+    """The messages that a consumer keeps: the first one of each id. All others have to equal it."""
     seen: dict[str, Record] = {}
     for record in records:
         identity = dict(record.headers)["headgate-id"]

@@ -40,7 +40,7 @@ PLACES = (
 )
 
 
-BEGUN = 3  # files that are in the tables before
+BEGUN = 3  # files that the tables have absorbed before the rebuild
 FILES = split(readings(600, seed=5), BEGUN + 1 + len(PLACES))
 
 
@@ -65,7 +65,7 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
             landing.write_all(FILES[number - 1 : number], first=number)
             with failing(place):
                 Engine(spark, pipeline, root, anew=anew).run_all()
-            anew = RebuildRequest()  # what was begun is gone on with
+            anew = RebuildRequest()  # the next driver continues the rebuild
             looked_again(seen, PATIENCE)
         assert state(root, path)["generation"] == 0
         landing.write_all(FILES[-1:], first=len(FILES))

@@ -56,7 +56,7 @@ def test_a_killed_replay_takes_place_once(tmp_path: Path, place: str) -> None:
     assert headgate("run", *of, "--once").code == 0
     patch = ("--patch", """json_merge_patch(value, '{"level": "50"}')""")
     assert headgate("quarantine replay", *of, *patch, failpoint=place).was_killed
-    if place == "replay.written":  # nobody knows of the request yet
+    if place == "replay.written":  # the request is not recorded yet
         assert headgate("quarantine replay", *of, *patch).code == 0
     elif place == "replay.committed":
         assert "waits for a driver" in headgate("quarantine replay", *of, *patch).output

@@ -34,7 +34,7 @@ SAVEPOINTS, FILES = 30, 20
 
 
 def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
-    """Savepoints at moments that nothing chooses, each after some table has moved."""
+    """Savepoints at arbitrary moments, each after some table has changed."""
     pipeline, layout = load(shop.declaration), Layout.of(str(shop.root), "readings")
     taken: list[Savepoint] = []
     tables: list[Table] = []
@@ -90,7 +90,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
     assert shop.history_faults() == []
 
 
-@in_full  # tests/unit/savepoints/test_restore.py fails at every write
+@in_full  # short runs: tests/unit/savepoints/test_restore.py interrupts it at every write
 @pytest.mark.spark
 @pytest.mark.parametrize("options", [("--reread",), ()])
 def test_a_restore_killed_half_way(
@@ -106,7 +106,7 @@ def test_a_restore_killed_half_way(
     engine.run_all()
     place = (str(shop.declaration), savepoint.id, "--root", str(shop.root))
     command = ("savepoint restore", *place, *options)
-    # Before and after the point of no return, and between two tables.
+    # Before and after the intent is committed, and between two tables.
     for failpoint in ("restore.fenced:3", "reset.intended", "reset.table_done:2"):
         assert headgate(*command, failpoint=failpoint).was_killed
     generation = state(shop.root, f"gold/{GOLD[0]}")["generation"]

@@ -32,8 +32,8 @@ def wait_for(driver: Running, said: str) -> None:
 def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(
     tmp_path: Path, once: bool
 ) -> None:
-    """One that was to run to the end of its input says what is unread. In short, that one that runs
-    on ends well: tests/e2e/cli/test_cli.py."""
+    """A driver with ``--once`` reports what is unread. In short runs, tests/e2e/cli/test_cli.py
+    covers a driver without it, which ends successfully."""
     landing, root = Landing(tmp_path / "landing"), tmp_path / "root"
     landing.write_all(split(readings(40, seed=3), 2))
     pipeline = declare(tmp_path, landing.folder, gold=GOLD, max_files_per_batch=1)
@@ -53,7 +53,7 @@ def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(
     assert differences(root, judge(read, rules(gold=GOLD))) == {}
 
 
-@in_full  # in short: the case above, and tests/unit/cli/test_running.py
+@in_full  # short runs: the case above, and tests/unit/cli/test_running.py
 @pytest.mark.parametrize("jobs", ["fused", "per_layer"])
 def test_a_run_to_the_end_of_the_input_that_is_stopped_says_what_is_unread(
     tmp_path: Path, jobs: str

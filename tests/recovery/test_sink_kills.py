@@ -91,7 +91,7 @@ def _text(values: Any) -> str:
 
 
 def _require_a_version(server: Server) -> None:
-    """No reader ever sees a part of a transaction: no key is there twice."""
+    """No reader ever sees a part of a transaction: no key appears twice."""
     for table in ("changes", "finals"):
         if server.ask("SELECT 1 FROM pg_tables WHERE tablename = %s", table):
             twice = f"SELECT 1 FROM {table} GROUP BY window_start, ok HAVING count(*) > 1"

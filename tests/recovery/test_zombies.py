@@ -1,5 +1,5 @@
-"""A driver is frozen, another takes over and is killed, the first one wakes up: nothing it does
-is accepted any more. A third one finishes."""
+"""A driver is frozen, another takes over and is killed, and the first one wakes up: its commits are
+no longer accepted. A third driver finishes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_frozen_driver_is_shut_out(spark: SparkSession, tmp_path: Path, failpo
         shop.deliver(1)
         with pytest.raises(LeaseHeldError):
             run_here(spark, task)
-        # After the batch of the frozen one, within one that it read itself.
+        # Killed after the frozen driver's batch, within a batch that this driver read itself.
         killed = run(shop.declaration, shop.root, "--take-over", failpoint="late.committed:5")
         assert killed.was_killed, killed.output
         before = versions(shop.root)

@@ -1,4 +1,4 @@
-"""Backfills: what is computed from bronze again is what the stream has made."""
+"""A backfill computes the same rows from bronze as the stream has produced."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def eventful(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
 def lived(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    # A root that looks like the folder of an attempt, of which a path says the batch.
+    # The root looks like the folder of a staging attempt, whose path contains the batch id.
     folder = tmp_path_factory.mktemp("lived") / "data/2026-05-04"
     folder.mkdir(parents=True)
     pipeline = declare(folder, landing.folder, gold=("sliding", "bands"))
@@ -75,7 +75,7 @@ def declare_with_rules(folder: Path, landing: Path) -> Pipeline:
     return declare_ruled(folder, landing, ("bands",))
 
 
-@in_full  # in short: the loaded history below has rules, and all measures are folded by one code
+@in_full  # short runs: the test of a loaded history has rules, and one code folds all measures
 @pytest.mark.parametrize("declared", [declare_rich, declare_with_rules])
 def test_all_kinds_of_measures_and_rejected_rows_are_equal(
     spark: SparkSession,
@@ -126,7 +126,7 @@ def test_history_that_was_loaded_beside_the_stream_is_in_it(
 def test_what_is_left_out_is_found(
     lived: Prepared, monkeypatch: pytest.MonkeyPatch, left_out: str
 ) -> None:
-    """What no stage decides: a backfill without it does not agree with the stream."""
+    """No stage decides drains and replays: a backfill without them differs from the stream."""
     compute: Any = recomputing.final_rows
 
     def without(*arguments: Any) -> Any:
@@ -142,7 +142,7 @@ def test_what_is_left_out_is_found(
 def test_rows_of_a_broken_stage_are_found(
     spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stream whose assignment forgets the last window of a row, and then one that does not."""
+    """The stream's window assignment omits the last window of each row; the backfill's does not."""
     starts = assigning._starts
     pipeline = declare(tmp_path, landing.folder, gold=("sliding",))
     with monkeypatch.context() as patched:
@@ -160,7 +160,8 @@ def _shorter(windows: Windows) -> Windows:
 
 
 def test_a_vacuum_leaves_what_a_backfill_reads(lived: Prepared, tmp_path: Path) -> None:
-    """Compaction and vacuum go as far as they can while the backfill runs, and before it."""
+    """Compaction and vacuum remove all that they may, while the first backfill runs and before the
+    second."""
     engine, tables = lived.copy(tmp_path), ["sliding"]
 
     def maintain(place: str) -> None:
@@ -184,7 +185,7 @@ def test_a_file_that_is_gone_is_an_error(lived: Prepared, tmp_path: Path) -> Non
 
 
 def test_a_backfill_that_dies_leaves_nothing_to_the_next(lived: Prepared, tmp_path: Path) -> None:
-    """Each gets further than the one before."""
+    """Each backfill gets further than the previous one."""
     engine = lived.copy(tmp_path)
     for place in ("held", "silver_made", "compared", "reported"):
         with dying(f"backfill.{place}"):

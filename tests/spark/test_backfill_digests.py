@@ -1,4 +1,4 @@
-"""The digests of a backfill: what is approved has the same one when it is computed again."""
+"""Digests of a backfill: an approved result has the same digest when it is computed again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compared(spark: SparkSession, totals: Sequence[float]) -> Counts:
 
 
 def test_sums_in_another_order_are_the_same_and_other_sums_are_not(spark: SparkSession) -> None:
-    """The order of a sum is seen in its last bits."""
+    """The order of addition changes only the last bits of a sum."""
     first = compared(spark, NUMBERS)
     assert first.rows["changed"] == len(NUMBERS)
     last_bits = [nextafter(n, inf) if abs(n) < inf else n for n in NUMBERS]

@@ -1,4 +1,4 @@
-"""Publications of backfills: each once, whole, at its place, and back again."""
+"""A backfill is published once, completely and at its place, and a restore takes it back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Keyed = Mapping[tuple[Any, ...], Row]
 
 @pytest.fixture(scope="module")
 def lived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """Three of four files are read, and the last but one has drained the windows."""
+    """Three of four files are read; the windows were drained after the second."""
     landing = Landing(tmp_path_factory.mktemp("landing"))
     landing.write_all(split(readings(300, seed=10), 4))
     folder = tmp_path_factory.mktemp("lived")
@@ -99,7 +99,7 @@ def sound(engine: Engine) -> None:
 
 @pytest.fixture(scope="module")
 def computed(lived: Prepared, tmp_path_factory: pytest.TempPathFactory) -> tuple[Prepared, Outcome]:
-    """A backfill by the changed declaration, with each kind of change; its patches are there."""
+    """A backfill by the changed declaration, with each kind of change; its patches are stored."""
     engine = lived.copy(tmp_path_factory.mktemp("computed"))
     outcome = backfill(engine, used=changed(engine))
     tables = outcome.report.tables
@@ -142,7 +142,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
         assert {now[key]["revision"] - was[key]["revision"] for key in moved} == {1}
         assert {now[key]["revision"] for key in now.keys() - was.keys()} <= {1}
         assert len({now[key]["updated_at"] for key in now.keys() - same}) == 1
-        # One commit, of which publications send the rows that are new or have changed.
+        # It is one commit. Publications send its rows that are new or have changed.
         assert newest(gold(engine, name)) == versions[name] + 1
         (commit,) = changes(gold(engine, name), versions[name], versions[name] + 1)
         sent = Rows(engine.spark, gold(engine, name)).of(commit.files).count()
@@ -153,7 +153,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     again = backfill(engine)
     assert [each.earlier for each in again.report.tables] == [(outcome.report.id,)] * 2
     assert len(unequal(again)) == 2, "the tables are not what their own declaration gives"
-    # The stream goes on, and then it goes back.
+    # The stream continues, and then the tables go back.
     engine.absorb()
     engine.catch_up()
     sound(engine)
@@ -271,7 +271,7 @@ PLACES = ("operation.taken_in", "operation.staged", "operation.table_done", "ope
 
 
 def patched(engine: Engine, outcome: Outcome, table: str) -> Keyed:
-    """The rows of gold as they are, with the patch over them."""
+    """The final rows of gold, with the patch applied."""
     file = engine.layout.storage.uri(outcome.patches[table].path)
     rows = {tuple(row[k] for k in GOLD_KEYS[table]): row for row in pq.read_table(file).to_pylist()}
     kept = {key: row for key, row in rows.items() if row.pop(CHANGE) != GONE}

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 
 class Page:
-    """What a browser that stays open is told of the table."""
+    """What a browser that stays open shows of the table."""
 
     def __init__(self, shown: Shown) -> None:
         self.shown, self.reader = shown, Reader()

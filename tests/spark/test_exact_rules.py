@@ -1,4 +1,4 @@
-"""Rules of gold tables compare values as what they are: neither as texts nor as doubles."""
+"""Rules of gold tables compare values in their own types, not as texts and not as doubles."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROWS: list[tuple[Any, ...]] = [
     (0.0, 2.0, Decimal("0.1"), 1, "1", True, datetime(2026, 3, 1, tzinfo=UTC), date(2026, 3, 1)),
     (-0.0, 3.0, Decimal("0.2"), 2, "3", True, datetime(2026, 3, 1, tzinfo=UTC), date(2026, 3, 1)),
 ]
-# What is said of a column, by the name after expect_column_, and whether it is so.
+# Expectations, by the name after expect_column_, with their arguments; all of them are met.
 MET: list[tuple[str, str]] = [
     ("values_to_be_in_set", "column: x, value_set: [0.5, 0.25, 0]"),
     ("values_to_be_in_set", "column: t, value_set: [1, 2, 3]"),
@@ -141,7 +141,7 @@ def rules_of(asked: Iterable[tuple[str, str]]) -> tuple[Rule, ...]:
 def wrong(
     asked: list[tuple[str, str]], found: Iterable[RuleResult], *, met: bool
 ) -> list[tuple[str, str, str]]:
-    """What was not found to be so, and why."""
+    """The expectations whose result is not ``met``, and why."""
     pairs = zip(asked, found, strict=True)
     return [(name, given, str(r)) for (name, given), r in pairs if r.met is not met]
 
@@ -167,7 +167,7 @@ def test_sums_of_decimals_are_exact(spark: SparkSession) -> None:
 
 
 def test_values_that_have_several_forms_are_equal(spark: SparkSession) -> None:
-    """What a processor makes of 0 / 0 is not Java's NaN."""
+    """The NaN that a processor computes for 0 / 0 has other bits than Java's NaN."""
     other = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
     rows = [(x, *[None] * 7) for x in (NAN, other, 0.0, -0.0)]
     met = [("unique_value_count_to_be_between", "column: x, min_value: 2, max_value: 2")]
@@ -198,7 +198,7 @@ def test_a_table_without_values(spark: SparkSession) -> None:
 
 
 def test_a_rule_that_great_expectations_refuses_is_not_met(spark: SparkSession) -> None:
-    """All others are validated."""
+    """All other rules are validated."""
     good, odd = rules_of(
         [("values_to_be_unique", "column: g"), ("values_to_be_unique", "column: d")]
     )

@@ -1,4 +1,4 @@
-"""The verdict of each row rule is that of Great Expectations."""
+"""Each row rule gives the same result as Great Expectations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.suites import ARGUMENTS, ROWS, TYPES, WITHOUT_CONDITION, suit
 
 pytestmark = [
     pytest.mark.spark,
-    # Its new form has no room for any SQL condition.
+    # The form that replaces it cannot express every SQL condition.
     pytest.mark.filterwarnings("ignore:.*as of GX Core 1.9.0:DeprecationWarning"),
 ]
 RULES = st.fixed_dictionaries(dict(ARGUMENTS))
@@ -30,7 +30,6 @@ def test_every_expectation_is_compared() -> None:
 
 @settings(
     max_examples=40 if IN_FULL else 6,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],  # shrinking would take hours: each try is a query
     suppress_health_check=list(HealthCheck),
     derandomize=not IN_FULL,
@@ -58,7 +57,7 @@ def test_each_row_is_judged_as_by_great_expectations(
 
 
 def _conditions(rules: Mapping[str, dict[str, Any]], condition: str | None) -> dict[str, str]:
-    """The conditions of a suite that is written and read as a user would."""
+    """The conditions of a suite that is written and read like a user's suite."""
     listed: list[dict[str, Any]] = [
         {"id": name, "expect": name, **arguments} for name, arguments in rules.items()
     ]

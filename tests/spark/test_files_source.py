@@ -34,7 +34,7 @@ def engine_over(spark: SparkSession, folder: Path, landing: Landing, **options: 
 
 
 def logged(engine: Engine) -> dict[str, tuple[str, str | None]]:
-    """What the files log of a new reader says of each path."""
+    """The status and the reason of each path in the files log of a new reader."""
     log = engine.start().files_log
     return {file.path: (file.status, file.reason) for file in log.files}
 

@@ -1,4 +1,4 @@
-"""What happens at a gate, published: held, released and passed, each once and in order."""
+"""The events of a gate are published: held, released and passed, each once and in order."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_events_of_a_gate(
         deliver(project, "e1", 1)
         engine = project.engine().run_all()
         publish(engine)
-        assert seen(receiver) == []  # a version that meets its rules is no event
+        assert seen(receiver) == []  # a version that meets its rules causes no event
         deliver(project, "e2", 5000)
         engine.run_all()
         publish(engine)
         documents.ask_retry(engine.layout, "per_hour", engine.clock())
         engine.catch_up()
         publish(engine)
-        assert seen(receiver) == ["held 2 None"]  # the second try is the same hold
+        assert seen(receiver) == ["held 2 None"]  # the second try belongs to the same hold
         documents.release(
             engine.layout, "per_hour", Release(2, "ann", "it is right", engine.clock())
         )

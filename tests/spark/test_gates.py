@@ -1,4 +1,4 @@
-"""A version of gold that breaks a rule is never visible, and is folded in once it may be."""
+"""A version of gold that breaks a rule is held until it meets the rules or is released."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path, spark, TABLES + WITHOUT_GATE)
-    monkeypatch.setattr("headgate.gates.gate.PAUSE", 1e6)  # times the validation: never over here
+    monkeypatch.setattr("headgate.gates.gate.PAUSE", 1e6)  # the pause never ends in this test
     project.deliver(1, 2, 3)
     engine = project.engine().run_all()
     project.check(engine, [1, 2, 3])
@@ -141,7 +141,7 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     assert (held.n, held.upto, [r.rule for r in held.failed]) == (1, 2, ["sane"])
     assert "1 rows break it" in str(held.failed[0])
     assert not engine.runtime.catch_up(engine.clock()), "an idle driver would forget it"
-    # It is not tried again at once, unless somebody asks for it.
+    # It is not tried again at once, except on request.
     at = held.at
     project.deliver(5)
     engine.run_all()
@@ -186,7 +186,7 @@ def test_a_person_releases_one_version(project: Project) -> None:
     assert (held.n, held.upto) == (2, 3)
 
 
-# tests/recovery/test_gates.py has gate.validated.
+# In short runs, tests/recovery/test_gates.py covers gate.validated.
 @pytest.mark.parametrize(
     "place",
     [
@@ -268,7 +268,7 @@ def test_a_rule_that_cannot_be_validated_holds(project: Project) -> None:
 
 
 def test_a_held_replay_can_be_released(project: Project) -> None:
-    """It is a version at the batch that the table has reached already."""
+    """The held version has the batch id that the table has reached already."""
     project.deliver(1, 2, 3)
     engine = project.engine().run_all()
     before = (NOON - timedelta(hours=1)).isoformat()
@@ -285,7 +285,7 @@ def test_a_held_replay_can_be_released(project: Project) -> None:
     assert max(row["total"] for row in project.gold()) == BAD
     assert balance(engine.layout, engine.pipeline).differences == ()
     assert by_id(engine.layout, engine.pipeline).findings == ()
-    # The next version is validated, and the row that was released holds it.
+    # The next version is validated, too, and is held because of the released row.
     project.deliver(4)
     engine.run_all()
     assert position(engine, "gold/per_minute") == 2

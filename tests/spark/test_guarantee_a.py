@@ -1,4 +1,4 @@
-"""Guarantee A: what tables hold follows from the files, not from batches, jobs or restarts."""
+"""Guarantee A: what tables hold depends on the files, not on batches, jobs or restarts."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LAYOUTS = {
 }
 JOBS = ("fused", "per_layer", "switched")
 EVERY, FEW = tuple(GOLD_KEYS), ("sliding", "bands")
-# Each kind of jobs once; `make nightly` has the product. For a fused driver, Hypothesis chooses
-# batches and restarts in tests/property/test_pipeline.py. One code folds all measures, whichever
-# job runs it, so per_minute with its many measures is there once.
+# Each kind of jobs once; `make nightly` tries all combinations. For a fused driver, Hypothesis
+# chooses batches and restarts in tests/property/test_pipeline.py. The same code folds all measures
+# in every kind of jobs, so per_minute with its many measures is tried once.
 IN_SHORT = {
     ("first alone", "fused", False): EVERY,
     ("last alone", "per_layer", True): FEW,
@@ -129,13 +129,13 @@ def test_other_answers_to_differing_duplicates_and_unknown_fields(
     judged = judge(landing.records(), prescribed)
     reasons = {row["reason"] for row in judged.quarantine}
     assert ("differing_duplicate" in reasons) == (differing == "quarantine")
-    # How many differ is counted whatever is done with them; the oracle counts them for warn only.
+    # The engine counts differing duplicates in every mode; the oracle counts them only for warn.
     del judged.counts["differing"]
     assert differences(engine.root, judged) == {}
 
 
 def using_rescued(pipeline: Pipeline, prescribed: Rules) -> tuple[Pipeline, Rules]:
-    """With a column made of the rescued fields, and a filter by them."""
+    """The declaration with a column that reads the rescued fields, and with a filter on them."""
     text = pipeline.text.replace(
         "doubled: level * 2\n",
         "doubled: level * 2\n      again: get_json_object(_rescued, '$.again')\n",

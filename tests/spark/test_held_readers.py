@@ -1,4 +1,5 @@
-"""Readers that look at a gated table all the time never see a version that broke its rules."""
+"""Readers that poll a gated table never see a version that breaks its rules, unless it is
+released."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ STORY = ("good", "bad", "good", "release", "good", "mend")
 
 @contextmanager
 def watched(project: GatedProject, folder: Path) -> Iterator[dict[str, list[Values]]]:
-    """What each reader saw. Spark takes long to start, and looks on where there is time."""
+    """What each reader saw. Spark takes long to start, so it reads only in long runs."""
     with ExitStack() as stack:
         seen = stack.enter_context(polled(project.table, LOOKS, pause=0.2))
         if IN_FULL:
@@ -46,7 +47,7 @@ def watched(project: GatedProject, folder: Path) -> Iterator[dict[str, list[Valu
 
 
 class Story:
-    """Plays steps, and knows which version is visible after each."""
+    """Plays steps, and tracks which version is visible after each."""
 
     def __init__(self, project: GatedProject, seen: dict[str, list[Values]]) -> None:
         self._project, self._seen = project, seen
@@ -80,8 +81,8 @@ class Story:
             self._require_seen("release", len(self._project.events))
 
     def _require_seen(self, step: str, events: int | None) -> None:
-        """Since the last step, each reader saw the version before the step, then the one after it:
-        that of so many events, or still the same one."""
+        """Since the last step, each reader saw only the version before the step and then the
+        version after it: that of ``events`` events, or the same one if ``events`` is None."""
         after = self._visible if events is None else self._project.version(events)
         looked_again(self._seen, PATIENCE)
         for name, found in self._seen.items():

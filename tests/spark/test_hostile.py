@@ -33,14 +33,14 @@ class Outcome:
 
 
 MODES = {"in workers": 0, "in the driver": 1 << 40}
-"""A batch is decoded in Spark's workers or, being small, in the driver."""
+"""A batch is decoded in Spark's workers or, if it is small, in the driver."""
 
 
 @pytest.fixture(scope="module")
 def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
     landing = Landing(tmp_path_factory.mktemp("landing"))
     values = list(VALUES.values())
-    # Blank lines between; the last line has no end.
+    # There are blank lines, and the last line has no line break.
     landing.write(
         "1.json", b"\n\r\n \t \n" + lines(values[:40]) + b"\n\n" + lines(values[40:])[:-1]
     )

@@ -1,4 +1,4 @@
-"""Late pairs that are replayed: gold is then what it had been, had they come in time."""
+"""After a replay of late rows, gold is as if these rows had come in time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 
 
 def patient(folder: Path, pipeline: Pipeline) -> Pipeline:
-    """The same pipeline, which waits so long that no row is late."""
+    """The same pipeline with an allowed lateness so long that no row is late."""
     text = (folder / "readings.yml").read_text()
     for lateness in ("10 seconds", "1 minute", "0 seconds"):
         text = text.replace(f"allowed_lateness: {lateness}", "allowed_lateness: 300 days")
@@ -52,7 +52,7 @@ def patient(folder: Path, pipeline: Pipeline) -> Pipeline:
 
 
 def by_key(table: str, rows: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
-    """Rows of gold without what says when, and how often, they were made."""
+    """Rows of gold by key, without the columns that say when and how often a row was written."""
     return {
         tuple(row[key] for key in GOLD_KEYS[table]): {
             name: value for name, value in row.items() if name not in STATUS
@@ -73,7 +73,7 @@ def sound(engine: Engine) -> None:
 
 
 def run(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
-    """Two batches: what is late does not depend on them."""
+    """Absorb the files in two batches. Which rows are late does not depend on the batches."""
     engine = Engine(spark, pipeline, root)
     engine.list_new()
     for end in (2, 4):

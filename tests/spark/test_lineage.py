@@ -1,4 +1,4 @@
-"""Lineage as a receiver gets it over HTTP."""
+"""Lineage events as a receiver gets them over HTTP."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of(receiver: Receiver, job: str) -> list[Event]:
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     from openlineage.client.transport import http_common
 
-    # It tries for nine seconds; beside OPENLINEAGE_URL, no variable is heeded that says less.
+    # The client tries for nine seconds. If OPENLINEAGE_URL is set, no variable can shorten this.
     monkeypatch.setitem(http_common.DEFAULT_RETRY_CONFIG, "total", 0)
     monkeypatch.setattr(emitting, "LOOK_EVERY", 0.1)
     monkeypatch.setattr(emitting, "TRY_AGAIN", 0.1)

@@ -60,7 +60,7 @@ def replays(after: int, number: int = 1, gold: Iterable[str] = GOLD_KEYS) -> lis
 
 
 def file_by_file(folder: Path, landing: Landing) -> Pipeline:
-    """With a batch for each file."""
+    """The pipeline with one batch for each file."""
     pipeline = declare(folder, landing.folder, gold=("bands",))
     text = pipeline.text.replace("settle:", "max_files_per_batch: 1, settle:")
     pipeline.file.write_text(text)
@@ -99,7 +99,7 @@ def test_every_record_of_a_load_is_where_it_should_be(
     assert (load.id, load.rows) == (request.id, len(archive.records()))
     of_load = [row for row in read(engine.root, f"bronze/{SOURCE}") if row["offset"] < 0]
     assert {Path(row["file"]).parent for row in of_load} == {archive.folder}
-    # Built anew in larger steps, the tables are the same, with the replays at their places.
+    # A rebuild in larger steps gives the same tables, with the replays at their places.
     anew = RebuildRequest(("silver/clean", "silver/strong"))
     Engine(spark, engine.pipeline, engine.root, now=engine.now, anew=anew).catch_up()
     assert differences(engine.root, expected) == {}
@@ -109,7 +109,7 @@ def test_every_record_of_a_load_is_where_it_should_be(
 def test_tables_are_those_of_a_pipeline_that_has_begun_with_the_history(
     spark: SparkSession, tmp_path: Path, archive: Landing
 ) -> None:
-    """Both have folded all late rows, so the order of the archive is of no matter."""
+    """Both pipelines have folded all late rows, so the order of the archive does not matter."""
     first = declare(tmp_path, tmp_path / "both", gold=("sliding", "bands"))
     text = first.text
     for lateness in ("10 seconds", "1 minute", "0 seconds"):
@@ -148,7 +148,7 @@ def _values(row: dict[str, object]) -> dict[str, object]:
 def test_it_goes_on_wherever_the_driver_dies(
     spark: SparkSession, tmp_path: Path, landing: Landing, archive: Landing
 ) -> None:
-    """A window is closed by a drain before; the stream has a batch in the middle of the load."""
+    """A drain comes before the load, and a batch of the stream in the middle of the load."""
     pipeline = file_by_file(tmp_path, landing)
     engine = Engine(spark, pipeline, tmp_path / "root").run_all()
     engine.drain()
@@ -189,7 +189,7 @@ def test_it_goes_on_wherever_the_driver_dies(
 def test_a_copy_in_a_load_takes_no_place_of_a_rejected_row(
     spark: SparkSession, tmp_path: Path, archive: Landing
 ) -> None:
-    """One that the stream sends does, before or behind the load."""
+    """A copy in the stream takes its place, before or after the load."""
     gold, at = ("bands",), NOON + timedelta(minutes=20)
     bad, good = (
         [reading(f"x-{n}", at, site=site, value=1) for n in range(4)]
@@ -216,7 +216,7 @@ def test_a_copy_in_a_load_takes_no_place_of_a_rejected_row(
 def test_ids_of_loads_are_known_to_a_new_driver(
     spark: SparkSession, tmp_path: Path, archive: Landing
 ) -> None:
-    """Also those after all that the stream has sent; and of two loads to each other."""
+    """Also ids that are later than all that the stream has sent, and ids that two loads share."""
     landing, newer = Landing(tmp_path / "landing"), Landing(tmp_path / "newer")
     landing.write_all(split(VALUES[:50], 1))
     newer.write_all(split(VALUES[250:400], 1))
@@ -260,7 +260,7 @@ def test_workers_decode_what_is_large(
 def test_a_load_whose_files_change_is_stopped_and_goes_on(
     spark: SparkSession, tmp_path: Path, landing: Landing, archive: Landing
 ) -> None:
-    """The stream goes on without it. A damaged file is passed over, and named."""
+    """The stream continues without the load. A damaged file is skipped and recorded."""
     pipeline = declare(tmp_path, landing.folder, gold=("bands",))
     engine = Engine(spark, pipeline, tmp_path / "root").run_all()
     damaged = archive.folder / "00004.json.gz"
@@ -310,7 +310,7 @@ def test_a_load_of_before_a_restored_savepoint_goes_on_from_there(
     engine.restore(before, reread=True)
     engine.start()
     assert engine.bronze_loads() == ()
-    engine.load()  # nothing is open: what was taken back does not come again by itself
+    engine.load()  # no load is open: one that was taken back does not start again
     assert differences(engine.root, judge(landing.records(), rules(gold=("bands",)))) == {}
     assert done.bronze.n > before.bronze.n
 

@@ -1,5 +1,6 @@
-"""Loads of history where bronze goes back, is read again, or is copied: each record of history is
-there as often as bronze had it. No record has an id, so one that comes twice counts twice."""
+"""Loads of history if bronze goes back, is read again or is copied: the tables have each record of
+history as often as bronze had it. Records have no ids, so a record that comes twice counts
+twice."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ Sale = tuple[datetime, str, int]
 
 
 def sales(begin: datetime, first: int, count: int = 20) -> list[Sale]:
-    """One each 20 minutes; the last number makes it one of its kind."""
+    """One sale every 20 minutes; the last field makes each sale unique."""
     at = timedelta(minutes=20)
     return [(begin + n * at, "ab"[n % 2], first + n) for n in range(count)]
 
@@ -108,21 +109,21 @@ class Shop:
         requests.change(self.engine.layout, request, wish=wish)
 
     def change(self) -> None:
-        """One column more: bronze has to be read again from its source."""
+        """Add a column, so that bronze has to be read again from its source."""
         file = self.engine.pipeline.file
         text = file.read_text()
         more = f"v: int\n        w{text.count(': int')}: int"
         file.write_text(text.replace("v: int", more))
 
     def upgrade(self) -> Engine:
-        """A new driver, for the declaration as it is now."""
+        """Start a new driver with the present declaration."""
         declared, anew = read_declaration(self.engine.pipeline.file), RebuildRequest(changed=True)
         root, now = self.engine.root, self.engine.now
         self.engine = Engine(self.spark, declared, root, now=now, anew=anew)
         return self.engine
 
     def run(self) -> None:
-        """A driver that ends when all is done, for the declaration as it is now."""
+        """Run a driver with the present declaration until all is done."""
         declared, anew = read_declaration(self.engine.pipeline.file), RebuildRequest(changed=True)
         run_here(self.spark, Task(declared, str(self.engine.root), once=True, rebuild=anew))
 
@@ -138,7 +139,7 @@ class Shop:
         return [state_of(layout, name, each).state for each in found]
 
     def has(self, *files: list[Sale], late: Iterable[Sale] = ()) -> None:
-        """Every record once in silver, and in gold if it is not ``late``."""
+        """Silver has every record once, and gold has folded every record that is not ``late``."""
         engine, wanted = self.engine, [sale for found in files for sale in found]
         assert balance(engine.layout, engine.pipeline).differences == ()
         assert by_id(engine.layout, engine.pipeline).findings == ()
@@ -163,8 +164,8 @@ def shop(spark: SparkSession, tmp_path: Path) -> Shop:
 
 
 def test_a_load_that_was_taken_back_does_not_come_again_with_a_new_bronze(shop: Shop) -> None:
-    """It was asked for once more: history counts once. A run that reads bronze again does not end
-    before history is there."""
+    """The load is requested a second time, and history counts once. A run that reads bronze again
+    does not end before the history is loaded."""
     files, found = "[12].json", OLD[:2]
     before = shop.engine.savepoint()
     shop.begin(files=files)
@@ -184,7 +185,7 @@ def test_a_load_that_was_taken_back_does_not_come_again_with_a_new_bronze(shop: 
 def test_what_a_load_had_brought_when_it_was_ended_or_held_comes_again(
     shop: Shop, wish: requests.Wish
 ) -> None:
-    """No more of it, and its late rows stay late."""
+    """Bronze gets no more of the load, and its late rows stay late."""
     request = shop.begin(steps=1)
     shop.wish(request, wish)
     shop.has(LIVE, OLD[0], late=OLD[0])
@@ -219,7 +220,8 @@ def test_a_load_that_was_taken_back_in_part_comes_again_in_part(shop: Shop) -> N
 
 
 def test_a_copy_has_the_loads_of_the_savepoint(shop: Shop, tmp_path: Path) -> None:
-    """The original has ended the second one since, under drivers with higher epochs."""
+    """The original has finished the second load after the savepoint, under drivers with higher
+    epochs."""
     shop.begin(files="1.json")
     shop.begin(steps=1, files="[23].json")
     savepoint = shop.engine.savepoint()

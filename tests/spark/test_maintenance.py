@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 GOLD = ("per_minute",)
 FILES, CLOSED = 6, 4
-"""All files, and those behind which windows were closed."""
+"""The number of all files, and of those that were absorbed when windows were closed."""
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def _checkpoints_are_made_of_short_logs() -> Iterator[None]:
 def maintained(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    """All batches, maintained in between: a savepoint, whose files are merged behind it; then an
-    operation; in the end, all that can go has gone, and another batch has come."""
+    """All batches, with maintenance in between: a savepoint, whose files are merged later, and then
+    an operation. At the end, all that may be deleted is deleted, and one more batch is absorbed."""
     folder = tmp_path_factory.mktemp("maintained")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
@@ -110,7 +110,7 @@ def test_batches_go_on_over_merged_and_vacuumed_tables(
 def test_a_table_is_built_anew_from_merged_files_and_trimmed_logs(
     spark: SparkSession, tmp_path: Path, maintained: Prepared, expected: Tables, path: str
 ) -> None:
-    """And stops at an operation that lies among them."""
+    """The rebuild stops at an operation that lies among the merged batches."""
     engine = maintained.copy(tmp_path)
     anew = RebuildRequest((path,))
     engine = Engine(spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
@@ -136,8 +136,8 @@ def test_a_restored_pipeline_goes_on_over_merged_tables(
 def test_quarantine_gets_no_row_twice_when_all_of_silver_is_built_anew(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """One commit stands for all batches behind a vacuum; quarantine has those with bad records,
-    and its last is not the last of bronze."""
+    """After a vacuum, one commit stands for all batches before it. Quarantine has only batches with
+    bad records, and its last batch is not bronze's last batch."""
     landing = Landing(tmp_path / "landing")
     bad, good = split(readings(60, seed=5), 2)
     clean = b"\n".join(

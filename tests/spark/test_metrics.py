@@ -36,7 +36,7 @@ TABLE_OF_GOLD = "gold/sliding"
 
 
 class Watching:
-    """A reading that is always due."""
+    """A reading of the metrics that is due at each call."""
 
     def __init__(self, engine: Engine) -> None:
         self.clock, self.histograms, self._engine = Clock(), Histograms(), engine
@@ -94,7 +94,7 @@ def engine(begun: Prepared, tmp_path: Path) -> Engine:
 
 
 def accounted(engine: Engine) -> Values:
-    """What the ledger says of silver."""
+    """The counts of the ledger for silver."""
     return {
         ("raw", f"silver/{silver.table}", name): float(getattr(silver, name))
         for silver in balance(engine.layout, engine.pipeline).silver

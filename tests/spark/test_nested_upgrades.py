@@ -1,5 +1,5 @@
-"""Fields that a declaration adds inside of columns: null in what was read before, and nothing is
-read or built again."""
+"""Fields that a declaration adds inside columns: they are null in rows that were read before, and
+nothing is read again or rebuilt."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def project(before: ChangingProject, tmp_path: Path) -> ChangingProject:
 
 @pytest.fixture(scope="module")
 def after(before: ChangingProject, tmp_path_factory: pytest.TempPathFactory) -> ChangingProject:
-    """Upgraded, and another batch."""
+    """The project after the upgrade and one more batch."""
     project = before.copy(tmp_path_factory.mktemp("after"))
     project.change(*ADDED)
     project.run([full("new", 9), full("late too", 1)], engine=project.engine(CHANGED))
@@ -151,7 +151,7 @@ def test_a_rebuild_and_a_merge_give_the_same_rows(upgraded: ChangingProject) -> 
 
 @pytest.mark.parametrize("done", range(6))
 def test_an_upgrade_that_was_killed_goes_on(project: ChangingProject, done: int) -> None:
-    """After any of its commits."""
+    """The upgrade was killed after any of its commits."""
     project.change(*ADDED)
     with failing(f"extend.table_done:{done + 1}"):
         project.engine(CHANGED)
@@ -163,8 +163,8 @@ def test_an_upgrade_that_was_killed_goes_on(project: ChangingProject, done: int)
 def test_an_expression_over_an_added_field_is_computed_from_bronze(
     project: ChangingProject,
 ) -> None:
-    """Of old files, Spark then reads what they lack and nothing else, and still sees what is null
-    and how long arrays are."""
+    """From old files, Spark then reads only the fields that they lack. It still sees which values
+    are null and how long arrays are."""
     only_added = "{zip: address.zip, known: address is not null, vats: items.vat}"
     project.change(
         *ADDED,
@@ -212,7 +212,8 @@ def test_a_changed_expression_over_a_nested_field_is_as_from_the_start(
 
 
 def test_tables_go_back_to_before_an_upgrade_and_forward_again(upgraded: ChangingProject) -> None:
-    """Bronze stays, and has the added fields of what was read after the savepoint."""
+    """Bronze does not go back: it keeps the added fields of records that were read after the
+    savepoint."""
     expected = upgraded.rows()
     engine = upgraded.engine()
     (savepoint,) = savepoints(engine.layout)
@@ -245,7 +246,7 @@ def test_a_rolled_back_upgrade_leaves_the_fields_empty(upgraded: ChangingProject
 def test_a_field_that_was_rolled_back_cannot_come_back_as_another(
     upgraded: ChangingProject,
 ) -> None:
-    """Files that were read again may have none of it, but the table's columns do."""
+    """Files that were read again may not have the field, but the table's schema does."""
     engine = upgraded.engine()
     (savepoint,) = savepoints(engine.layout)
     assert isinstance(savepoint, Savepoint)

@@ -1,4 +1,4 @@
-"""What expressions over nested values give, in Spark itself: also for nulls, gaps and odd sizes."""
+"""The results of expressions over nested values in Spark, also for nulls, gaps and odd sizes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FULL: dict[str, Any] = {
 WITH_PARTS = [name for name in SCOPE if name in FULL and isinstance(FULL[name], dict | list)]
 EMPTY = {name: type(FULL[name])() if name != "address" else {} for name in WITH_PARTS}
 ROWS: tuple[dict[str, Any], ...] = (FULL, EMPTY, {})
-"""Values, nothing inside, and null."""
+"""A row with all values, a row with empty values, and a row of nulls."""
 
 VALUES: dict[str, tuple[Any, Any, Any]] = {
     "address.city": ("Oslo", None, None),
@@ -165,7 +165,7 @@ COMPARED = (
     "items[0] < items[2]",
     "sort_array(items)",
 )
-"""What compares whole structs."""
+"""Expressions that compare whole structs."""
 
 
 def _wider(type_: DataType) -> DataType:
@@ -179,7 +179,8 @@ def _wider(type_: DataType) -> DataType:
 
 
 def test_a_field_that_is_null_changes_no_result(spark: SparkSession, tmp_path: Path) -> None:
-    """So tables continue after an upgrade that adds fields: a rebuild would give the same."""
+    """Therefore tables continue after an upgrade that adds fields: a rebuild would give the same
+    rows."""
     wide = {name: _wider(type_) for name, type_ in SCOPE.items()}
     before = _rows(spark)
     before.write.parquet(str(tmp_path / "rows"))

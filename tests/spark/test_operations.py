@@ -1,5 +1,5 @@
-"""Operations on real rows: however a driver fails, and wherever tables go back or are rebuilt, each
-is carried out at its place."""
+"""Operations on real rows: each is carried out at its place, however a driver fails, and also after
+tables go back or are rebuilt."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def begun(
 
 @pytest.fixture(scope="module")
 def without(begun: Prepared, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
-    """The rows that there are without any operation."""
+    """The rows without any operation."""
     return rows(begun.copy(tmp_path_factory.mktemp("without")).run_all())
 
 
 def rows(engine: Engine) -> list[list[str]]:
-    """Of gold and late, without what depends on when a driver ran."""
+    """The rows of gold and late, without the times at which they were written."""
     return [
         sorted(str({k: v for k, v in row.items() if k != "updated_at"}) for row in found)
         for found in (read(engine.root, path) for path in TABLES)
@@ -73,7 +73,7 @@ def rows(engine: Engine) -> list[list[str]]:
 
 
 def run(engine: Engine, operation: str) -> None:
-    """The operation behind the second of four files; nothing fails."""
+    """Run the operation after the second of four files; nothing fails."""
     engine.absorb(2)
     engine.catch_up()
     engine.operate(operation, **DOCUMENTS[operation])
@@ -82,9 +82,10 @@ def run(engine: Engine, operation: str) -> None:
     engine.catch_up()
 
 
-# In short, of a drain: tests/recovery/test_failures.py has the steps, test_savepoints.py and
-# test_upgrades.py here what goes back and is rebuilt. Of a late replay: test_late_replay.py has the
-# steps, test_trimmed_replays.py what is rebuilt; what goes back is one code for all operations.
+# In short runs, other tests cover the other operations. For a drain: the steps in
+# tests/recovery/test_failures.py, restores and rebuilds in test_savepoints.py and test_upgrades.py
+# here. For a late replay: the steps in test_late_replay.py, a rebuild in test_trimmed_replays.py.
+# Restores use the same code for all operations.
 @pytest.mark.parametrize(
     "operation",
     [
@@ -116,7 +117,7 @@ def test_it_is_carried_out_at_its_place(
         engine.restore(savepoint)
         engine.start().catch_up()
         assert rows(engine) == expected
-    # Gold is built anew over silver that was.
+    # Silver is rebuilt, and then gold over the rebuilt silver.
     for path in ("silver/strong", "gold/sliding"):
         anew = RebuildRequest((path,))
         engine = Engine(engine.spark, engine.pipeline, engine.root, anew=anew)

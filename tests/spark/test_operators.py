@@ -1,4 +1,4 @@
-"""What the runtime part of every operator keeps: pairs are a function of the row alone, and no
+"""Invariants of the runtime part of every operator: pairs are a function of the row alone, and no
 pair may be folded into a result that is final."""
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def test_no_pair_is_folded_into_what_is_final(spark: SparkSession, case: Case) -
 
 
 def test_a_row_in_time_is_never_late(spark: SparkSession, case: Case) -> None:
-    """A row whose clock is at its own time or before has not been overtaken, nor one by as much as
-    the operator says."""
+    """A row is not late if its watermark at arrival is at most its own time plus the operator's
+    ``slack``."""
     slack = assignment(case).slack
     assert slack >= 0
     for pair in pairs(silver(spark, TIMES), case):

@@ -28,8 +28,8 @@ PARTITIONS = 3
 
 
 def deal() -> list[SourceRecord]:
-    """The same readings over three partitions, each with offsets of its own; the third partition
-    comes late into play."""
+    """The same readings over three partitions, each with its own offsets; the third partition joins
+    late."""
     records = []
     for number, value in enumerate(readings(150, seed=11)):
         partition = number % (2 if number < 60 else PARTITIONS)
@@ -61,7 +61,7 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
             bronze = stage()
             bronze.table.fence(2)
         batch = [row(record) for record in records[start : start + 50]]
-        # In no order at all: bronze has to find the log's.
+        # The rows are in reverse order: bronze has to restore the order of the log.
         table = pa.Table.from_pylist(batch[::-1], record_schema("file"))
         reached = BatchEnd({"0": number}, range(PARTITIONS))
         bronze.absorb(PartedRecords([Rows(table)]), reached, datetime.now(UTC))

@@ -99,7 +99,7 @@ class Shop:
             pass
 
     def rows(self) -> list[dict[str, Any]]:
-        """Those of our table that the publication sends."""
+        """The rows of our table that the publication sends."""
         found = read(self.folder / "root", self.source.replace(".", "/"))
         sent = [r for r in found if self.when == "update" or r.get("final", True)]
         return sorted(sent, key=str)
@@ -137,7 +137,7 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shop(begun: Engine, tmp_path: Path, server: Server) -> Shop:
-    """Its first batch is published."""
+    """A shop whose first batch is published."""
     made = Shop(begun, tmp_path, server)
     made.publish()
     return made
@@ -186,7 +186,7 @@ def test_what_is_changed_later_is_changed_there(shop: Shop, tmp_path: Path) -> N
     shop.publish()
     assert shop.mirrored() == shop.rows()
     drained = shop.mirrored()
-    # Fewer rows belong into the windows by another declaration: some are gone.
+    # By another declaration, fewer rows belong to the windows: some windows are deleted.
     other = tmp_path / "other.yml"
     text = shop.file.read_text()
     other.write_text(text.replace("where: level >= 5", "where: level >= 8"))
@@ -207,7 +207,7 @@ def test_what_is_changed_later_is_changed_there(shop: Shop, tmp_path: Path) -> N
     assert len(shop.mirrored()) < len(drained)
     shop.engine.catch_up()
     shop.publish()
-    # The restore is before the drain: some windows are open again.
+    # The savepoint is older than the drain: some windows are open again.
     assert shop.mirrored() == shop.rows()
     shop.engine.anew = RebuildRequest(["gold/sliding"])
     shop.engine.start()
@@ -272,7 +272,7 @@ def test_a_position_that_the_log_does_not_have_is_refused(shop: Shop, server: Se
 
 
 def test_a_copy_does_not_write_where_the_original_does(shop: Shop, tmp_path: Path) -> None:
-    """Its log has the id and all versions of the original's."""
+    """The copy's log has the id and all versions of the original's log."""
     before = shop.mirrored()
     engine, original = shop.engine, shop.engine.layout
     clone(original, engine.savepoint(), Layout.of(str(tmp_path / "copy"), engine.pipeline.name))

@@ -1,4 +1,4 @@
-"""Publications, read back by a real consumer: nothing missing, and what comes twice has one id."""
+"""Publications, read back by a real consumer: no row is missing, repeated rows have the same id."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Shop:
         self.topics[name] = topic
         said = f", when: {when}" if when else ""
         address = servers or self.broker.servers
-        # Who has a broker of his own to name waits a second for it, and not ten.
+        # A test with a broker address of its own waits one second for it, not ten.
         options = ", options: {max.block.ms: 1000}" if servers else ""
         sink = f"{{servers: '{address}', topic: {topic}{options}}}"
         self.text += f"  {name}: {{from: {source}{said}, kafka: {sink}}}\n"
@@ -82,7 +82,7 @@ def publish(engine: Engine) -> None:
 
 
 def run(engine: Engine) -> None:
-    """A file a batch, published after each."""
+    """Absorb one file in each batch, and publish after each."""
     engine.list_new()
     for end in range(1, engine.last_sequence + 1):
         engine.absorb(end)
@@ -101,7 +101,7 @@ def parsed(record: Record) -> dict[str, Any]:
 
 
 def plain(row: Row) -> dict[str, Any]:
-    """A gold row as JSON has it."""
+    """A gold row as it is in JSON."""
     found = dict(row)
     for name, value in found.items():
         if isinstance(value, datetime):
@@ -185,7 +185,7 @@ class Kept(Writer):
 
 
 def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path: Path) -> None:
-    """A final window and what a late replay made of it are sent together after an outage."""
+    """A final window and its row after a late replay are sent together after an outage."""
     landing = Landing(tmp_path / "landing")
     landing.write_all(split(readings(300, seed=5), FILES))
     shop = declare(tmp_path, landing.folder, gold=("sliding",))
@@ -225,7 +225,7 @@ def test_the_last_change_of_each_window_is_how_it_is(
     assert last == rows
     assert len({header(m, "id") for m in messages}) == len(messages) > len(rows)
     assert {row["final"] for row in rows.values()} == {True, False}
-    # What a batch leaves as it was is no change.
+    # A row that a batch does not change is not sent.
     shop.landing.write("00009.json", b"rubbish\n")
     engine.list_new()
     engine.absorb()
@@ -307,7 +307,7 @@ def test_a_name_stands_for_one_table(spark: SparkSession, tmp_path: Path, broker
 def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commits without final windows are not looked at again by every start."""
+    """A new start does not read again the commits that have no rows to send."""
     monkeypatch.setattr("headgate.publish.stage.MOST_UNSENT", 2)
     shop = Shop(spark, tmp_path, broker).publish("lates", "late.sliding")
     engine = shop.engine()

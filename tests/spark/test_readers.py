@@ -1,4 +1,4 @@
-"""Gold is the same table whoever reads it, and needs no newer reader than Delta's first."""
+"""Gold is the same table for every reader, and needs no newer reader version than Delta's first."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def with_polars(table: Path, folder: Path) -> Rows:
 
 @pytest.fixture(scope="module")
 def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    """Two batches, windows closed in between: open, final and replaced files."""
+    """Two batches. Some windows become final in between, and files are replaced."""
     folder = tmp_path_factory.mktemp("readers")
     landing = Landing(folder / "landing")
     landing.write_all(split(readings(200, seed=12), 2))
@@ -60,7 +60,7 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Eng
     return engine
 
 
-# tests/spark/test_maintenance.py compares what Delta's own reader sees, after maintenance.
+# In short runs, tests/spark/test_maintenance.py covers Spark's reader, after maintenance.
 READERS = [with_duckdb, with_polars, pytest.param(with_spark, marks=in_full)]
 
 
@@ -102,7 +102,7 @@ def test_every_table_keeps_to_the_first_protocol(engine: Engine) -> None:
 def test_batches_go_on_after_an_optimize_by_another_tool(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """It leaves out what open rows are folded on from: its schema does not have it."""
+    """The tool drops the state of open rows, because the table's schema does not have it."""
     landing = Landing(tmp_path / "landing")
     landing.write_all(split(readings(200, seed=12), 3))
     gold = ("sliding", "bands")

@@ -137,7 +137,7 @@ def test_csv_with_line_breaks_in_cells(spark: SparkSession, tmp_path: Path) -> N
         found = _read(source, tmp_path / "a.csv")
         rows = found.select(["value", "document"]).to_pylist()
         for row, theirs in zip(rows, spark_csv_rows(spark, tmp_path / "a.csv"), strict=True):
-            # Spark fills up or cuts off rows that do not fit, and leaves blanks in names.
+            # Spark pads or cuts rows that do not fit the header, and keeps blanks in names.
             if row["document"] is not None:
                 assert _cells(row["document"]) == _cells(theirs), content
                 assert row["document"] == row["value"]
@@ -162,7 +162,7 @@ def _seconds(*values: str | None) -> list[datetime | None]:
 
 
 def _columns() -> dict[str, pa.Array]:
-    """All with three values that Spark writes in full, and a null."""
+    """Columns of four values, which Spark writes in full; most have a null."""
     times = _seconds("2026-03-01T11:00:00", "1500-01-01T01:01:01.120", "9999-12-31T23:59:59", None)
     number = [Number("1.50"), Number("-0.01"), Number("9" * 32 + ".00"), None]
     pair = pa.struct([("a", pa.int8()), ("b", pa.list_(pa.string()))])

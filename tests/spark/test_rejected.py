@@ -144,13 +144,14 @@ def _offered(row: Row) -> bool:
 
 @pytest.mark.parametrize(
     ("place", "nth", "was_decided"),
-    # Opening creates a table of rejected rows and two of silver.
+    # Opening commits once to the table of rejected rows and once to each of two silver tables.
     [("rejected.staged", 1, False), ("rejected.committed", 2, True), ("silver.committed", 4, True)],
 )
 def test_rules_that_change_apply_from_the_next_batch_on(
     project: Project, place: str, nth: int, was_decided: bool
 ) -> None:
-    """Also where a crash has left silver behind its rejected rows: these were decided already."""
+    """If a crash has left silver behind its rejected rows, the old rules still apply to that
+    batch."""
     project.deliver(range(20))
     with dying(place, nth):
         project.engine().run_all()

@@ -1,5 +1,6 @@
-"""Every part of a pipeline's folder, damaged, under the engine itself: a driver goes on exactly or
-refuses by name; after `headgate repair` the tables end as the oracle has them."""
+"""Every part of a pipeline's folder is damaged, under the real engine: a driver either continues
+correctly or fails with an error that names the damage. After `headgate repair`, the tables equal
+the oracle's."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ NO_ALARM = "nothing is damaged"
 
 @dataclass(frozen=True)
 class Variant:
-    """``part``: entry (the last one with a batch), first (entry), checkpoint, hint, data, document;
-    of ``table``, or a document's name."""
+    """``part`` of ``table``: entry (the last one with a batch), first (entry), checkpoint, hint or
+    data. If ``part`` is document, ``table`` is the document's name."""
 
     part: str
     table: str
@@ -94,8 +95,8 @@ def every_variant() -> Iterator[Variant]:
 
 
 def in_short() -> Iterator[Variant]:
-    """What only Spark's own stages show: that it finds a bad page or footer by name, and that each
-    stage builds again what it was damaged of. tests/unit/repair has the rest, without Spark."""
+    """What only Spark's own stages show: Spark names the file of a bad page or footer, and each
+    stage builds again what was damaged. tests/unit/repair covers the rest, without Spark."""
     yield Variant("data", "bronze/raw", "flipped")
     yield Variant("data", "silver/strong", "truncated")
     yield Variant("data", "quarantine/raw", "emptied")
@@ -124,7 +125,8 @@ def expected(landing: Landing) -> Tables:
 def prepared(
     spark: SparkSession, landing: Landing, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """Four of five files read, the last of them in bronze only; a savepoint behind the second."""
+    """Four of five files are read, the last of them only to bronze; a savepoint follows the
+    second."""
     folder = tmp_path_factory.mktemp("prepared")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
@@ -144,7 +146,7 @@ def prepared(
 
 
 def go_on(spark: SparkSession, folder: Path) -> HeadgateError | None:
-    """A new driver over all there is; what it refuses with, as the driver would say it."""
+    """Run a new driver over all input. Returns the error that it would report, or None."""
     pipeline = load(folder / "readings.yml")
     try:
         engine = Engine(spark, pipeline, folder / "root")

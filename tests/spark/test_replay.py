@@ -1,4 +1,4 @@
-"""Mended copies of refused records: each is taken once, wherever a crash comes between."""
+"""Mended copies of refused records: each is taken once, wherever a driver crashes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ EVENTS = [
 def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
     tmp_path: Path, spark: SparkSession, sizes: Iterable[int]
 ) -> None:
-    """In whatever batches: the first copy that meets the rules is in silver."""
+    """However the events are cut into batches, the first copy that meets the rules is in silver."""
     project = ReplayProject(tmp_path, spark)
     events = iter(EVENTS)
     engine = project.engine()
@@ -74,7 +74,7 @@ def check_replayed(project: ReplayProject, engine: Engine) -> None:
     assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
     assert project.ids("silver/all") == ["good", "last", "low", "older", "text"]
     assert project.ids("rejected/clean") == ["low", "older"]
-    # Their minute was final by then.
+    # Their window was final at the time of the replay.
     assert sorted(row["_event_id"] for row in project.read("late/per_minute")) == [
         *("low", "older", "text")
     ]
@@ -105,7 +105,7 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
     }
     values = {row["_event_id"]: row["level"] for row in project.read("silver/clean")}
     assert values == {"good": 20, "last": 70, "low": 50, "older": 50, "text": 50}
-    # A producer that sends one of them again is late: a copy is in silver.
+    # If a producer sends two of them again, it is too late: silver has a copy.
     project.land([event("low", 80, 4), event("text", 80, 5)])
     engine.run_all()
     assert {row["_event_id"]: row["level"] for row in project.read("silver/clean")} == values
@@ -135,11 +135,11 @@ STEPS = [
 
 
 def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: ReplayProject) -> None:
-    """Nothing is merged across a replay: it looks up what was there before it."""
+    """No files are merged across a replay: the replay looks up the rows before its place."""
     engine = project.engine()
     project.ask(engine, MEND)
     engine.replay()
-    # To bronze, this is one more copy; its batches and that of the replay are small files.
+    # For bronze, this is one more copy. Its batches and the replay's batch are small files.
     for _ in range(2):
         project.land([event("low", 80, 4)])
         engine.run_all()
@@ -181,7 +181,7 @@ def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> No
 
 
 def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -> None:
-    """The rules changed between the judgement and the replay."""
+    """The rules change between the validation of the copy and its replay."""
     engine = project.engine()
     project.ask(engine, MEND)
     project.write_rules("expectations:\n  - {id: low, expect: level >= 60}\n")

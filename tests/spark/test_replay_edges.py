@@ -55,7 +55,8 @@ def levels(project: ReplayProject, table: str) -> dict[str, int]:
 def test_each_of_several_tables_takes_a_record_once(
     tmp_path: Path, spark: SparkSession, duplicates: bool
 ) -> None:
-    """With and without a rule for duplicates: then, only its header says what a copy mends."""
+    """With and without a rule for duplicates. Without it, only its header tells which record a copy
+    mends."""
     project = several(tmp_path, spark)
     if not duplicates:
         text = project.declaration.read_text()
@@ -74,7 +75,8 @@ def test_each_of_several_tables_takes_a_record_once(
     assert levels(project, "strict") == {"low": 50, "high": 70}
     assert levels(project, "stopped") == {"low": 1, "high": 70}
     (outcome,) = project.judge(engine, Selection(), level(95))
-    # To `stopped`, it was filtered and is decided. The share of a replay stops no stream.
+    # Table `stopped` has filtered the record, so it is decided there. In a replay, the share of
+    # broken rows never stops the stream.
     assert (outcome.tables, outcome.verdict) == (("clean", "strict"), "silver")
 
 
@@ -108,7 +110,8 @@ def test_a_replay_stops_no_stream(tmp_path: Path, spark: SparkSession) -> None:
 
 
 def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: SparkSession) -> None:
-    """Also if it is after all that the source has sent, and another driver looks for duplicates."""
+    """Also if its new time is after all times of the source, and a new driver looks for
+    duplicates."""
     project = ReplayProject(tmp_path, spark)
     project.land([event("low", 1, 1), event("again", 2, 2), event("again", 3, 3000)])
     project.land([{**event("no time", 20), "at": "?"}, event("high", 70, 5)])
@@ -133,7 +136,7 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
 def test_an_open_record_whose_id_was_sent_again_and_filtered(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Bronze has a valid copy, so no table takes another one. The judge says so."""
+    """Bronze has a valid copy, so no table takes another one, and the verdict is ``known``."""
     tables = (
         "silver: {clean: {from: raw, where: level > 0, expectations: clean}}\n"
         "gold: {per_minute: {from: clean, window: {tumbling: 1 minute}, "
@@ -156,7 +159,7 @@ def test_the_same_bytes_are_judged_again_only_by_other_rules(
     project.land([again, event("high", 70, 1)])
     engine = project.engine().run_all()
     with monkeypatch.context() as patched:
-        patched.setattr(Replacements, "_conforming", None)  # a Spark job
+        patched.setattr(Replacements, "_conforming", None)  # no Spark job may run
         project.land([again, event("other", 4, 2), event("other", 4, 2)])
         engine.run_all()
     project.check(engine)

@@ -1,4 +1,4 @@
-"""A salted table folds each key in parts, and holds what an unsalted one would."""
+"""A salted table folds each key in parts, and holds the same rows as a table without salt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going back to a savepoint and on again gives the tables that there would have been without."""
+"""After a restore and new batches, the tables are the same as without the restore."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def expected(landing: Landing) -> Tables:
 def prepared(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    """The first files, all the way down, with a savepoint."""
+    """The first files are absorbed by every table; then a savepoint is taken."""
     folder = tmp_path_factory.mktemp("before")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
@@ -96,7 +96,7 @@ def test_a_restored_pipeline_ends_with_the_same_tables(
 def test_a_savepoint_between_any_two_commits(
     tmp_path: Path, prepared: Prepared, expected: Tables
 ) -> None:
-    """Bronze is ahead of silver, silver of gold: as it is while drivers run."""
+    """Bronze is ahead of silver, and silver of gold, as they are while drivers run."""
     engine = prepared.copy(tmp_path)
     engine.absorb(4)
     bronze_ahead = engine.savepoint()

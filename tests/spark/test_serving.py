@@ -83,7 +83,7 @@ def test_every_tool_has_its_block() -> None:
 
 @pytest.mark.parametrize(
     ("language", "block"),
-    # tests/spark/test_maintenance.py compares what Delta's reader in Spark sees.
+    # In short runs, tests/spark/test_maintenance.py covers the Delta reader of Spark.
     [pytest.param(*each, marks=in_full if "spark." in each[1] else ()) for each in BLOCKS],
     ids=NAMES,
 )

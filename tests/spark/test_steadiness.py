@@ -1,4 +1,4 @@
-"""A driver that runs for long does not slow down: nothing compiled anew, nothing kept."""
+"""A driver that runs for long does not slow down: no new compilations, no memory leak."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.tables import differences
 pytestmark = pytest.mark.spark
 
 GOLD = ("bands",)
-WARM = 20  # batches until every plan was seen and every cache is filled (16 MB came by then)
+WARM = 20  # batches until all plans are compiled and all caches are full (the heap grew by 16 MB)
 EVERY = 10  # seconds of event time between batches
 MB = 1 << 20
 
@@ -34,8 +34,9 @@ def compilations(spark: SparkSession) -> int:
 
 
 def heap(spark: SparkSession) -> int:
-    """Bytes in use once full collections free no more. Spark's cleaner, a thread of its own, drops
-    broadcasts only after their handles were collected: three seconds without gain are the end."""
+    """Bytes in use when full collections free no more. Spark's cleaner is a thread of its own and
+    drops broadcasts only after their handles were collected, so the loop ends after three seconds
+    without gain."""
     least, idle = collected(spark), 0
     while idle < 3:
         time.sleep(1)
@@ -53,8 +54,8 @@ def collected(spark: SparkSession) -> int:
 
 
 def batch(number: int, every: int) -> bytes:
-    """The same kinds of records every time, so many seconds later: also late ones and bad ones.
-    None of five hundred batches, ten seconds apart, is ahead of the files' own time."""
+    """The same kinds of records in every batch, late and bad ones included; batches are ``every``
+    seconds apart. Five hundred batches, ten seconds apart, are not ahead of the files' own time."""
     start = NOON + timedelta(seconds=every * number)
     good = [
         reading(f"{number}-{k}", start + timedelta(seconds=k), site="North", level=k, value=k)
@@ -65,7 +66,8 @@ def batch(number: int, every: int) -> bytes:
 
 
 def run(spark: SparkSession, folder: Path, batches: int, warm: int, every: int) -> None:
-    """From batch ``warm`` on, nothing is compiled, and nothing kept where there is time to tell."""
+    """After batch ``warm``, nothing is compiled. If ``warm`` is large enough, the heap does not
+    grow either."""
     landing = Landing(folder / "landing")
     landing.write_all([batch(number, every) for number in range(batches)])
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
@@ -84,7 +86,7 @@ def run(spark: SparkSession, folder: Path, batches: int, warm: int, every: int) 
 
 
 def test_eight_batches(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing is compiled from the fourth on; a window ends with every third."""
+    """Nothing is compiled from the fourth batch on. Every third batch makes a window final."""
     run(spark, tmp_path, 8, warm=3, every=100)
 
 

@@ -41,13 +41,12 @@ def frame_of(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
 
 @settings(
     max_examples=20 if IN_FULL else 1,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
     derandomize=not IN_FULL,
 )
 @given(
-    # The first that Hypothesis tries are all alike.
+    # The first examples that Hypothesis tries have only equal rows.
     rows=ROWS.filter(lambda rows: len({str(row) for row in rows}) > 10),
     arguments=st.fixed_dictionaries(dict(ARGUMENTS)),
     condition=st.sampled_from(["", "i > 0", "b"]),
@@ -72,13 +71,13 @@ def test_great_expectations_counts_the_same_rows(
 
 
 def test_every_row_meets_what_is_proposed_for_it(spark: SparkSession) -> None:
-    """As tests/unit/expectations/test_profiling.py says of many rows, in DuckDB."""
+    """tests/unit/expectations/test_profiling.py tests the same with many rows, in DuckDB."""
     suite = Profiled(EXTREMES).suite
     assert suite is not None
     assert set(broken(frame_of(spark, EXTREMES), suite).values()) == {0}
 
 
-# Each value of each column.
+# All values that each column takes.
 _CHOICES: dict[str, list[Any]] = {
     "l": [-(2**63), 0, 2**63 - 1],
     "d": [-0.0, 5e-324, 1.7976931348623157e308],

@@ -47,7 +47,7 @@ OFFSETS = ["Z", "+01", "+0130", "+01:30", "-18:00", "+18:01", "+19:00", "+0000",
 
 
 def texts(pattern: str, chance: random.Random) -> list[str]:
-    """Times as the pattern writes them, and some of them spoiled."""
+    """Times in the format of the pattern; some of them are damaged."""
     letters = sorted(FIELDS, key=len, reverse=True)
     parts = re.findall(rf"'(?:[^']|'')*'|{'|'.join(letters)}|.", pattern)
     found = []

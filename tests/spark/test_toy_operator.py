@@ -1,5 +1,6 @@
-"""An operator of another package goes through all of a pipeline's life: plan, batches, errors in
-the middle of them, savepoint, restore, drain, upgrade, ledger. No module of the engine names it."""
+"""An operator of another package works at every stage of a pipeline's life: plan, batches, errors
+in the middle of batches, savepoint, restore, drain, upgrade, ledger. No module of the engine names
+it."""
 
 from __future__ import annotations
 
@@ -73,8 +74,8 @@ def slot_of(time: datetime, every: timedelta) -> tuple[int, datetime]:
 
 
 def expected(engine: Engine, every: timedelta, drained: datetime | None) -> tuple[Any, Any]:
-    """Gold and late of what silver holds, computed a second time in plain Python. ``drained``: all
-    of the slots that end then or before were closed after the last row."""
+    """The rows of gold and late for the rows of silver, computed a second time in plain Python.
+    ``drained``: the slots that end at or before this time were closed after the last row."""
     watermark: datetime | None = None
     gold: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, 0, False])
     late: set[tuple[Any, ...]] = set()

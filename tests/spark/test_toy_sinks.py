@@ -1,5 +1,5 @@
-"""Sinks of another package: one at least once, one in transactions. No module of the engine names
-them."""
+"""Sinks of another package: one delivers at least once, one in transactions. No module of the
+engine names them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _installed() -> Iterator[None]:
 
 
 def engine_of(spark: SparkSession, folder: Path, sink: str) -> Engine:
-    """All files are in the tables, nothing is published yet."""
+    """The first of the files is in the tables; nothing is published yet."""
     landing = Landing(folder / "landing")
     landing.write_all(split(readings(300, seed=5), FILES))
     declared = declare(folder, landing.folder, gold=("sliding",))
@@ -102,7 +102,7 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
     assert before == finals(engine)
     publish(engine.start())
     assert booked(file) == before
-    # The commits of the tables say so too, though nothing was sent.
+    # The publication's table has the same position, although nothing was sent.
     (stage,) = engine.runtime.publications
     assert stage.table.refresh().payload == PublicationPayload(upto(file))
     absorb(engine, FILES)
@@ -111,7 +111,7 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
         if place == "publish.sent":
             engine.start()
 
-    # A driver sends and is replaced before it commits; the next one goes on from there.
+    # A driver sends and is replaced before it commits; the next driver continues from there.
     with passing(replace), pytest.raises(FencedError):
         publish(engine)
     publish(engine)

@@ -1,6 +1,6 @@
-"""A source of another package goes through all of a pipeline's life: plan, a driver that is killed,
-errors in the middle of batches, savepoint, restore, upgrade, ledger. No module of the engine names
-it."""
+"""A source of another package works at every stage of a pipeline's life: plan, a driver that is
+killed, errors in the middle of batches, savepoint, restore, upgrade, ledger. No module of the
+engine names it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.spark
 GOLD = ("sliding",)
 MOST = 30
 PLACES = ("bronze.staged", "silver.committed")
-"""Where errors come in between; at bronze.committed, a driver is killed."""
+"""The places where errors are raised; at bronze.committed, a driver is killed."""
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def _installed() -> Iterator[None]:
 
 
 class Document:
-    """The document, and the oracle's view of what it ever had."""
+    """The document, and all the records that it ever had, for the oracle."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.values, self.first = path, list[bytes](), 0

@@ -1,4 +1,4 @@
-"""A replay of late rows whose batch the logs do not have any more."""
+"""A replay of late rows whose batch is no longer in the logs."""
 
 from __future__ import annotations
 

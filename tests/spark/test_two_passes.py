@@ -1,5 +1,5 @@
-"""A batch whose decoded parts are lost between its two passes is read again. What a failed batch
-has left is removed."""
+"""A batch whose decoded parts are lost between its two passes is read again. The files that a
+failed batch has left are deleted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def engine(
 def test_a_task_may_have_no_record(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parts of a long line after its first, and a file without a line."""
+    """A long line has parts without a record after its first part, and a file may have no line."""
     monkeypatch.setattr(bronze_stage, "IN_DRIVER", 0)
     monkeypatch.setattr("headgate.sources.files.parts.BLOCK", 40)
     landing = Landing(tmp_path / "landing")
@@ -75,7 +75,7 @@ def scratch_of(batch: InWorkers) -> list[Path]:
 
 
 def lose(monkeypatch: pytest.MonkeyPatch, times: int) -> list[Path]:
-    """One part of each of the next batches is gone before it is written."""
+    """Delete one part of each of the next batches before it is written."""
     seen: list[Path] = []
     write = InWorkers.write
 

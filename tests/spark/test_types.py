@@ -1,4 +1,4 @@
-"""Types are found without Spark, so Spark's own analysis is what they are compared with."""
+"""Types are found without Spark, and are compared here with those of Spark's own analysis."""
 
 from __future__ import annotations
 

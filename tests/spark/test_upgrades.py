@@ -1,4 +1,4 @@
-"""A changed declaration over current tables gives the tables of one that never was another."""
+"""After an upgrade, the tables are those of a pipeline that always had the new declaration."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 def prepared(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    """Three batches of four files, all the way down, with a savepoint."""
+    """Three of four files are absorbed by every table, one in each batch; then a savepoint is
+    taken."""
     folder = tmp_path_factory.mktemp("before")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
@@ -85,8 +86,8 @@ def go_on(engine: Engine) -> None:
 
 
 def rows(root: Path, pipeline: Pipeline) -> dict[str, list[str]]:
-    """Every table, without the moments at which rows were written. Sums of doubles may differ in
-    their last bits."""
+    """The rows of every table, without the times at which they were written. Sums of doubles may
+    differ in their last bits."""
 
     def text(row: dict[str, object]) -> str:
         said = {k: v for k, v in row.items() if k != "updated_at"}
@@ -134,8 +135,8 @@ def test_one_table_is_built_anew_beside_the_others(
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its rebuild takes one step a batch. The current tables go on, this one too, and the rebuild
-    takes its place in one commit."""
+    """The rebuild takes one step for each batch. Meanwhile all current tables continue, this one
+    too. In the end, the rebuild replaces the table in one commit."""
     engine = prepared.copy(tmp_path)
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("gold/bands",)))
     runtime = engine.runtime
@@ -162,7 +163,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Windows were closed after the third batch; steps of two batches would pass that."""
+    """Windows were closed after the third batch; a step of two batches would go beyond it."""
     engine = prepared.copy(tmp_path)
     engine.drain()
     engine.absorb(4)
@@ -203,7 +204,7 @@ def test_a_table_that_was_not_there_begins_with_the_first_batch(
 def test_gold_that_shows_states_is_built_anew_without_them(
     spark: SparkSession, tmp_path: Path, prepared: Prepared, landing: Landing
 ) -> None:
-    """As an earlier version had it: nothing is folded on from there."""
+    """An earlier version had the states in the schema; the rebuild does not fold on from them."""
     engine = prepared.copy(tmp_path)
     pipeline, storage = engine.pipeline, engine.layout.storage
     for name, stage in engine.runtime.stages.gold.items():

@@ -58,7 +58,7 @@ def publish(engine: Engine) -> None:
 
 
 def once(receiver: Receiver) -> list[Request]:
-    """What a receiver makes of requests: the first of each id, all others equal to it."""
+    """The requests that a receiver keeps: the first of each id. All others have to equal it."""
     seen: dict[str, Request] = {}
     for request in receiver.took:
         first = seen.setdefault(request.id, request)
@@ -94,7 +94,7 @@ def test_changes_of_windows(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Rows of before that were not sent have another type: the rebuild replaced them."""
+    """Old rows that were not sent have another type, but the rebuild has replaced them."""
     with receiving() as receiver:
         engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
         absorb(engine, 1)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_workers_import_compiled_modules(spark: SparkSession) -> None:
-    """Spark's own path has an archive without compiled modules first."""
+    """Spark's own path begins with an archive that has no compiled modules."""
 
     def origin(_: int) -> str:
         import pyspark as found

@@ -29,7 +29,7 @@ def land(landing: Landing, name: str, *times: str) -> None:
 
 
 def starts(engine: Engine, table: str) -> list[int]:
-    """Minutes after the begin of the year 1."""
+    """Minutes since the beginning of the year 1."""
     found = pa.table(DeltaTable(str(engine.root / "readings" / table)).to_pyarrow_table())
     micros = found.column("window_start").cast(pa.int64()).to_pylist()
     return sorted((time - FIRST) // 60_000_000 for time in micros)

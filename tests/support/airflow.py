@@ -1,5 +1,5 @@
-"""A real Airflow, on SQLite unless told otherwise: every component is a process of its own, that a
-test can kill."""
+"""A real Airflow, on SQLite by default. Each component is its own process, which a test can
+kill."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 
 
 class Airflow:
-    """Reads the DAGs of ``dags``; everybody on this machine is its admin."""
+    """Reads the DAGs of ``dags``. Every user of this machine is an admin."""
 
     def __init__(
         self, home: Path, dags: Path, database: str | None = None, killing: Path | None = None
     ) -> None:
-        """``killing``: the folder of failpoints at which processes of tasks die, once each."""
+        """``killing`` is a folder of failpoints. Each one kills the first process of a task that
+        passes it."""
         self._home = home
         self._port = free_port()
         address = f"http://127.0.0.1:{self._port}"
@@ -49,16 +50,16 @@ class Airflow:
             "DAG_PROCESSOR__REFRESH_INTERVAL": 5,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": 30,
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5,
-            # Tasks of a scheduler that was killed: by default, they wait for five minutes.
+            # The tasks of a killed scheduler wait so long; the default is five minutes.
             "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 15,
-            # Or each component serves its logs on a port of its own, which another may have.
+            # Each component serves its logs; another process may have the default ports.
             "LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
             "LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
         }
         if database is not None:
             settings["DATABASE__SQL_ALCHEMY_CONN"] = database
         self._environment = {
-            # Tests of DAGs import Airflow as a library in this process, and say so here.
+            # Tests of DAGs set such variables, to import Airflow as a library in this process.
             **{k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")},
             "AIRFLOW_HOME": str(home),
             **{f"AIRFLOW__{name}": str(value) for name, value in settings.items()},
@@ -85,7 +86,7 @@ class Airflow:
                 self._token = json.load(answer)["access_token"]
 
     def kill(self, *components: str, how: signal.Signals = signal.SIGKILL) -> None:
-        """The component and what it started, as a machine that goes down takes them."""
+        """Kill the components and what they started, as a machine that shuts down does."""
         for name in components or tuple(self._running):
             process = self._running.pop(name)
             with suppress(ProcessLookupError):
@@ -99,12 +100,12 @@ class Airflow:
         return (self._home / f"{component}.out").read_text(errors="replace")[-4000:]
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """What the public API answers. Raises HTTPError."""
+        """The answer of the public API. Raises HTTPError."""
         content = self.get(f"/api/v2{path}", method, body)
         return json.loads(content) if content else None
 
     def get(self, path: str, method: str = "GET", body: object = None) -> str:
-        """What the API server answers to who has logged in. Raises HTTPError."""
+        """The answer of the API server to a user who has logged in. Raises HTTPError."""
         request = urllib.request.Request(
             f"{self.address}{path}",
             None if body is None else json.dumps(body).encode(),
@@ -116,7 +117,7 @@ class Airflow:
         return content.decode()
 
     def links(self, dag: str, task: str) -> dict[str, str]:
-        """What the newest run's task leads to."""
+        """The links of the task in the newest run."""
         run = quote(self.runs(dag)[0]["dag_run_id"], safe="")
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/links"
         found: dict[str, str] = self.ask("GET", path)["extra_links"]
@@ -131,13 +132,13 @@ class Airflow:
         return str(run["dag_run_id"])
 
     def runs(self, dag: str) -> list[dict[str, Any]]:
-        """The newest first."""
+        """The runs, the newest first."""
         found = self.ask("GET", f"/dags/{dag}/dagRuns?order_by=-run_after")
         runs: list[dict[str, Any]] = found["dag_runs"]
         return runs
 
     def task(self, dag: str, task: str, back: int = 0) -> dict[str, Any] | None:
-        """That task in the newest run, or so many runs ``back``."""
+        """The task in the newest run, or in the run that is ``back`` runs older."""
         runs = self.runs(dag)
         if len(runs) <= back:
             return None
@@ -150,16 +151,17 @@ class Airflow:
         return found
 
     def workers(self, dag: str, task: str) -> list[psutil.Process]:
-        """The processes that run that task now: its own, and the executor's above it."""
+        """The processes that run the task now: its own, and its parent, which belongs to the
+        executor."""
         found = self.task(dag, task)
         title = f"airflow worker -- {found and found['id']}"
-        # A title has no end that tells it from the words of a command.
+        # A title is not split into words as a command is.
         own = [p for p in psutil.process_iter(["cmdline"]) if title in _words(p.info["cmdline"])]
         assert own, f"no process is {title}"
         return [one for process in own for one in (process, process.parent()) if one]
 
     def states(self, dag: str, run: str) -> dict[tuple[str, int], str]:
-        """Of every task of a run, by its name and its place among the mapped."""
+        """The state of every task of a run, by task id and map index."""
         path = f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances"
         found = self.ask("GET", path)["task_instances"]
         return {(task["task_id"], task["map_index"]): str(task["state"]) for task in found}
@@ -179,8 +181,8 @@ class Airflow:
         return str(self.ask("GET", _question(dag, run, task))["body"])
 
     def approve_if_asked(self, dag: str, run: str, task: str, **given: str) -> None:
-        """To be called until the answer counts: Airflow fails an answer that comes before the
-        scheduler knows that the task waits, and asks again."""
+        """Call this until the answer counts. If an answer arrives before the scheduler knows that
+        the task waits, Airflow fails the task and asks again."""
         if self.asks(dag, run, task):
             answer = {"chosen_options": ["Approve"], "params_input": given}
             self.ask("PATCH", _question(dag, run, task), answer)
@@ -196,7 +198,8 @@ class Airflow:
         self.ask("POST", f"/dags/{dag}/clearTaskInstances", wanted | {"reset_dag_runs": True})
 
     def said(self, dag: str, task: str, back: int = 0) -> str:
-        """The log of the newest run's task, its last attempt; or of a run so many ``back``."""
+        """The log of the task's last attempt, in the newest run or in the run that is ``back`` runs
+        older."""
         found = self.task(dag, task, back)
         if found is None:
             return ""

@@ -43,7 +43,7 @@ class Site:
         self._events = 0
 
     def deliver(self, *events: bytes, arrived: datetime = ARRIVED) -> int:
-        """A file more; returns how many events there are now."""
+        """Deliver one more file. Returns the number of events so far."""
         self._delivered += 1
         sent = events or tuple(readings(40, seed=self._delivered))
         self.landing.write(f"{self._delivered:03d}.json", b"\n".join(sent), arrived)
@@ -51,7 +51,7 @@ class Site:
         return self._events
 
     def lose(self) -> Failure:
-        """A file that is recorded vanishes before it is read; returns what the stream says then."""
+        """Delete a recorded file before it is read. Returns the failure of the stream."""
         before = self._events
         pause(self.layout, datetime.now(UTC))
         self.deliver()
@@ -80,7 +80,7 @@ class Site:
 
     @property
     def owner(self) -> Owner | None:
-        """Of the one driver that runs, with its tables open."""
+        """The owner of the one driver that runs with its tables open; None if there is none."""
         alive = [job for job in self.jobs if job.is_alive and job.is_open]
         assert len(alive) <= 1
         return alive[0].owner if alive else None
@@ -90,7 +90,7 @@ class Site:
         return max((job.n or 0 for job in self.jobs), default=0)
 
     def drivers(self) -> list[int]:
-        """Every process that runs the pipeline, whoever knows of it."""
+        """Every process that runs the pipeline, also one that no lease or task refers to."""
         found = []
         for process in psutil.process_iter(["pid", "cmdline"]):
             line = process.info["cmdline"] or []
@@ -108,18 +108,19 @@ class Site:
         return owner
 
     def absorbs(self) -> float:
-        """A file that is delivered now becomes gold; returns after how many seconds."""
+        """Deliver a file and wait until gold has absorbed it. Returns the seconds that this
+        took."""
         began, batch = time.monotonic(), self.batch
         self.deliver()
         self.airflow.wait(lambda: self.batch > batch, "what was delivered is not absorbed")
         return time.monotonic() - began
 
     def final(self) -> datetime | None:
-        """Up to when the windows of gold are final."""
+        """The time up to which the windows of gold are final."""
         return final_up_to(self.layout, load(self.declared.file), "per_minute")
 
     def pass_by(self, hours: int) -> datetime:
-        """The watermark goes on for so long; returns the end of the last hour that is over."""
+        """Advance the watermark by ``hours``. Returns the end of the last hour that is over."""
         start = whole(self.final() or NOON) + timedelta(hours=hours, minutes=30)
         event = reading(f"after-{start:%F-%H}", start, site="North", value=1)
         self.deliver(event, arrived=start)

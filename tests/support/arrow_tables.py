@@ -1,4 +1,4 @@
-"""Tables with a few columns, written and read by Arrow: those of stages that need no Spark."""
+"""Tables with a few columns, written and read with Arrow by stages that need no Spark."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def shape_of(table: Table) -> TableSchema:
 def staged(
     table: Table, state: State, rows: Sequence[Row], *, final: bool | None = None
 ) -> tuple[DataFile, ...]:
-    """As ``tables.staging.stage``: one file of rows that are here already."""
+    """Like ``tables.staging.stage``: writes one file of rows that are in memory."""
     kind, folder = kind_of(table.name).name, attempt_folder(state)
     files: tuple[DataFile, ...] = ()
     if rows:

@@ -1,4 +1,4 @@
-"""Backfills of a pipeline in this process, as the verb runs them in one of its own."""
+"""Backfills of a pipeline in this process; the verb runs them in its own process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def backfill(
 
 
 def publish(engine: Engine, outcome: Outcome, savepoint: str = "none") -> Request:
-    """Ask for the publication; the next ``take_in`` has it carried out."""
+    """Request the publication; the next ``take_in`` carries it out."""
     return ask_to_publish(engine.layout, outcome, savepoint, "a test", engine.clock())
 
 

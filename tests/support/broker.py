@@ -1,4 +1,4 @@
-"""A real broker for tests, and what they do to it."""
+"""A real broker for tests, and operations on it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PATIENCE = 30.0  # seconds
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for all tests, on a free port; each test makes topics of its own. A test that
-    stops or kills a broker starts another one with ``running.start``."""
+    """One broker for all tests, on a free port; each test creates its own topics. A test that stops
+    or kills a broker starts another one with ``running.start``."""
     from headgate.broker.running import start
 
     with start(tmp_path_factory.mktemp("kafka")) as started:
@@ -29,8 +29,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @dataclass(frozen=True)
 class Sent:
-    """A record to produce. ``partition`` None: by the key; ``at`` None: the producer's clock, or
-    any number in the place of milliseconds."""
+    """A record to produce. ``partition`` None: chosen by the key. ``at`` None: the producer's
+    clock; an int is sent as the timestamp, in milliseconds."""
 
     value: bytes | None
     key: bytes | None = None
@@ -40,7 +40,8 @@ class Sent:
 
 
 def create_topic(broker: Broker, partitions: int = 1, **config: str) -> str:
-    """A new topic of a name of its own; ``config`` has underscores where Kafka has dots."""
+    """Create a topic with a unique name, which is returned. ``config`` has underscores instead of
+    the dots of Kafka's keys."""
     from headgate.broker import topics
 
     name = f"topic-{uuid.uuid4().hex[:8]}"
@@ -95,16 +96,16 @@ def produce(
 
 
 def place_of(value: bytes, partitions: int) -> tuple[bytes, int]:
-    """A key and a partition for a reading, by its id: copies of one id share a partition, even
-    where their bytes differ. The partitions get uneven shares."""
+    """A key and a partition for a reading, by its id: copies of one id share a partition, even if
+    their bytes differ. The partitions get uneven shares."""
     _, told, rest = value.partition(b'"id": "')
     id_ = rest.partition(b'"')[0] if told else value
     return id_, (sum(id_) % 8) * (sum(id_) % 7) % partitions
 
 
 class Transaction:
-    """Records that no committed reader sees until :meth:`commit`; nor does it see any behind them
-    in their partitions."""
+    """A transaction. Until :meth:`commit`, readers of committed records see neither its records nor
+    later ones in the same partitions."""
 
     def __init__(self, broker: Broker, topic: str) -> None:
         from confluent_kafka import Producer
@@ -130,7 +131,7 @@ class Transaction:
 
 
 def add_partitions(broker: Broker, topic: str, count: int) -> None:
-    """Let the topic have ``count`` partitions, and wait until all can be written to."""
+    """Increase the number of partitions to ``count``, and wait until all can be written to."""
     from confluent_kafka import TopicPartition
     from confluent_kafka.cimpl import NewPartitions
 
@@ -145,7 +146,7 @@ def add_partitions(broker: Broker, topic: str, count: int) -> None:
 
 
 def expire(broker: Broker, topic: str, first: Mapping[int, int]) -> None:
-    """Let each partition begin at an offset, as if what comes before had passed its retention."""
+    """Delete the records before an offset of each partition, as retention does."""
     from confluent_kafka import TopicPartition
 
     from headgate.broker import client
@@ -157,7 +158,7 @@ def expire(broker: Broker, topic: str, first: Mapping[int, int]) -> None:
 
 
 def make_anew(broker: Broker, topic: str, partitions: int = 1) -> None:
-    """Remove the topic and make another one of its name."""
+    """Delete the topic and create another one with the same name."""
     from headgate.broker import topics
 
     topics.delete(broker.servers, topic)
@@ -165,7 +166,7 @@ def make_anew(broker: Broker, topic: str, partitions: int = 1) -> None:
 
 
 def consume_all(broker: Broker, topic: str) -> list[Record]:
-    """Every committed record, each partition in order, by partition."""
+    """Every committed record, sorted by partition and offset."""
     from headgate.broker.consuming import consume
 
     return sorted(consume(broker.servers, topic), key=lambda r: (r.partition, r.offset))

@@ -1,4 +1,5 @@
-"""Brokers, a reader and a bronze of nothing but numbers: all that Kafka's micro-batches need."""
+"""Fake brokers, a fake reader and a fake bronze for Kafka's micro-batches. They hold only
+numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from headgate.tables.state import State
 
 @dataclass
 class Log:
-    """Offsets ``[first, end)`` are there."""
+    """A partition that has the offsets ``[first, end)``."""
 
     end: int = 0
     first: int = 0
@@ -26,16 +27,17 @@ class Log:
 
 @dataclass
 class Brokers:
-    """In the place of ``Cluster``: topics by name, each with an id and logs."""
+    """Replaces ``Cluster``: topics by name, each with an id and logs."""
 
     ids: dict[str, str] = field(default_factory=dict)
     logs: dict[str, list[Log]] = field(default_factory=dict)
     silent: int = 0
-    """How many questions from now stay without an answer."""
+    """How many of the next requests get no answer."""
     closed: bool = False
 
     def make(self, topic: str, *ends: int) -> None:
-        """A topic with logs that end there; one that is there already is made anew."""
+        """Create a topic whose logs end at ``ends``. An existing topic gets a new id and new
+        logs."""
         self.ids[topic] = f"id{len(self.ids)}{self.ids.get(topic, '')}"
         self.logs[topic] = [Log(end) for end in ends]
 
@@ -64,7 +66,7 @@ class Brokers:
 
 @dataclass
 class Reading:
-    """In the place of ``KafkaReader``: ``meanwhile`` happens while it reads, once."""
+    """Replaces ``KafkaReader``: the next read calls ``meanwhile``, once."""
 
     meanwhile: Callable[[], None] = lambda: None
 
@@ -78,8 +80,8 @@ class Reading:
 
 @dataclass
 class Bronze:
-    """In the place of ``BronzeStage``: keeps what was committed. ``clocks`` are those that its
-    commits of records tell."""
+    """Replaces ``BronzeStage`` and keeps the commits. ``clocks`` are the partition watermarks that
+    a commit of records stores."""
 
     state: State = field(default_factory=lambda: State(BronzePayload()))
     commits: list[BatchEnd] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A real browser, without a window, told what to do over its DevTools protocol."""
+"""A real headless browser, controlled over its DevTools protocol."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NAVIGATED = "Inspected target navigated or closed"
 
 
 class NavigatedError(Exception):
-    """The page was left while it was asked; the next one may answer."""
+    """The page was left during a request; the next page may answer."""
 
 
 class Page:
-    """An open page. ``faults`` are the errors that its scripts did not catch, ``errors`` what the
-    browser's console says is wrong, ``requested`` the addresses that it has asked for."""
+    """An open page. ``faults`` are the exceptions that its scripts did not catch, ``errors`` the
+    errors in the browser's console, and ``requested`` the addresses that it has requested."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -41,8 +41,7 @@ class Page:
             self._ask(f"{domain}.enable")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, or of the promise that it is. Raises
-        NavigatedError."""
+        """The value of an expression in the page; a promise is awaited. Raises NavigatedError."""
         about = {"expression": script, "awaitPromise": True, "returnByValue": True}
         found = self._ask("Runtime.evaluate", about)
         assert "exceptionDetails" not in found, found
@@ -56,12 +55,12 @@ class Page:
         self._ask("Emulation.setDeviceMetricsOverride", about)
 
     def prefers(self, scheme: str) -> None:
-        """As a system whose theme is ``light`` or ``dark``."""
+        """Set the theme of the system: ``light`` or ``dark``."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask("Emulation.setEmulatedMedia", {"features": features})
 
     def press(self, key: str) -> None:
-        """A key such as ``Tab`` or ``ArrowLeft``."""
+        """Press a key such as ``Tab`` or ``ArrowLeft``."""
         for kind in ("rawKeyDown", "keyUp"):
             about = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": _CODES[key]}
             self._ask("Input.dispatchKeyEvent", about)
@@ -119,7 +118,7 @@ def opened(address: str, profile: Path) -> Iterator[Page]:
 
 
 def _page_of(browser: subprocess.Popen[bytes], profile: Path) -> str:
-    """Where the one page of a browser that has just been started is talked to."""
+    """The DevTools address of the only page of a browser that has just been started."""
     told, until = profile / "DevToolsActivePort", time.monotonic() + _ANSWERS_WITHIN
     while not (told.exists() and told.read_text().count("\n")):
         said = (profile / "said.log").read_text(errors="replace")

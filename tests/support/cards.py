@@ -1,4 +1,4 @@
-"""The page's files in a real browser, over streams that a test makes up: no Airflow, no tables."""
+"""The page's files in a real browser, with streams that a test invents: no Airflow, no tables."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".html": "text/html",
 }
-WITHIN = 30.0  # seconds until the page shows what it is told
+WITHIN = 30.0  # seconds until the page shows new streams
 
 
 def stream(
     name: str, status: StreamStatus, tables: TablesReport | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A stream as the page is told of it, in an Airflow that lets everybody do everything."""
+    """A stream as the page receives it from an Airflow that lets everybody do everything."""
     control = {
         "dag_id": f"{name}__control",
         "actions": ["start", "stop", "restart", "savepoint", "start from savepoint"],
@@ -57,14 +57,14 @@ def stream(
 
 
 class Cards:
-    """``streams`` are what the page is told; ``page`` is open."""
+    """The cards of the open page ``page``."""
 
     def __init__(self, page: browser.Page, show: Callable[[datetime, list[Any]], None]) -> None:
         self.page = page
         self._show = show
 
     def show(self, now: datetime, *streams: dict[str, Any]) -> None:
-        """Return when the page shows these, and no other."""
+        """Send these streams to the page. Returns when it shows them, and no other."""
         self._show(now, list(streams))
         with suppress(NavigatedError):
             self.page.run("window.isOld = true; location.reload()")
@@ -75,7 +75,7 @@ class Cards:
             time.sleep(0.05)
 
     def _names(self) -> list[str] | None:
-        """What the reloaded page shows; None while the old one is left."""
+        """The names on the reloaded page; None while the previous page is still open."""
         shown = "[...document.querySelectorAll('.card h2')].map((each) => each.textContent).sort()"
         with suppress(NavigatedError):
             found: list[str] | None = self.page.run(f"window.isOld ? null : {shown}")
@@ -83,7 +83,7 @@ class Cards:
         return None
 
     def text(self, selector: str) -> list[str]:
-        """What is shown of every such element, in order."""
+        """The text of every element that ``selector`` selects, in order."""
         script = (
             "[...document.querySelectorAll(%s)].map((each) => each.innerText ?? each.textContent)"
         )

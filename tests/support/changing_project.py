@@ -1,4 +1,4 @@
-"""A pipeline over records with nested fields, to which its declaration adds some."""
+"""A pipeline over records with nested fields. Changes of its declaration add more fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALL = (*TABLES, "gold/per_minute", "late/per_minute")
 
 
 def full(name: str, minute: int = 0, **fields: Any) -> Row:
-    """An event with a value in every field, also in those that are added later."""
+    """An event with a value in every field, including those that are added later."""
     address = {"city": "Oslo", "zip": 7, "at": {"lat": 1.5, "lon": 2.5, "h": 3}}
     item = {"sku": "a", "price": 1, "vat": "0.25"}
     parts = {"k": {"n": 1, "m": ["x"]}, "none": None}
@@ -35,7 +35,7 @@ def full(name: str, minute: int = 0, **fields: Any) -> Row:
 
 
 def values(row: Row) -> tuple[Any, ...]:
-    """What a row has in the added fields, and in those that were there."""
+    """The values of the added fields of a row. The other nested fields are checked."""
     address, (item, _), ((_, part), _) = row["address"], row["items"], row["parts"]
     added = (address.get("zip"), address["at"].get("h"), item.get("vat"), part.get("m"))
     assert (address["city"], address["at"]["lat"], item["sku"], part["n"]) == ("Oslo", 1.5, "a", 1)
@@ -48,7 +48,7 @@ def files(project: NestedProject) -> dict[str, frozenset[str]]:
 
 
 class ChangingProject(NestedProject):
-    """Its declaration changes."""
+    """A project whose declaration changes."""
 
     def run(self, *files: Iterable[Row], engine: Engine | None = None) -> Engine:
         engine = engine or self.engine()
@@ -69,10 +69,10 @@ class ChangingProject(NestedProject):
         return {plan.table: plan.verdict for plan in found.tables}
 
     def added(self, table: str) -> dict[str, tuple[Any, ...]]:
-        """What the rows of silver or late have in the added fields."""
+        """The values of the added fields in the rows of a silver or late table, by event id."""
         return {row["_event_id"]: values(row) for row in self.read(table)}
 
     def rows(self) -> dict[str, list[str]]:
-        """Every table, without the moments at which rows were written."""
+        """The rows of every table, without the times at which they were written."""
         moments = dict.fromkeys(("updated_at", "ingested_at", "seen_at"), 0)
         return {path: sorted(repr(row | moments) for row in self.read(path)) for path in ALL}

@@ -1,4 +1,4 @@
-"""Tables for the dashboard, written by Arrow as the stages write them: no Spark."""
+"""Tables for the dashboard, written with Arrow as the stages write them: no Spark."""
 
 from __future__ import annotations
 
@@ -173,7 +173,8 @@ class Charted:
         return file
 
     def sell(self, open_: Sequence[Row] = (), final: Sequence[Row] = (), **counts: int) -> None:
-        """A batch of gold: open rows replace those before, final rows are added."""
+        """Commit a batch of gold: open rows replace the previous open rows, final rows are
+        added."""
         table = self._tables["gold/sales"]
         state = self._next(table, {"folded": 1, "pairs": 1, "final": len(final), **counts})
         before = partition_files(table.handle, "final", False)
@@ -186,7 +187,7 @@ class Charted:
         table.commit(replace(state, changed_at=state.at), files, before)
 
     def add(self, path: str, rows: Sequence[Row], **counts: int) -> None:
-        """A batch of another table."""
+        """Commit a batch of another table."""
         table = self._tables[path]
         state = self._next(table, counts)
         folder = attempt_folder(state)

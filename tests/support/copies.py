@@ -1,4 +1,5 @@
-"""Folders that are made once in a process: one commit takes as long as copying a whole lake."""
+"""Folders that are created once per process and then copied: one commit takes as long as copying a
+whole lake."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ _made: dict[Hashable, dict[Path, bytes]] = {}
 
 
 def put(folder: Path, key: Hashable, make: Callable[[Path], object]) -> None:
-    """Write into ``folder`` what ``make`` writes into a folder; ``key`` says what that is."""
+    """Write into ``folder`` the files that ``make`` writes into a folder. ``make`` is called once
+    for each ``key``."""
     if key not in _made:
         with TemporaryDirectory() as name:
             make(Path(name))

@@ -1,4 +1,4 @@
-"""The ways in which a file goes bad."""
+"""Ways to damage a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def harm(file: Path, how: str) -> None:
 
 
 def flip_an_id(file: Path, column: str = "event_id") -> None:
-    """The page stays readable: only its checksum tells that an id is another one now."""
+    """Change an id. The page stays readable; only its checksum shows the change."""
     group = pq.read_metadata(file).row_group(0)
     columns = (group.column(i) for i in range(group.num_columns))
     ids = next(c for c in columns if c.path_in_schema == column)
@@ -34,6 +34,7 @@ def flip_an_id(file: Path, column: str = "event_id") -> None:
 
 
 def _inside(content: bytes) -> int:
-    """A byte that says something: of an entry one that is sealed, else one in the middle."""
+    """The position of a byte with a meaning: in a log entry a byte that the checksum covers, else
+    the middle."""
     sealed = content.rfind(b'"epoch":')
     return sealed + len(b'"epoch":') if sealed >= 0 else len(content) // 2

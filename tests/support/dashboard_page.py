@@ -11,11 +11,11 @@ from typing import Any
 from tests.support.browser import NavigatedError, Page
 from tests.support.served import Served
 
-WITHIN = 20.0  # seconds until a page shows what it is asked for
+WITHIN = 20.0  # seconds until a condition holds
 
 
 class DashboardPage:
-    """``page`` is open and has logged in."""
+    """The dashboard ``site`` in the open browser page ``page``."""
 
     def __init__(self, page: Page, site: Served) -> None:
         self.page, self._site = page, site
@@ -30,14 +30,14 @@ class DashboardPage:
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def open(self, path: str) -> None:
-        """Return when the page has drawn what it shows."""
+        """Open a path. Returns when the page has drawn its content."""
         with suppress(NavigatedError):
             self.page.run("window.isOld = true")
         self.page.goes_to(f"{self._site.address}{path}")
         self.wait("!window.isOld && document.documentElement?.dataset.ready === 'yes'")
 
     def wait(self, condition: str, within: float = WITHIN) -> float:
-        """The seconds until a condition holds."""
+        """Wait until a condition holds. Returns the seconds that this took."""
         began = time.monotonic()
         while True:
             with suppress(NavigatedError):
@@ -49,7 +49,7 @@ class DashboardPage:
             time.sleep(0.02)
 
     def text(self, selector: str) -> list[str]:
-        """What is shown of every such element, in order."""
+        """The text of every element that ``selector`` selects, in order."""
         script = "[...document.querySelectorAll(%s)].map((each) => each.innerText)"
         found: list[str] = self.page.run(script % json.dumps(selector))
         return found
@@ -64,7 +64,8 @@ class DashboardPage:
         return self.text(f"tbody tr td:nth-child({place})")
 
     def is_clean(self, folder: Path) -> None:
-        """No error, nothing loaded from elsewhere, nothing wider than the screen."""
+        """Check that there is no error, that nothing was loaded from elsewhere, and that nothing is
+        wider than the screen."""
         here = self._site.address
         elsewhere = [
             address

@@ -1,4 +1,4 @@
-"""What a declaration holds, where the test knows which of its kinds it is."""
+"""The source of a declaration, for tests that know its kind."""
 
 from __future__ import annotations
 

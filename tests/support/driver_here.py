@@ -17,8 +17,8 @@ from headgate.jobs.task import Task
 
 @contextmanager
 def sharing(spark: SparkSession) -> Iterator[None]:
-    """Whatever would start a session of its own gets ``spark``, and leaves it, this process's log
-    and its priority as they are. A JVM of its own costs 10 s of CPU more."""
+    """Code that would start its own session gets ``spark`` and does not stop it. The log and the
+    priority of this process do not change. Another JVM would cost 10 s more of CPU."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "nice", lambda _: 0)
         patched.setattr(log_file, "divert_to", lambda *_: None)

@@ -33,7 +33,7 @@ class Running:
         return Ended(self.process.returncode, output)
 
     def wait_until_frozen(self, patience: float = PATIENCE) -> None:
-        """Until the driver has stopped itself at its failpoint."""
+        """Wait until the driver has stopped itself at its failpoint."""
         until = time.monotonic() + patience
         while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
             assert self.process.poll() is None, self.end().output
@@ -44,8 +44,8 @@ class Running:
         self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """The driver with its JVM and Python workers: they share a process group of their own.
-        It is waited for: else a later test fails for what this one has left."""
+        """Kill the driver with its JVM and Python workers, which share their own process group, and
+        wait for it. Otherwise a later test would fail because of this process."""
         with self.process, suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -65,19 +65,20 @@ class Ended:
 
 
 def start(declaration: Path, root: Path, *options: str, failpoint: str = "") -> Running:
-    """Start a driver that absorbs what is there and ends; ``failpoint`` as in ``failpoints``."""
+    """Start a driver that absorbs the existing input and ends; ``failpoint`` as in
+    ``failpoints``."""
     return _started("tests.support.runner", str(declaration), str(root), *options, at=failpoint)
 
 
 def headgate(verb: str, *arguments: str | Path, failpoint: str = "") -> Ended:
-    """Run the command line, as a person would, to its end. It prints what the process printed."""
+    """Run a command as a person does, until it ends, and print its output."""
     ended = begin(verb, *arguments, failpoint=failpoint).end()
     print(ended.output)
     return ended
 
 
 def begin(verb: str, *arguments: str | Path, failpoint: str = "") -> Running:
-    """As ``headgate``, without waiting for the end."""
+    """Like ``headgate``, without waiting for the end."""
     return _started("headgate.cli", *verb.split(), *map(str, arguments), at=failpoint)
 
 

@@ -61,12 +61,12 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.layout = Layout.of(str(self.root), self.pipeline.name)
-        # Over tables that are there already, a lower one would be a zombie's.
+        # Existing tables refuse a lower epoch, as that of a zombie.
         self.epoch = highest_epoch(self.layout, self.pipeline.name)
         self.start()
 
     def start(self, layers: Sequence[str] = LAYERS) -> Engine:
-        """A new driver: nothing in memory, a fence over every table."""
+        """Start a new driver: it has nothing in memory and fences every table."""
         self.epoch += 1
         self.runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, layers)
         open_tables(self.runtime, self.layout, self.epoch, self.clock(), self.anew)
@@ -82,7 +82,7 @@ class Engine:
         return source
 
     def clock(self) -> datetime:
-        """A moment later each time: never twice the same."""
+        """The current time; each call returns a later one."""
         self.now += timedelta(milliseconds=1)
         return self.now
 
@@ -104,7 +104,7 @@ class Engine:
         return self.files_log.last_sequence
 
     def absorb(self, end: int | None = None) -> None:
-        """One bronze batch: what is recorded up to sequence ``end`` (None: everything)."""
+        """Absorb one bronze batch: the files recorded up to sequence ``end`` (None: all)."""
         upto = self.last_sequence if end is None else end
         self.files.absorb_up_to(upto)
 
@@ -112,8 +112,8 @@ class Engine:
         self.runtime.catch_up(self.clock())
 
     def catch_up_per_layer(self) -> None:
-        """As two jobs of their own would: after this the fused driver is fenced off silver and
-        gold, but not off bronze."""
+        """Catch up as two separate jobs do. After this, the fused driver is fenced from silver and
+        gold, but not from bronze."""
         for layer in ("silver", "gold"):
             self.epoch += 1
             runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, (layer,))
@@ -121,7 +121,7 @@ class Engine:
             runtime.catch_up(self.clock())
 
     def run_all(self) -> Engine:
-        """List, absorb and catch up with everything there is, in one batch."""
+        """List all new input, absorb it in one batch, and catch up."""
         self.list_new()
         self.absorb()
         self.catch_up()
@@ -131,12 +131,13 @@ class Engine:
         return create(self.layout, self.pipeline, self.clock())
 
     def restore(self, savepoint: Savepoint, *, reread: bool = False) -> None:
-        """As the verb does it, by another process: this driver is a zombie after it."""
+        """Restore as the verb does, in the role of another process: this driver is a zombie
+        afterwards."""
         self.epoch += 1
         restore(self.layout, self.pipeline, savepoint, self.epoch, self.clock(), reread=reread)
 
     def operate(self, operation: str, **document: Any) -> None:
-        """Ask for an operation; the next catch-up carries it out."""
+        """Request an operation; the next catch-up carries it out."""
         self.runtime.intend(operation, document, self.clock())
 
     def replay(self) -> None:
@@ -145,12 +146,12 @@ class Engine:
         self.catch_up()
 
     def take_in(self) -> None:
-        """Take in the operations that people ask for, as bronze's job does between two batches."""
+        """Take in the requested operations, as bronze's job does between two batches."""
         take_in(self.layout, self.runtime, self.clock)
         self.catch_up()
 
     def begin_load(self, *topics: str, files: str | None = None, **more: Any) -> LoadRequest:
-        """Ask for a load, as a person does."""
+        """Request a load, as a person does."""
         (source,) = self.pipeline.sources.values()
         now = self.clock()
         id_ = new_id(now)
@@ -165,7 +166,7 @@ class Engine:
         return request
 
     def loading(self) -> Loading:
-        """What carries out loads in bronze's job."""
+        """The part of bronze's job that carries out loads."""
         control = RunControl(
             self.layout, self.pipeline.name, Lease(self.layout, LAYERS, self.pipeline.name)
         )
@@ -186,7 +187,7 @@ class Engine:
         )
 
     def load(self, steps: int | None = None) -> None:
-        """Take so many steps of the open loads, or all."""
+        """Take ``steps`` steps of the open loads, or all (None)."""
         loading = self.loading()
         while (steps is None or steps > 0) and loading.is_open():
             loading.step(lambda: Backlog("files", 0), lambda: False)

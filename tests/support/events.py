@@ -24,15 +24,15 @@ MALFORMED: dict[str, bytes] = {
 
 
 def reading(id_: str, at: datetime | str, **fields: Any) -> bytes:
-    """One record; ``at`` as given, or as ISO text with Z."""
+    """One record. If ``at`` is a time, it is written in ISO format with Z."""
     time = at if isinstance(at, str) else at.isoformat().replace("+00:00", "Z")
     return json.dumps({"id": id_, **fields, "at": time}).encode()
 
 
 def readings(count: int, seed: int) -> list[bytes]:
-    """``count`` records in arrival order: some out of order, late, repeated, repeated with other
-    content, failed and corrected later, future, stray (hours old) or malformed, every kind of it
-    at least once."""
+    """``count`` records in arrival order: some are out of order, late, repeated, repeated with
+    other content, invalid and corrected later, future, stray (two days old) or malformed. Each of
+    ``MALFORMED`` is added once."""
     chance = random.Random(seed)
     made: list[bytes] = []
     owed: list[bytes] = []
@@ -86,7 +86,7 @@ def _reading(id_: str, at: datetime, chance: random.Random) -> bytes:
 
 
 def _differing(value: bytes, chance: random.Random) -> bytes:
-    """The same record, other bytes."""
+    """The same record with other bytes."""
     return value.replace(b"{", chance.choice([b"{ ", b'{"again": 1, ']), 1)
 
 

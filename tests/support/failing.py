@@ -1,4 +1,4 @@
-"""Failpoints in this process: the one way in which tests arm them."""
+"""Arms failpoints in this process. Tests arm them only with these functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate import failpoints
 
 
 class Died(BaseException):
-    """Stands for the death of a process: no code catches it."""
+    """Simulates the death of a process: no code catches it."""
 
 
 @contextmanager
@@ -33,8 +33,9 @@ def failing(place: str) -> Iterator[None]:
 
 @contextmanager
 def dying(place: str = "", nth: int = 1, *, certainly: bool = True) -> Iterator[list[str]]:
-    """Die at the NTH failpoint whose name begins with ``place``; gives the names passed so far.
-    Fails where that failpoint is never passed, unless it need not be ``certainly``."""
+    """End the block at the NTH failpoint whose name begins with ``place``, as if the process died
+    there. Yields the names passed so far. Fails if that failpoint is never passed, unless
+    ``certainly`` is False."""
     passed: list[str] = []
 
     def act(name: str) -> None:

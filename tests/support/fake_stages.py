@@ -1,7 +1,7 @@
-"""Stages that write tiny Parquet by Arrow where the engine's use Spark.
+"""Stages that write small Parquet files with Arrow instead of Spark.
 
-The order of work, the commits and all that decides about them are the engine's own. What becomes of
-a record is decided here, by the record itself: see ``Record``.
+The order of work, the commits and all decisions about them are the engine's own. Each record itself
+defines its outcome: see ``Record``.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ from tests.support.arrow_tables import NOON, WINDOW, Row, rows_of, shape_of, sta
 
 @dataclass(frozen=True)
 class Record:
-    """A line of a landing file, which says itself what becomes of it. ``minute`` is that of its
-    event time, after noon; one that ``seals`` makes all windows final that end before its own."""
+    """A line of a landing file, which defines its own outcome. ``minute`` is the minute of its
+    event time, after noon. A record that ``seals`` makes all windows final that end at or before
+    the start of its own."""
 
     minute: int = 0
     bad: bool = False
@@ -59,7 +60,7 @@ class Record:
 
 @contextmanager
 def without_spark() -> Iterator[None]:
-    """The jobs of this process use the stages of this module."""
+    """Within the block, the jobs of this process use the stages of this module."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headgate.jobs.runtime.BronzeStage", ArrowBronze)
         patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
@@ -265,5 +266,5 @@ def drain(_: Drain, place: Place, state: State, __: Document) -> Change:
 
 
 def place_of(table: Table) -> Place:
-    rows: Any = None  # ``drain`` above reads files by itself
+    rows: Any = None  # ``drain`` above reads the files itself
     return Place(table, rows, shape_of(table).time_column)

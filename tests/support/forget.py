@@ -1,4 +1,5 @@
-"""A toy operation that no engine file knows: the open rows of one group of a gold table go."""
+"""A toy operation that no engine file knows: it deletes the open rows of one group of a gold
+table."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tests.support.toys import plugged_in
 
 
 class Forget(TableOperation):
-    """``{"table": NAME, "column": NAME, "value": TEXT}``."""
+    """Its document is ``{"table": NAME, "column": NAME, "value": TEXT}``."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         return [path for path in [GOLD.path(document["table"])] if path in graph]
@@ -45,7 +46,7 @@ MEMBER = Forget()
 
 @contextmanager
 def installed(folder: Path) -> Iterator[None]:
-    """As pip installs a package that has the operation: by an entry point."""
+    """Install the operation as pip installs a package that has it: with an entry point."""
     entry = f"forget = {__name__}:MEMBER"
     with plugged_in(folder, "toy_operations", "headgate.operations", entry):
         yield

@@ -1,5 +1,5 @@
-"""A gated gold table whose versions are known: the level of each event is a power of two of its
-own, so the totals of a version say which events it has folded."""
+"""A gated gold table whose versions are known. The level of each event is another power of two, so
+the totals of a version show which events it has folded."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Event:
 
 
 class GatedProject(SuiteProject):
-    """A minute with a ``bad`` event breaks the rule, until there is a ``mended`` one."""
+    """A minute with a ``bad`` event breaks the rule until it also has a ``mended`` one."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         super().__init__(folder, spark, TABLES, TABLE)
@@ -61,7 +61,7 @@ class GatedProject(SuiteProject):
         self.events: list[Event] = []
 
     def deliver(self, site: str, minute: int | None = None, *, is_late: bool = False) -> None:
-        """One event more, in a file of its own; by default in a minute of its own."""
+        """Deliver one more event in its own file, by default in its own minute."""
         number = len(self.events)
         event = Event(number, number if minute is None else minute, site, is_late)
         self.events.append(event)
@@ -69,14 +69,15 @@ class GatedProject(SuiteProject):
         self.land([{"id": f"e{number}", "site": site, "level": 1 << number, "at": at.isoformat()}])
 
     def faulty(self, events: int | None = None) -> list[int]:
-        """The minutes that break the rule, once the first events, or all, are folded."""
+        """The minutes that break the rule when the first ``events`` events (None: all) are
+        folded."""
         faults: Counter[int] = Counter()
         for event in self.events[:events]:
             faults[event.minute] += {"bad": 1, "mended": -1}.get(event.site, 0)
         return [minute for minute, count in faults.items() if count]
 
     def version(self, events: int) -> Values:
-        """The totals of the version that has folded the first events, sorted."""
+        """The sorted totals of the version that has folded the first ``events`` events."""
         totals: Counter[int] = Counter()
         for event in self.events[:events]:
             if not event.is_late:
@@ -103,7 +104,7 @@ class GatedProject(SuiteProject):
         return documents.held(engine.layout, TABLE)
 
     def release(self, engine: Engine) -> Release:
-        """Let the held version become visible; it is folded in by the next catch-up."""
+        """Release the held version; the next catch-up commits it."""
         held = self.hold(engine)
         assert held is not None
         given = held.release("anna@host", "a real outlier", engine.clock())

@@ -1,4 +1,4 @@
-"""Checks a dashboard against Grafana's published schema, by the TypeScript compiler."""
+"""Checks a dashboard against Grafana's published schema, with the TypeScript compiler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGES = ("typescript", "@grafana/schema")
 
-# The schema has enums, and JSON their values.
+# The schema has enums, but JSON has only their values.
 _PROGRAM = """import type {{ Dashboard }} from '@grafana/schema';
 type Plain<T> = T extends string ? `${{T}}` : T extends object ? Each<T> : T;
 type Each<T> = {{ [K in keyof T]: Plain<T[K]> }};
@@ -23,7 +23,7 @@ def install(folder: Path) -> bool:
 
 
 def problems(folder: Path, dashboard: object) -> str:
-    """What the compiler says of a dashboard; empty if nothing is wrong."""
+    """The compiler's messages about a dashboard; empty if nothing is wrong."""
     program = folder / "dashboard.ts"
     program.write_text(_PROGRAM.format(dashboard=json.dumps(dashboard)))
     options = ["--noEmit", "--strict", "--skipLibCheck", "--moduleResolution", "bundler"]

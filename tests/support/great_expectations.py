@@ -1,4 +1,4 @@
-"""What Great Expectations itself says of each row: the independent oracle of row rules."""
+"""The result of Great Expectations itself for each row: an independent oracle of row rules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RowOracle:
 
     def _resolve(self, metric: MetricConfiguration) -> Any:
         if metric.metric_name == "table.row_count":
-            return None  # declared as needed, and not used
+            return None  # declared as a dependency, but not used
         provider, function = get_metric_provider(metric.metric_name, self._engine)
         kind = getattr(function, "metric_fn_type", None)
         rows = (MetricPartialFunctionTypes.MAP_FN, MetricPartialFunctionTypes.MAP_CONDITION_FN)

@@ -1,4 +1,4 @@
-"""What a hostile producer sends: each line with the reason it ends with (None: it is accepted).
+"""Lines of a hostile producer, each with the reason for which it is invalid (None: it is valid).
 
 ``@`` stands for a good id, ``$`` for the rest of a good record.
 """
@@ -27,7 +27,8 @@ def _field(text: bytes) -> bytes:
 
 
 def _deep(levels: int) -> bytes:
-    """An undeclared field; the object around it is a level too."""
+    """A record with an undeclared field, ``levels`` deep: the object around the field is one
+    level."""
     return _field(b'"deep": ' + b"[" * (levels - 1) + b"]" * (levels - 1))
 
 

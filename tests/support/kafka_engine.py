@@ -1,5 +1,5 @@
 """The engine over a real broker, in this process and without streaming: the test chooses when to
-list and to absorb, and what both clocks say."""
+list and to absorb, and sets both clocks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from tests.support.engine import Engine
 
 @dataclass
 class KafkaEngine(Engine):
-    """``moment`` is the monotonic clock in seconds; ``now`` goes with it in :meth:`wait`."""
+    """``moment`` is the time of the monotonic clock in seconds. :meth:`wait` advances it and
+    ``now``."""
 
     accept_gap: bool = False
     moment: float = 0.0
 
     def start(self, layers: Sequence[str] = LAYERS) -> KafkaEngine:
-        """A new driver: nothing in memory, a fence over every table, the brokers listed."""
+        """Start a new driver: it has nothing in memory, fences every table and lists the
+        brokers."""
         self.close()
         super().start(layers)
         return self
@@ -49,13 +51,13 @@ class KafkaEngine(Engine):
         return bool(self.source.pending())
 
     def absorb(self, end: int | None = None) -> None:
-        """One bronze batch of what was listed last, up to the declared limit."""
+        """Absorb one bronze batch of the records listed last, up to the declared limit."""
         assert end is None, "a batch of Kafka is bounded by the declaration"
         assert self.source.absorb(), "nothing was listed that is not read"
 
     def read_all(self, catch_up_every: int = 1) -> int:
-        """All there is now, batch by batch; silver and gold follow after every so many. Returns
-        the number of batches."""
+        """Read everything batch by batch. Silver and gold catch up after every ``catch_up_every``
+        batches. Returns the number of batches."""
         batches = 0
         while self.list_new():
             self.absorb()
@@ -70,7 +72,8 @@ def records_of(
     broker: Broker, topic: str, base: int = 0, read_at: datetime | None = None
 ) -> list[SourceRecord]:
     """The oracle's view of a topic: every committed record, as an independent client reads it.
-    ``base`` is the number of its partition 0; ``read_at`` bounds the times that producers gave."""
+    ``base`` is the number of its partition 0. Later timestamps than ``read_at`` count as
+    ``read_at``."""
     found = []
     for record in consume_all(broker, topic):
         assert record.timestamp is not None

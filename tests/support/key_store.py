@@ -14,7 +14,7 @@ _PASSWORD = "of-the-key-store"
 
 @dataclass(frozen=True)
 class KeyStore:
-    """A key that ``folder`` has, and as PEM what it is trusted by."""
+    """A key in ``folder``, and its certificate as PEM, for clients to trust."""
 
     folder: Path
 
@@ -27,7 +27,7 @@ class KeyStore:
         return self.folder / "key.p12"
 
     def properties(self, listener: str) -> Mapping[str, str]:
-        """What a broker is told of the key of a listener."""
+        """The broker's properties for the key of a listener."""
         store = f"listener.name.{listener}.ssl.keystore"
         return {
             f"{store}.type": "PKCS12",
@@ -37,7 +37,7 @@ class KeyStore:
 
 
 def make_key(folder: Path) -> KeyStore:
-    """A key of this machine, in a folder that has none."""
+    """Create a key of this machine, in a folder that has none."""
     key = KeyStore(folder)
     store = ("-keystore", str(key._store), "-storepass", _PASSWORD, "-alias", "server")
     name = ("-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1,dns:localhost")

@@ -1,4 +1,4 @@
-"""Lakes without Spark: the engine's own jobs and resets, over stages that write by Arrow."""
+"""Lakes without Spark: the engine's own jobs and resets, over stages that write with Arrow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ gold:
     allowed_lateness: 0 seconds
 """
 )
-"""One table of each kind: those of the model."""
+"""One table of each kind: the tables of the model."""
 WIDE = (
     _SOURCE
     + """
@@ -76,13 +76,13 @@ class Lake(Engine):
         return self
 
     def land(self, *files: Sequence[Record]) -> None:
-        """New landing files, and list them as a driver does."""
+        """Write new landing files, and list them as a driver does."""
         put(self.pipeline, *files)
         self.list_new()
 
 
 def put(pipeline: Pipeline, *files: Sequence[Record]) -> None:
-    """New landing files, each a second younger than the one before."""
+    """Write new landing files, each a second newer than the previous one."""
     folder = Path(files_of(pipeline).path)
     folder.mkdir(parents=True, exist_ok=True)
     first = len(list(folder.iterdir())) + 1
@@ -94,7 +94,7 @@ def put(pipeline: Pipeline, *files: Sequence[Record]) -> None:
 
 
 def declared(folder: Path, declaration: str = NARROW) -> Pipeline:
-    """A declaration, written into ``folder``; its landing folder lies there, too."""
+    """Write a declaration into ``folder`` and load it. Its landing folder is in ``folder``, too."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tiny.yml"
     file.write_text(declaration)

@@ -12,12 +12,12 @@ from pathlib import Path
 from tests.oracle import Arrival, SourceRecord, read_files
 
 ARRIVED = datetime(2026, 3, 1, 12, tzinfo=UTC)
-"""When files arrive unless a test says otherwise: half an hour after their events."""
+"""When files arrive by default: half an hour after their events begin."""
 
 
 @dataclass
 class Landing:
-    """Remembers what it wrote, in the order of writing: names must rise in that order."""
+    """Keeps what it wrote, in the order of writing: names must rise in that order."""
 
     folder: Path
     written: list[tuple[bytes, datetime]] = field(default_factory=list)
@@ -47,8 +47,8 @@ class Landing:
 def loaded(
     archive: Landing, after: Mapping[int, int], number: int = 1, happenings: int = 0
 ) -> list[SourceRecord]:
-    """The records of an archive, which load ``number`` has brought after these offsets of the
-    source and after so many happenings."""
+    """The records of an archive, which load ``number`` has loaded after the offsets ``after`` of
+    the source and after the first ``happenings`` happenings."""
     arrival = Arrival(number, after, happenings)
     return [
         replace(record, offset=record.offset - (number << 56), arrival=arrival)

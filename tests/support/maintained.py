@@ -20,7 +20,7 @@ def compacted(engine: Engine) -> dict[str, Compacted]:
 
 
 def vacuumed(engine: Engine) -> dict[str, Vacuumed]:
-    engine.now += timedelta(hours=1)  # ahead of the files' times
+    engine.now += timedelta(hours=1)  # later than the files' times
     done = vacuum_tables(
         engine.layout,
         engine.pipeline,
@@ -33,7 +33,8 @@ def vacuumed(engine: Engine) -> dict[str, Vacuumed]:
 
 
 def trimmed(engine: Engine) -> None:
-    """Whatever can go goes: there is a checkpoint behind the one that logs begin with."""
+    """Delete everything that can be deleted. A log is only trimmed to a checkpoint that another one
+    follows, so a new checkpoint is created first."""
     compacted(engine)
     vacuumed(engine)
     for table in engine.runtime.owned():

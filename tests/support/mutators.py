@@ -1,6 +1,6 @@
-"""Ways to spoil a good record: its fields, as texts of JSON, or its bytes.
+"""Ways to spoil a good record: its fields, as JSON texts, or its bytes.
 
-What becomes of a record is not known here: some are as good as before.
+The outcome of a record is not known here: some records stay valid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TEXTS = ("id", "site")
 
 
 def good(number: int, chance: random.Random) -> Fields:
-    """A record that every rule lets pass. Its id is far from all others."""
+    """A record that meets every rule. Its id is like no other."""
     at = NOON + timedelta(milliseconds=number * 100)
     texts = {
         "id": f"{chance.randrange(1 << 40):010x}-{number}"[-16:],
@@ -50,7 +50,7 @@ def _any(fields: Fields, chance: random.Random) -> int:
 
 
 def _puts(names: Sequence[str], *texts: str) -> OfFields:
-    """One of some texts into one of some fields."""
+    """Put one of some texts into one of some fields."""
 
     def put(fields: Fields, chance: random.Random) -> None:
         _put(fields, chance.choice(names), chance.choice(texts))
@@ -66,7 +66,7 @@ def _into_any(*texts: str) -> OfFields:
 
 
 def _appends(*ends: str) -> OfFields:
-    """To a text."""
+    """Append one of some texts to a text field."""
 
     def append(fields: Fields, chance: random.Random) -> None:
         name = chance.choice(TEXTS)
@@ -81,12 +81,12 @@ def _drop(fields: Fields, chance: random.Random) -> None:
 
 
 def _again(fields: Fields, chance: random.Random) -> None:
-    """The field of another comes once more, under this one's name."""
+    """Add a second field with the name of one field and the value of another."""
     fields.append((chance.choice(fields)[0], chance.choice(fields)[1]))
 
 
 def _swap(fields: Fields, chance: random.Random) -> None:
-    """Two fields have each other's value."""
+    """Exchange the values of two fields."""
     one, two = (chance.choice(fields) for _ in range(2))
     _put(fields, one[0], two[1])
     _put(fields, two[0], one[1])
@@ -167,7 +167,7 @@ def _repeat(line: bytes, chance: random.Random) -> bytes:
 
 
 def _inserts(*parts: bytes) -> OfBytes:
-    """Behind a colon, a comma or a quote."""
+    """Insert after a colon, a comma, a quote or a brace."""
 
     def insert(line: bytes, chance: random.Random) -> bytes:
         places = [at for at, byte in enumerate(line) if byte in b':,"{'] or [0]
@@ -254,7 +254,7 @@ OF_BYTES: dict[str, OfBytes] = {
 }
 MUTATORS = (*OF_FIELDS, *OF_BYTES)
 ALONE = 10
-"""How many records each mutator spoils alone: most of its texts come up."""
+"""How many records each mutator spoils alone: enough that most of its texts occur."""
 
 SENT_AGAIN = 0.3
 
@@ -272,8 +272,8 @@ def mutated(fields: Fields, names: Sequence[str], chance: random.Random) -> byte
 
 
 def hostile_records(count: int, seed: int) -> Iterator[bytes]:
-    """A fifth of them are good; each mutator spoils some alone, then up to four spoil one. Of some
-    that are spoiled, a good copy follows."""
+    """A fifth of the records are good. Each mutator alone spoils some, then up to four spoil one.
+    Some spoiled records are followed by a good copy."""
     chance = random.Random(seed)
     alone = [*MUTATORS] * ALONE
     for number in range(count):

@@ -1,9 +1,9 @@
-"""Commands of Headgate in one process that may reach this machine alone:
-``python -m tests.support.no_egress COMMANDS.json RESULT.json``.
+"""Runs commands of Headgate in one process that can reach only this machine: ``python -m
+tests.support.no_egress COMMANDS.json RESULT.json``.
 
-Python refuses any other connection, and any look-up of another host, and remembers that it was
-tried. Spark's JVM and other children are in a network of their own (``isolated``), which ends at
-this machine and counts what has no way out.
+Python refuses and records any other connection, and any look-up of another host. Spark's JVM and
+other children are in their own network (``isolated``), which ends at this machine and counts
+packets without a route.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ exec "$@"
 
 
 def isolated(folder: Path) -> list[str]:
-    """The head of a command that runs in a network of its own; empty where a user may not have one.
-    ``folder`` is for files of it."""
+    """The first words of a command that runs in its own network; empty if the user may not create
+    one. ``folder`` is for its files."""
     command = ["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c", _SETUP]
     command.append(str(folder / "resolv.conf"))
     if shutil.which("unshare") is None:
@@ -43,8 +43,8 @@ def isolated(folder: Path) -> list[str]:
 
 
 def unroutable() -> int:
-    """How often something in the network of this process was to go to another machine. Only in a
-    network of its own does this count nothing else."""
+    """The number of packets without a route in the network of this process. In a network of its
+    own, these are the packets to other machines."""
     names, numbers = (
         line.split()
         for line in Path("/proc/net/snmp").read_text().splitlines()
@@ -56,7 +56,8 @@ def unroutable() -> int:
 
 
 def refuse_others(tried: list[str]) -> None:
-    """From now on, connections to other machines are refused. It cannot be undone."""
+    """From now on, refuse connections to other machines and record them in ``tried``. It cannot be
+    undone."""
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         host: object = None

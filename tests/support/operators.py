@@ -1,5 +1,4 @@
-"""Gold tables of every operator, for the contract's tests. Whoever adds an operator adds its cases
-here."""
+"""Gold tables of every operator, for the contract's tests. Each new operator needs a case here."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ gold:
 
 @dataclass(frozen=True)
 class Case:
-    """``keys`` of a gold table; ``other`` keys that mean something else; ``wrong`` ones, and the
-    path and text of what is said of them."""
+    """``keys`` of a gold table; ``other`` keys have another meaning; ``wrong`` keys are reported at
+    the path ``at`` with the text ``problem``."""
 
     name: str
     keys: str
@@ -67,8 +66,8 @@ CASES = (
 
 
 def declared(keys: str, silver: str = "") -> Pipeline:
-    """A pipeline with one gold table of these keys, and more of its silver table. Raises
-    DeclarationError."""
+    """A pipeline with one gold table with these keys; ``silver`` are more keys of its silver table.
+    Raises DeclarationError."""
     text = DECLARATION.format(keys=keys, silver=silver)
     return load_text(text, Path("/shop/pipelines/shop.yml"))
 

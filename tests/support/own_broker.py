@@ -1,4 +1,4 @@
-"""A broker of a test's own: with a login, over TLS, killed, restarted."""
+"""A separate broker for one test: with a login, over TLS, killed, restarted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 @dataclass
 class BrokerWithLogin(Broker):
-    """``sasl_servers`` let in users with a password alone, by SASL/PLAIN. So do ``tls_servers``,
+    """``sasl_servers`` accept only users with a password, by SASL/PLAIN. So do ``tls_servers``,
     over TLS; empty if the broker has no key."""
 
     sasl_servers: str = ""
@@ -28,7 +28,7 @@ class BrokerWithLogin(Broker):
 def start_with_login(
     folder: Path, users: Mapping[str, str], key: KeyStore | None = None
 ) -> BrokerWithLogin:
-    """A broker with more listeners, for ``users`` (name to password)."""
+    """Start a broker with more listeners, for ``users`` (name to password)."""
     port, controller = free_port(), free_port()
     protocols = {"sasl": "SASL_PLAINTEXT"} | ({"tls": "SASL_SSL"} if key else {})
     asking = {name: f"127.0.0.1:{free_port()}" for name in protocols}
@@ -58,7 +58,7 @@ def start_with_login(
 
 
 def kill(broker: Broker) -> None:
-    """SIGKILL, as a crash would be. What it acknowledged is still there after a restart."""
+    """Send SIGKILL, as in a crash. Acknowledged records are still there after a restart."""
     pid = broker.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Readers that look at a Delta table all the time, while something else writes it."""
+"""Readers that poll a Delta table while it is written."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def with_polars(column: str) -> Look:
     return look
 
 
-PAUSE = 0.1 if IN_FULL else 0.5  # seconds between looks: readers share a machine with the driver
+PAUSE = 0.1 if IN_FULL else 0.5  # seconds between reads: readers share a machine with the driver
 
 
 @contextmanager
 def polled(
     table: Path, looks: dict[str, Look], pause: float = PAUSE
 ) -> Iterator[dict[str, list[Values]]]:
-    """What each reader saw, in order; an error of one is raised at the end."""
+    """The values that each reader saw, in order. An error of a reader is raised at the end."""
     seen: dict[str, list[Values]] = {name: [] for name in looks}
     failed: list[BaseException] = []
     end = threading.Event()
@@ -84,7 +84,7 @@ def polled(
 
 
 def looked_again(seen: dict[str, list[Values]], patience: float) -> None:
-    """Until each reader has begun and ended a look."""
+    """Wait until each reader has begun and ended a read."""
     before = {name: len(found) for name, found in seen.items()}
 
     def again() -> bool:

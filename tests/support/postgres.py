@@ -18,7 +18,7 @@ from headgate.process_tree.ports import free_port
 
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 USER, PASSWORD = "airflow", "not-for-logs"
-_SERVER = "postgres"  # the user that it runs as, where we are root
+_SERVER = "postgres"  # the user that it runs as if this process is root
 
 
 def program(name: str) -> str | None:
@@ -34,7 +34,8 @@ class Server:
     of its empty database. It can be stopped and started again."""
 
     def __init__(self, folder: Path, *, place: Path | None = None) -> None:
-        """``place`` is where its data are; by default in ``folder``, which has all else."""
+        """``place`` is the folder of its data, by default in ``folder``, which has all other
+        files."""
         self._folder, self._data, self.port = folder, place or folder / "data", free_port()
         self.url = f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/postgres"
         secret = folder / "password"
@@ -57,12 +58,12 @@ class Server:
 
     @property
     def pids(self) -> list[int]:
-        """Its processes, the first of all first."""
+        """The ids of its processes, the main process first."""
         first = int((self._data / "postmaster.pid").read_text().splitlines()[0])
         return [first, *(child.pid for child in psutil.Process(first).children())]
 
     def ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """The rows of a statement, which is committed."""
+        """Run a statement, commit it, and return its rows."""
         with (
             closing(psycopg2.connect(self.url)) as connection,
             connection,
@@ -77,13 +78,13 @@ class Server:
 
     @contextmanager
     def locked(self, table: str) -> Iterator[None]:
-        """Other sessions wait for the table."""
+        """Within the block, other sessions wait for the table."""
         with closing(psycopg2.connect(self.url)) as connection, connection.cursor() as cursor:
             cursor.execute(f"LOCK TABLE {table}")
             yield
 
     def ask_alone(self, sql: str) -> None:
-        """A statement that must not be in a transaction."""
+        """Run a statement that must not be in a transaction."""
         with closing(psycopg2.connect(self.url)) as connection:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -92,7 +93,7 @@ class Server:
 
 @contextmanager
 def running_server(place: Path | None = None) -> Iterator[Server]:
-    # Not under a test's folder: those are closed to the user that the server runs as.
+    # Not under a test's folder: the user that the server runs as cannot access it.
     with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
         server = Server(Path(folder), place=place)
         server.start()

@@ -1,4 +1,5 @@
-"""Pipelines that have run so far already: made once, and copied for each test that goes on."""
+"""Pipelines that have already run to some point: created once, and copied for each test that
+continues."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.support.engine import Engine
 @dataclass(frozen=True)
 class Prepared:
     """The pipeline of ``engine``, whose declaration and ``root`` share a folder. Its landing folder
-    lies elsewhere: copies read it, too."""
+    is elsewhere, and copies read it, too."""
 
     engine: Engine
 

@@ -1,4 +1,4 @@
-"""A producer that does not stop for anything."""
+"""A producer that keeps sending while the broker fails."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ EVERY = 0.12  # seconds between records
 
 
 class Producing:
-    """Sends one value after the other, each once, from a thread of its own, whatever becomes of
-    the broker meanwhile; ``sent`` are those that were sent."""
+    """Sends each value once, in order, from its own thread, whatever happens to the broker.
+    ``sent`` are the values sent so far."""
 
     def __init__(
         self, broker: Broker, topic: str, partitions: int, values: Sequence[bytes]
@@ -49,7 +49,7 @@ class Producing:
             self._failures.append(error)
 
     def stop(self) -> None:
-        """Until the broker has everything that was sent."""
+        """Stop sending, and wait until the broker has everything that was sent."""
         self._done.set()
         self._thread.join(PATIENCE)
         assert self._producer.flush(2 * PATIENCE) == 0, "not all were delivered"

@@ -30,7 +30,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Profiled:
-    """A table of DuckDB, and what is proposed for it."""
+    """A table of DuckDB, and the suite that is proposed for it."""
 
     def __init__(self, rows: Rows, types: Mapping[str, DataType] = TYPES) -> None:
         arrays = {n: pa.array([r[n] for r in rows], ARROW[str(t)]) for n, t in types.items()}
@@ -46,7 +46,7 @@ class Profiled:
         self.suite = suite_of(suite_text(self.rules), types) if self.rules else None
 
     def broken(self) -> int:
-        """How many rows break a rule of the suite, which is Spark SQL."""
+        """How many rows break a rule of the suite. Its Spark SQL is translated for DuckDB."""
         conditions = [rule.condition for rule in self.suite.rules] if self.suite else ["true"]
         all_met = sqlglot.transpile(" and ".join(conditions), read="spark", write="duckdb")[0]
         (count,) = self._ask(f"SELECT count(*) FROM t WHERE NOT ({all_met})")

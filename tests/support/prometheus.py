@@ -30,7 +30,7 @@ def are_installed() -> bool:
 
 
 class Receiver(HTTPServer):
-    """What Alertmanager sends to its webhook: each alert with its status, oldest first."""
+    """The webhook of Alertmanager. ``alerts`` has each alert with its status, oldest first."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Receive)
@@ -62,14 +62,14 @@ class _Receive(BaseHTTPRequestHandler):
 
 @dataclass
 class Monitoring:
-    """Prometheus at ``url``, and what its alerts have told."""
+    """Prometheus at ``url``, and the receiver of its alerts."""
 
     url: str
     receiver: Receiver
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def query(self, expression: str) -> dict[tuple[tuple[str, str], ...], float]:
-        """The values now, by their labels without those of the target."""
+        """The current values, by their labels without those of the target."""
         query = urllib.parse.urlencode({"query": expression})
         with urllib.request.urlopen(f"{self.url}/api/v1/query?{query}", timeout=10) as answer:
             found = json.load(answer)["data"]["result"]
@@ -88,7 +88,7 @@ def _labels(metric: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def monitored(folder: Path, rules: str, targets: Mapping[str, int]) -> Iterator[Monitoring]:
-    """Scrape ports of this machine each second, by the names of jobs, and evaluate the rules."""
+    """Scrape ``targets`` (job name to port of this machine) each second, and evaluate the rules."""
     receiver = Receiver()
     ports = {name: free_port() for name in ("prometheus", "alertmanager")}
     _configure(folder, rules, targets, ports["alertmanager"], receiver.server_port)

@@ -1,5 +1,5 @@
-"""One rich declaration of sensor readings, said twice: as YAML to the engine and as rules to the
-oracle."""
+"""One rich declaration of sensor readings, written twice: as YAML for the engine and as rules for
+the oracle."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ GOLD_KEYS = {
     "bands": ("window_start", "band", "tenth"),
 }
 GOLD = tuple(GOLD_KEYS) if IN_FULL else ("sliding", "bands")
-"""The gold tables of a test that is not about measures. ``per_minute``, which has all of them,
-takes as long as the others together."""
+"""The gold tables of a test that is not about measures. ``per_minute``, which has all measures,
+takes as long as the other tables together."""
 APPROXIMATE = {"per_minute": {"about": 0.05}}
 Names = Collection[str]
 
@@ -132,9 +132,9 @@ def declare(
     silver: Names = (),
     **more: object,
 ) -> Pipeline:
-    """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep;
-    silver tables that none of them follows are left out, but for ``silver``. ``more`` are other
-    keys of ``files``."""
+    """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep.
+    Silver tables that none of them reads are left out, except ``silver``. ``more`` are other keys
+    of ``files``."""
     place = f'path: "{landing}", format: {format}, order: name, settle: "{settle}"'
     source = f"files: {{{_keys(place, more)}}}"
     return declare_source(
@@ -151,7 +151,7 @@ def declare_kafka(
     gold: Names = GOLD_KEYS,
     **keys: Unpack[KafkaKeys],
 ) -> Pipeline:
-    """As ``declare``, over a broker."""
+    """Like ``declare``, over a broker."""
     place = f'servers: "{servers}"'
     source = f"kafka: {{{_keys(place, keys)}}}"
     return declare_source(folder, source, differing=differing, unknown=unknown, gold=gold)
@@ -170,7 +170,7 @@ def declare_source(
     gold: Names = GOLD_KEYS,
     silver: Names = (),
 ) -> Pipeline:
-    """As ``declare``, over a source of any kind: ``source`` is its key with all that is in it."""
+    """Like ``declare``, over a source of any kind: ``source`` is its key with its whole content."""
     tables, kept = {*_RULES.gold, *_RULES.silver}, rules(gold=gold, silver=silver)
     left = tables - {*kept.gold, *kept.silver}
     parts = re.split(rf"(?m)^(?=gold:|  (?:{'|'.join(tables)}):)", DECLARATION)
@@ -300,5 +300,5 @@ _RULES = Rules(
 
 
 def _int(number: int) -> int:
-    """32 bits, as Java wraps them."""
+    """The number in 32 bits, wrapped as in Java."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)

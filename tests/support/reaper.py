@@ -1,8 +1,8 @@
-"""Ends what tests leave running where pytest is killed before their fixtures end, as Ctrl-C does it
+"""Ends the processes that tests leave if pytest is killed before their fixtures end, as Ctrl-C does
 to the workers of xdist: ``python -m tests.support.reaper FOLDER``.
 
-It waits until its standard input is closed, which a death of its owner does, too. Then it kills
-every process that knows of the folder, by its arguments or by where it is: Airflow, drivers, JVMs.
+It waits until its standard input is closed, which also happens when its owner dies. Then it kills
+every process with the folder in its arguments or as its working folder: Airflow, drivers, JVMs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PATIENCE = 60.0  # seconds
 
 @contextmanager
 def reaping(folder: Path) -> Iterator[None]:
-    """Nothing that knows of ``folder`` outlives this process or the end of the block."""
+    """No process that uses ``folder`` outlives this process or the end of the block."""
     reaper = subprocess.Popen(
         [sys.executable, "-m", __name__, str(folder)],
         cwd=REPOSITORY,
         stdin=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is not for it
+        start_new_session=True,  # Ctrl-C does not reach it
     )
     try:
         yield
@@ -38,9 +38,8 @@ def reaping(folder: Path) -> Iterator[None]:
 
 
 def knowing(folder: Path) -> list[psutil.Process]:
-    """The processes, without this one, with the folder or what is in it in an argument or as their
-    working folder."""
-    # Not /tmp/pytest-10 where /tmp/pytest-1 is meant.
+    """The other processes with the folder, or a path in it, in an argument or as working folder."""
+    # /tmp/pytest-10 is not in /tmp/pytest-1.
     named = re.compile(rf"{re.escape(str(folder))}(?![\w-])")
     found = []
     for process in psutil.process_iter(["cmdline", "cwd", "status"]):

@@ -23,12 +23,12 @@ class Request:
 
 
 Answer = Callable[[Request], int | str]
-"""A status, or: ``hang`` until the receiver ends, ``close`` without an answer."""
+"""A status, or ``hang`` (wait until the receiver ends) or ``close`` (close without an answer)."""
 
 
 @dataclass
 class Receiver:
-    """``took`` are the requests that it has answered with 2xx, ``seen`` all. ``answer`` may be
+    """``seen`` are all requests, ``took`` those that were answered with 2xx. ``answer`` may be
     replaced at any time."""
 
     url: str
@@ -79,7 +79,7 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
         allow_reuse_address = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            return  # a client that has gone
+            return  # such as a client that has closed its connection
 
     with Server(("127.0.0.1", port), Handler) as server:
         receiver.url = f"http://127.0.0.1:{server.server_address[1]}"

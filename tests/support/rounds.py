@@ -1,4 +1,4 @@
-"""How much of a long proof is run: a part of it as a rule, all of it where rounds are asked for."""
+"""How much of a long proof is run: a part of it by default, all of it if rounds are set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 ROUNDS = int(os.environ.get("HEADGATE_CHAOS_ROUNDS", "0"))
-"""How often a thing is done at random; never, as a rule."""
+"""How often random tests repeat an action; 0 by default."""
 IN_FULL = ROUNDS > 0
 
 in_full = pytest.mark.skipif(not IN_FULL, reason="a long proof: `make chaos` or `make nightly`")
@@ -18,9 +18,10 @@ Case = TypeVar("Case", bound=tuple[object, ...])
 
 
 def some(cases: Sequence[Case], one_in: int, start: int = 0) -> list[object]:
-    """One of so many cases, or all of them in full; every one but the first of them is ``long``.
+    """One in ``one_in`` cases, or all of them in a full run; all except the first are ``long``.
 
-    Of a product, take one in a number that does not divide it: then each value comes up.
+    For a product of values, ``one_in`` should not divide the number of cases, so that each value
+    occurs.
     """
     kept = cases if IN_FULL else cases[start::one_in]
     marks = pytest.mark.long

@@ -1,5 +1,5 @@
-"""The readings with suites of row rules, said twice: as YAML to the engine and as functions to the
-oracle."""
+"""The readings with suites of row rules, written twice: as YAML for the engine and as functions for
+the oracle."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ expectations:
 """,
 }
 LINE_END = "(?:\r\n|[\n\r\x85\u2028\u2029])?"
-"""What Java lets follow ``$``."""
+"""A last line end, which Java's ``$`` allows to follow."""
 
 
 def _of(column: str, is_met: Callable[[Any], bool]) -> Callable[[Row], bool | None]:
-    """A rule that says nothing of nulls."""
+    """A rule that does not apply to nulls."""
     return lambda row: None if row[column] is None else is_met(row[column])
 
 

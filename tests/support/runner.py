@@ -1,8 +1,8 @@
 """A driver as a process of its own: ``python -m tests.support.runner DECLARATION ROOT [OPTION…]``.
 
-Options: --drain, --take-over, --accept-gap, --layers bronze,silver, and --on, with which it
-runs until it is stopped. What ended it is the last line of its output: ``done``, or the name of the
-error. SIGTERM stops it.
+Options: --drain, --take-over, --accept-gap, --layers bronze,silver, and --on, with which it runs
+until it is stopped. The last line of its output is ``done``, or the name of the error that ended
+it. SIGTERM stops it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What commands say that a user types."""
+"""Runs commands as a user types them, and returns their output."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ HEADGATE = (sys.executable, "-m", "headgate.cli")
 
 
 class Said:
-    """Runs commands in ``folder``, each in a process of its own; ``everything`` is all that they
-    wrote."""
+    """Runs commands in ``folder``, each in its own process. ``everything`` is all their output."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,8 +50,8 @@ class Said:
 
 
 class SaidHere(Said):
-    """In this process: the start of one costs as much as most commands do. Commands that start
-    Spark need the session that tests share."""
+    """Runs commands in this process, because starting one costs as much as most commands do.
+    Commands that start Spark need the session that tests share."""
 
     def __init__(self, folder: Path, spark: SparkSession | None = None) -> None:
         super().__init__(folder)

@@ -27,7 +27,7 @@ class Served:
 
     @property
     def address(self) -> str:
-        """Without a slash at its end."""
+        """Its address, without a slash at the end."""
         return self.settings.address.rstrip("/")
 
     @contextmanager

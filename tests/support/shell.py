@@ -1,4 +1,4 @@
-"""Command lines in a process of their own that stays, so that its JVM starts only once."""
+"""Runs command lines in one other process, so that its JVM starts only once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Shell:
         )
 
     def __call__(self, line: str) -> tuple[int, str]:
-        """The exit code, and what it said."""
+        """The exit code and the output of a command line."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""Publications to every sink, for the contract's tests. Whoever adds a sink adds its case here."""
+"""Publications to every sink, for the contract's tests. Each new sink needs a case here."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SECRET = "hunter22"
 
 @dataclass(frozen=True)
 class Case:
-    """The key of a sink with all that it can say, its one secret in ``$SECRET``; a ``wrong`` one,
-    and the path and text of what is said of it."""
+    """``key`` of a sink with all its options, its one secret in ``$SECRET``; a ``wrong`` key is
+    reported at the path ``at`` with the text ``problem``."""
 
     name: str
     key: str

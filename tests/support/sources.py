@@ -1,5 +1,5 @@
-"""Declarations and logs of every kind of source, for the contract's tests. Whoever adds a kind adds
-its case here."""
+"""Declarations and logs of every kind of source, for the contract's tests. Each new kind needs a
+case here."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ sources:
 silver: {{clean: {{from: orders}}}}
 """
 Read = list[tuple[int, Any]]
-"""A record's partition, and what the log of a case was given."""
+"""The partition of each record, and the value that the log of a case got for it."""
 
 
 @dataclass
 class Bronze:
-    """In the place of ``BronzeStage``: keeps what was committed. ``refuse`` is called before a
+    """Replaces ``BronzeStage`` and keeps the committed records. ``refuse`` is called before a
     commit and may raise."""
 
     state: State = field(default_factory=lambda: State(BronzePayload()))
@@ -89,14 +89,14 @@ class Bronze:
 
 
 class Taken(list[tuple[int, Any]]):
-    """What a reader gives in the place of records; each of them has a byte."""
+    """What a fake reader returns instead of records; each of them has one byte."""
 
     record_size = 1.0
 
 
 @dataclass
 class Log(ABC):
-    """What a source reads, in ``folder``, with stand-ins for all that would need Spark."""
+    """The input of a source, in ``folder``, with fakes for everything that would need Spark."""
 
     folder: Path
     patched: pytest.MonkeyPatch
@@ -105,15 +105,15 @@ class Log(ABC):
 
     @abstractmethod
     def put(self, records: int) -> None:
-        """Add records, which all that follow are behind."""
+        """Add records at the end."""
 
     @abstractmethod
     def rewrite(self) -> None:
-        """Let what is unread be something else at the same offsets."""
+        """Replace unread records with other ones at the same offsets."""
 
     @abstractmethod
     def forget(self, records: int) -> None:
-        """Let the first ones be gone."""
+        """Delete the first records."""
 
     def spark(self) -> Any:
         return None
@@ -232,9 +232,9 @@ class NumbersOf(Log):
 
 @dataclass(frozen=True)
 class Case:
-    """``keys`` of a source whose batches take ``most`` records; ``same`` keys that mean the same,
-    ``other`` ones that mean something else (if any do); ``wrong`` ones, and the path and text of
-    what is said of them; ``secret`` ones that hold SECRET (if any may)."""
+    """``keys`` of a source whose batches take ``most`` records. ``same`` keys mean the same,
+    ``other`` keys something else (None if none do). ``wrong`` keys are reported at the path ``at``
+    with the text ``problem``. ``secret`` keys hold SECRET (None if none may)."""
 
     kind: str
     log: type[Log]

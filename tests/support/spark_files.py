@@ -28,7 +28,7 @@ def split_size(spark: SparkSession, size: int) -> Iterator[None]:
 
 
 def spark_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
-    """``value`` (binary), ``name`` and ``position`` of the lines that count."""
+    """``value`` (binary), ``name`` and ``position`` of the lines that are not blank."""
     text = spark.read.option("lineSep", "\n").text([str(path) for path in paths])
     counted = text.select(
         F.col("value").cast("binary").alias("value"),
@@ -39,7 +39,7 @@ def spark_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
 
 
 def spark_cells(lines: DataFrame, header: Sequence[str], delimiter: str) -> DataFrame:
-    """``value`` and ``document`` of lines that are no header."""
+    """``value`` and ``document`` of lines that are not a header."""
     schema = ", ".join(f"`{name}` string" for name in (*header, "_corrupt"))
     options = {"sep": delimiter, "columnNameOfCorruptRecord": "_corrupt", "escape": '"'}
     line = F.regexp_replace(F.col("value").cast("string"), r"\r$", "")

@@ -1,7 +1,7 @@
-"""A Delta table as plain Spark with delta-spark reads it: ``… spark_reader TABLE TARGET.parquet``,
-or ``TABLE FOLDER COLUMN`` to look at it again and again.
+"""Reads a Delta table with plain Spark and delta-spark: ``… spark_reader TABLE TARGET.parquet``, or
+``TABLE FOLDER COLUMN`` to read it again and again.
 
-A process of its own: the tests' session has no Delta jars, as the engine needs none.
+It is a process of its own: the tests' session has no Delta jars, because the engine needs none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def with_spark(table: Path, folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def polled_by_spark(table: Path, column: str, folder: Path) -> Iterator[list[Values]]:
-    """The values of a column that Spark sees while it looks at a table all the time."""
+    """The values of a column that Spark sees while it polls a table."""
     paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "pipelines")])
     seen: list[Values] = []
     process = subprocess.Popen(
@@ -63,7 +63,7 @@ def polled_by_spark(table: Path, column: str, folder: Path) -> Iterator[list[Val
     try:
         yield seen
     finally:
-        process.stdin.close()  # it ends
+        process.stdin.close()  # this ends the process
         process.wait(timeout=240)
         reading.join()
     assert process.returncode == 0
@@ -75,7 +75,7 @@ def _each(lines: Iterable[str], seen: list[Values]) -> None:
 
 
 def session(scratch: Path) -> SparkSession:
-    """What an analyst has: Spark with the extension of Delta Lake."""
+    """The session of an analyst: Spark with the extension of Delta Lake."""
     return (
         SparkSession.builder.master("local[1]")
         .config("spark.jars", ",".join(map(str, cached_jars())))

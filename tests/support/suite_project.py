@@ -60,11 +60,11 @@ class SuiteProject:
         self._suite.write_text(text)
 
     def engine(self, anew: RebuildRequest = NOTHING) -> Engine:
-        """A new driver, by the declaration and the rules as they are now."""
+        """A new driver, with the current declaration and rules."""
         return Engine(self._spark, load(self.declaration), self.root, anew=anew)
 
     def land(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """One file more."""
+        """Write one more landing file."""
         self._files += 1
         values = [json.dumps(each).encode() for each in events]
         self._landing.write(f"{self._files:05d}.json", lines(values))

@@ -137,12 +137,12 @@ ARGUMENTS: Mapping[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
 }
 
-# Great Expectations takes a row_condition there, and does not look at it.
+# Great Expectations accepts a row_condition for it, but ignores it.
 WITHOUT_CONDITION = "expect_column_pair_values_to_be_in_set"
 
 
 def written(value: Any) -> Any:
-    """A value as YAML has it."""
+    """A value as YAML represents it."""
     if isinstance(value, dict):
         return {key: written(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -155,7 +155,7 @@ def written(value: Any) -> Any:
 
 
 def suite_yaml(rules: Iterable[Mapping[str, Any]]) -> str:
-    """The text of a suite, by another writer than ours."""
+    """The text of a suite, by another YAML writer than Headgate's."""
     sink = io.StringIO()
     YAML(typ="safe").dump({"expectations": [written(dict(rule)) for rule in rules]}, sink)
     return sink.getvalue()

@@ -1,7 +1,7 @@
-"""A pipeline's tables as plain rows, and every one of them compared with the oracle's.
+"""A pipeline's tables as plain rows, and a comparison of every table with the oracle's.
 
-Positions are compared by order only: an offset of the engine says where Spark split the file, the
-oracle's says where the line starts. So each becomes the record's rank in its partition.
+Positions are compared only by order: an offset of the engine depends on the splits of a file, an
+offset of the oracle is where the line starts. So each becomes the record's rank in its partition.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def state(root: Path, table: str, pipeline: str = "readings") -> dict[str, Any]:
 
 
 def states(root: Path, table: str, pipeline: str = "readings") -> list[dict[str, Any]]:
-    """As ``state``, of every commit of a table, the oldest first."""
+    """Like ``state``, for every commit of a table, the oldest first."""
     history = DeltaTable(str(root / pipeline / table)).history()
     return [_flat(commit) for commit in reversed(history)]
 
@@ -89,7 +89,7 @@ def _flat(commit: dict[str, Any]) -> dict[str, Any]:
 
 
 def floors(root: Path) -> list[Floor]:
-    """The watermark as bronze's commits recorded it."""
+    """The watermarks that bronze's commits recorded."""
     since = datetime(1970, 1, 1, tzinfo=UTC)
     return [
         Floor(
@@ -103,7 +103,7 @@ def floors(root: Path) -> list[Floor]:
 
 
 def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
-    """The cumulative counts of the tables' last commits, against the oracle's."""
+    """How the cumulative counts in the tables' last commits differ from the oracle's."""
     sizes = ("read_bytes", "duplicate_bytes", "quarantined_bytes")
     of_records = ("read", "duplicate", "differing", "corrected", *sizes)
     wanted = {f"bronze/{SOURCE}": {k: counts[k] for k in of_records if k in counts}}
@@ -112,7 +112,7 @@ def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
         records = {k: counts[k] for k in ("quarantined", "duplicate")}
         wanted[f"silver/{name}"] = outcomes | records
     for name, numbers in counts["suites"].items():
-        # A copy that takes the place of a rejected row is a duplicate to bronze.
+        # Bronze counts a copy that replaces a rejected row as a duplicate; silver does not.
         duplicates = counts["duplicate"] - numbers["replaced"]
         wanted[f"silver/{name}"] |= {**numbers, "duplicate": duplicates}
     for name, gold in counts["gold"].items():
@@ -152,7 +152,7 @@ def ranked(rows: Iterable[Row], rank: Rank, prefix: str = "") -> list[Row]:
 
 
 def _parsed(row: Row) -> Row:
-    """JSON in a column is compared by what it says."""
+    """Parses JSON in a column, so that its format does not matter."""
     text = row.get("_rescued")
     return row if text is None else row | {"_rescued": json.loads(text)}
 
@@ -163,8 +163,8 @@ def _late(row: Row) -> Row:
 
 
 def _misplaced_states(gold: Path) -> list[str]:
-    """Each open row's file has what it is folded on from, which no reader sees; no final row's
-    has anything there."""
+    """Errors of the state column, which readers must not see: each open row needs a state to be
+    folded on from, and a final row must have none."""
     table = DeltaTable(str(gold))
     found = ["readers see _state"] if "_state" in table.schema().to_json() else []
     for path in table.file_uris():

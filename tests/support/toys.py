@@ -1,4 +1,4 @@
-"""The package of toy members, installed or not."""
+"""Installs the package of toys, or another package."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def toys() -> Iterator[None]:
 def plugged_in(
     folder: Path, name: str, group: str, *entries: str, code: str = ""
 ) -> Iterator[None]:
-    """A package as pip installs it into ``folder``: a module of this name if it has ``code``, and
-    entry points of a group."""
+    """Install a package into ``folder``, as pip does: a module ``name`` if it has ``code``, and
+    entry points of ``group``."""
     about = folder / f"{name}-1.dist-info"
     about.mkdir(parents=True)
     project = name.replace("_", "-")

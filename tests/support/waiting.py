@@ -9,8 +9,9 @@ from collections.abc import Callable
 def wait_until(
     condition: Callable[[], object], what: str, patience: float, every: float = 0.05
 ) -> None:
-    """Until the condition holds. Fails after ``patience`` seconds, saying ``what``. ``every`` is in
-    seconds; let it be longer where a look costs more than milliseconds."""
+    """Wait until the condition holds. Fails with ``what`` after ``patience`` seconds. ``every`` is
+    the time between checks in seconds; it should be longer if a check takes more than
+    milliseconds."""
     until = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < until, what

@@ -1,2 +1,2 @@
-"""Members of the engine's contracts that the engine does not know: another package's, as pip would
-install it. ``installed/`` has what pip writes."""
+"""Implementations of the engine's contracts that the engine does not know, as from another package.
+``installed/`` has the files that pip would write."""

@@ -1,4 +1,4 @@
-"""A toy sink: a table of SQLite that has each row once. Rows and position are one transaction."""
+"""A toy sink: a table of SQLite that has each row once. Rows and position share a transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Book:
 
 
 class BookWriter(Writer):
-    """``upto`` has the position of each publication, as its rows have it."""
+    """The table ``position`` has for each publication, in ``upto``, the position of its rows."""
 
     def __init__(self, path: str, name: str) -> None:
         self._path, self._name = path, name

@@ -1,6 +1,7 @@
 """A toy source: numbered records in one JSON document.
 
-A record's number is its place among all that the document ever had. It may forget the first ones:
+A record's number is its place among all records that the document ever had. The document may drop
+the first ones:
 ``{"first": 2, "records": [{"at": "2026-03-01T12:00:00+00:00", "value": "…"}]}``.
 """
 
@@ -51,7 +52,7 @@ class Document:
         return self.first + len(self.records)
 
     def between(self, start: int, end: int) -> Sequence[Mapping[str, str]]:
-        """Raises SourceError."""
+        """The records [start, end). Raises SourceError if the document does not have them."""
         if start < self.first or end > self.end:
             raise SourceError(f"records {start} to {end - 1} are gone", "put them back")
         return self.records[start - self.first : end - self.first]

@@ -1,4 +1,4 @@
-"""A toy operator: slots of equal length, counted from a moment that the declaration says.
+"""A toy operator: slots of equal length, counted from a moment that the declaration sets.
 
 A slot that is over is final at once: ``slots`` replaces ``allowed_lateness``.
 """

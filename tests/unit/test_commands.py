@@ -30,7 +30,7 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 OF_VERBS = cache(command_of)
 WRITERS = ("pipeline_command", "shell_command", "command", "command_at")
 WRITTEN_IN = ("cli/options.py", "commands.py")
-UNDECIDED = "1"  # stands for what only a run decides: a name, a number or a path
+UNDECIDED = "1"  # stands for a value that is known only at run time: a name, a number or a path
 
 HELP = ("metavar", "help")
 OF_USERS = (
@@ -41,14 +41,14 @@ OF_USERS = (
 
 
 def sources(pattern: str = "") -> Iterator[tuple[str, ast.Module]]:
-    """The modules whose texts match: every run of the tests parses those that write commands."""
+    """The modules whose text matches. Only these are parsed, because parsing all takes long."""
     for file in sorted(PACKAGE.rglob("*.py")):
         if "templates" not in file.parts and re.search(pattern, text := file.read_text()):
             yield str(file.relative_to(PACKAGE)), ast.parse(text)
 
 
 def values(node: ast.expr) -> tuple[list[str], ...]:
-    """The words that an argument may become: one, or those of a list that is or is not there."""
+    """The words that an argument may become: one word, or those of a list that may be absent."""
     match node:
         case ast.Constant(value=str(text)):
             return ([text],)
@@ -62,15 +62,15 @@ def values(node: ast.expr) -> tuple[list[str], ...]:
         case ast.BinOp(left=ast.List() as left, op=ast.Mult()):
             return ([], *values(left))
         case ast.Starred(value=ast.Name()):
-            return ([],)  # decided elsewhere; what is tried leaves them out
+            return ([],)  # decided elsewhere; left out here
         case ast.Starred(value=value):
             return values(value)
     return ([UNDECIDED],)
 
 
 def printed() -> Iterator[tuple[str, str, list[str], bool]]:
-    """Where, verb, words of every command that the package writes, in each of its forms, and
-    whether it is to have ``--root``."""
+    """Every command that the package writes, in each of its forms: its place, verb and words, and
+    whether it must have ``--root``."""
     for file, tree in sources(rf"\b({'|'.join(WRITERS)})\("):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -93,8 +93,8 @@ COMMANDS = sorted({(at, verb, tuple(words), rooted) for at, verb, words, rooted 
 
 
 def parse(words: list[str]) -> frozenset[str]:
-    """The options of the command. Raises click's UsageError where these are no command line; runs
-    nothing."""
+    """The options of the command. Raises click's UsageError if the words are not a valid command
+    line; runs nothing."""
     name, *words = words
     if name not in VERBS:
         raise UsageError(f"no command {name}")
@@ -137,7 +137,7 @@ def test_the_scan_finds_them() -> None:
 
 @pytest.mark.slow
 def test_a_command_is_never_written_by_hand() -> None:
-    """But in docstrings, in help, and in pages of documentation."""
+    """Except in docstrings, in help, and in pages of documentation."""
     by_hand = re.compile(rf"(?<!in )headgate ({'|'.join(VERBS)})\b|\bPIPELINE\b")
     found = []
     for file, tree in sources():
@@ -207,7 +207,7 @@ def test_an_extra_is_added_to_the_environment_of_this_process(
 
 
 def test_no_text_has_headgate_installed_from_an_index() -> None:
-    """It is in none: the command would fail, or install something else of that name."""
+    """Headgate is in no index: the command would fail, or install another package of that name."""
     from_index = re.compile(r"pip install (--\S+ )*headgate\b")
     files = (file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".md"))
     assert not [str(f) for f in files if from_index.search(f.read_text(encoding="utf-8"))]

@@ -14,6 +14,6 @@ def require_interval(dag_id: str, *times: str) -> None:
     """Raises AirflowFailException if a time is empty."""
     if not all(times):
         raise AirflowFailException(
-            "this run has no data interval, so nobody knows which hours are meant. Run a past "
+            "this run has no data interval, so its hours are unknown. Run a past "
             f"interval: airflow backfill create --dag-id {dag_id} --from-date … --to-date …"
         )

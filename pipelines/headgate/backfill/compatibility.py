@@ -29,11 +29,11 @@ def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
 
 def _differences(deployed: Pipeline, given: Pipeline, name: str) -> Iterator[str]:
     if given.name != deployed.name:
-        yield f"it declares the pipeline {given.name}"
+        yield f"the file declares the pipeline {given.name}"
         return
     before, after = deployed.gold[name], given.gold.get(name)
     if after is None:
-        yield "it does not declare it"
+        yield "the table is not declared"
         return
     bronze = [BRONZE.path(p.silver[p.gold[name].silver].source) for p in (deployed, given)]
     if bronze[0] != bronze[1] or _of(deployed, bronze[0]) != _of(given, bronze[1]):

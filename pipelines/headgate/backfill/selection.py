@@ -82,7 +82,8 @@ def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> N
         if each.name not in KNOWN and path in known(each.name).touches(graph, each.document):
             raise NotBackfilledError(
                 f"{path} has carried out the operation {each.name}, which cannot be computed again",
-                remedy="give a range of event time that it has not touched to another tool",
+                remedy="use another tool, for a range of event time that the operation has not "
+                "touched",
             )
 
 
@@ -103,7 +104,7 @@ def drains_of(
         if len(before) != 1:
             name = path.replace("/", ".")
             raise NotBackfilledError(
-                f"{name} was drained by an older version, which has not kept up to where",
+                f"{name} was drained by an older version, without storing up to which window end",
                 remedy="build the table anew: " + pipeline_command("run", "--full-refresh", name),
             )
         ends[before[0]] = ends.pop(0)

@@ -90,7 +90,7 @@ class TopicError(ClientError):
     def __init__(self, servers: str, reason: str) -> None:
         super().__init__(
             f"{servers} {reason}",
-            f"See what there is: {shell_command('kafka topics', '--servers', servers)}",
+            f"List the topics: {shell_command('kafka topics', '--servers', servers)}",
         )
 
 
@@ -102,7 +102,8 @@ class NotDeliveredError(ClientError):
         super().__init__(
             f"{topic}: {sum(delivered.values())} records were delivered, then {failed} were not: "
             f"{reason}",
-            "Those delivered stay in the topic; send the others again when that is mended",
+            "The delivered records stay in the topic; correct the cause, then send the others "
+            "again",
         )
 
 

@@ -42,8 +42,8 @@ def records(
             # Without a key, a repeated record could go to another partition, where it is not found
             # as a duplicate.
             raise LineError(
-                f"{name}, line {number}: {error}, and the key was to be taken from it; only lines "
-                "before it are in the topic",
+                f"{name}, line {number}: {error}, so the line has no key; only the lines before "
+                "it are in the topic",
                 "Mend the line, and send it and those after it alone, with the same key:\n"
                 f"tail -n +{number} {shlex.quote(name)} | {again}",
             ) from error

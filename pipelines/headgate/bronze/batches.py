@@ -138,7 +138,7 @@ class InWorkers(DecodedBatch):
 
 def _lost() -> ScratchLostError:
     return ScratchLostError(
-        "the decoded records of a batch are gone before they were written",
+        "the decoded records of a batch were lost before they were written",
         remedy="see whether anything removes files from Spark's local folder, then start again",
     )
 

@@ -43,7 +43,10 @@ def carried_out(
     try:
         drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
     except LeaseHeldError:
-        said = "the running driver takes it in between two batches, by the rules it started with"
+        said = (
+            "the running driver does it between two batches, with the declaration it was started "
+            "with"
+        )
         print(said, file=sys.stderr)
     ends = time.monotonic() + PATIENCE
     while True:

@@ -15,10 +15,10 @@ COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red"}
 COLOUR |= dict.fromkeys(("new", "extend"), "green")
 MEANINGS = {
     "resume": "resume: every table continues from its position",
-    "extend": "extend: columns get new fields, null in what was read before; nothing is built anew",
-    "rebuild": "rebuild: the tables below are built anew, from the table above them",
+    "extend": "extend: columns get new fields, null in what was read before; nothing is rebuilt",
+    "rebuild": "rebuild: the tables below are rebuilt, each from the table above it",
     "reread": "rebuild all: everything is read again from the source, which still holds it",
-    "refuse": "refuse: bronze must be built anew, and the source no longer has all that was read",
+    "refuse": "refuse: bronze must be rebuilt, but the source no longer has all that was read",
 }
 
 

@@ -46,7 +46,7 @@ def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) 
 
     gone = passed_over(layout, declared, savepoint)
     for path in gone:
-        print(f"{path} is neither declared nor there: it is passed over", file=sys.stderr)
+        print(f"{path} is neither declared nor present: it is skipped", file=sys.stderr)
     return gone
 
 
@@ -63,8 +63,8 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
         if not reread_only(declared, layout, [savepoint]):
             raise
         raise SavepointError(
-            f"{error.message}; nor can it be restored while bronze stays, because bronze went back "
-            "to before it",
+            f"{error.message}; and it cannot be restored without bronze, because bronze was reset "
+            "to a batch before it",
             remedy="only a copy can restore it: "
             + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
         ) from error

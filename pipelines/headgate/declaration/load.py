@@ -177,7 +177,7 @@ def _build_circuit_breaker(section: Section | None, report: Report) -> CircuitBr
         return None
     above, below = section.get("refused_above"), section.get("records_below")
     if above is None and below is None:
-        report.add(section.line, section.path, "says neither refused_above nor records_below")
+        report.add(section.line, section.path, "needs refused_above or records_below")
     return CircuitBreaker(
         refused_above=above.value if above else None,
         records_below=below.value if below else None,

@@ -33,7 +33,8 @@ def resolve(text: str, folder: Path) -> str:
     resolved = _PLACEHOLDER.sub(lambda found: _value(found[1], found[2], folder), text)
     if "${" in _PLACEHOLDER.sub("", text):
         raise Invalid(
-            "holds a ${ that is no placeholder: a placeholder is ${env:NAME} or ${file:PATH}"
+            "contains ${ that does not begin a placeholder: "
+            "a placeholder is ${env:NAME} or ${file:PATH}"
         )
     return resolved
 
@@ -41,7 +42,7 @@ def resolve(text: str, folder: Path) -> str:
 def _value(kind: str, name: str, folder: Path) -> str:
     if not name.strip():
         what = "${env:NAME}" if kind == "env" else "${file:PATH}"
-        raise Invalid(f"holds a placeholder that names nothing; write it as {what}")
+        raise Invalid(f"contains a placeholder without a name; write it as {what}")
     if kind == "env":
         if name not in os.environ:
             raise MissingError(

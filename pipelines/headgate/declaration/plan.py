@@ -87,7 +87,10 @@ def _expected(source: Source) -> dict[str, str]:
 
 
 def _bronze(source: str) -> dict[str, Any]:
-    holds = "every record as it was read, its position, event time, clock and duplicates' mark"
+    holds = (
+        "every record as it was read, with its position, event time, watermark at arrival and "
+        "duplicate flag"
+    )
     return {"table": BRONZE.path(source), "holds": holds}
 
 
@@ -224,7 +227,7 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
 
 def _source_lines(source: Mapping[str, Any]) -> list[str]:
     duplicates, ids = source["duplicates"], source["event_id"]
-    same = "duplicates are not looked for"
+    same = "duplicates are not detected"
     if duplicates:
         same = f"within {duplicates['within']}, differing: {duplicates['differing']}"
     kind = next(name for name in SOURCES.names() if name in source)

@@ -53,7 +53,9 @@ def renaming(root: Path) -> CheckResult:
     except OSError as error:
         return failed("renaming", f"{place}: {error.strerror}", needed, _LOCAL_DISK)
     if not whole:
-        return failed("renaming", f"{place} loses what is renamed", needed, _LOCAL_DISK)
+        return failed(
+            "renaming", f"renames or hard links do not work in {place}", needed, _LOCAL_DISK
+        )
     return passed("renaming", f"works under {place}", needed)
 
 

@@ -64,6 +64,6 @@ def known(name: str) -> OperationKind:
     if (kind := KINDS.get(name)) is None:
         raise UnknownOperationError(
             f"the tables have an operation {name}, which this installation does not know",
-            remedy=f"install the package that has it; there are: {', '.join(KINDS.names())}",
+            remedy=f"install the package that has it; known operations: {', '.join(KINDS.names())}",
         )
     return kind

@@ -71,7 +71,7 @@ def _accept(path: Path, jar: Jar, output: str) -> None:
     if not matches(path, jar):
         raise HeadgateError(
             f"{jar.coordinates} was fetched but is not the jar that the lock in infra/ pins "
-            f"(expected {jar.size} bytes, sha256 {jar.sha256}). It was thrown away.",
+            f"(expected {jar.size} bytes, sha256 {jar.sha256}). It was deleted.",
             "Do not use that repository; name another: "
             "export HEADGATE_IVY_SETTINGS=<ivysettings.xml>",
         )

@@ -84,7 +84,7 @@ def _misfit() -> str:
     there is none."""
     amount = _AMOUNT.fullmatch(heap())
     if amount is None:
-        return f"{HEAP} is {heap()!r}, and an amount of memory is written like 1500m or 2g"
+        return f"{HEAP} is {heap()!r}, but must be an amount such as 1500m or 2g"
     if int(amount["count"]) * _UNITS[amount["unit"].lower()] < _LEAST_HEAP:
         return f"{HEAP} is {heap()}, and a driver needs at least 1g"
     try:
@@ -98,7 +98,7 @@ def _misfit() -> str:
 
 def _first_words(said: str) -> str:
     lines = [line for line in said.splitlines() if line and not line.startswith(_NO_REASON)]
-    return lines[0] if lines else "it says nothing"
+    return lines[0] if lines else "it printed nothing"
 
 
 def _said(path: Path, *settings: str) -> str:

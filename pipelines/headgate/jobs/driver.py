@@ -62,7 +62,7 @@ class Driver:
         if self._is_done or not (self._task.once and self._control.is_stopping):
             return None
         if self._backlog is None:
-            return "the input was not looked at"
+            return "the input was not listed"
         if not self._backlog.count:
             return "all input is read, but not all tables, loads and publications are done"
         return f"{self._backlog.count:,} {self._backlog.unit} are unread"
@@ -192,7 +192,7 @@ class Driver:
         run.catch_up.run(one_step=True)
         stream.process(run)
         if run.task.drain and run.writes_bronze and not control.is_stopping:
-            self._say("closing windows")
+            self._say("draining windows")
             runtime.intend("drain", {}, _now())
         if not control.is_stopping:
             run.catch_up.run()

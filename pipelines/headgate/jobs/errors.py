@@ -15,7 +15,7 @@ class DefinitionChangedError(HeadgateError, code=exit_codes.USAGE):
     def __init__(self, pipeline: Pipeline, table: str) -> None:
         super().__init__(
             f"{pipeline.file}: {table} was made from another declaration of {pipeline.name}",
-            remedy=f"see what changed, and what that asks for: {pipeline_command('plan')}\n"
+            remedy=f"see what changed and what is needed: {pipeline_command('plan')}\n"
             f"apply it: {pipeline_command('upgrade')}",
         )
 
@@ -25,8 +25,8 @@ class ResetAskedError(FencedError):
 
     def __init__(self, pipeline: Pipeline) -> None:
         super().__init__(
-            f"{pipeline.name}: a restore or a repair has asked for other versions of its tables",
-            remedy=f"start again, which finishes that: {pipeline_command('start')}",
+            f"{pipeline.name}: a restore or a repair has requested a reset of its tables",
+            remedy=f"start again; the start finishes the reset: {pipeline_command('start')}",
         )
 
 

@@ -54,7 +54,7 @@ class LocalLeases:
             lock = FileLock(path, timeout=LOCKED_FOR).acquire()
         except Timeout as error:
             raise LeaseHeldError(
-                f"a process, frozen it seems, has held {path} for {LOCKED_FOR:.0f} s",
+                f"a process, probably suspended, has held {path} for {LOCKED_FOR:.0f} s",
                 remedy=f"find it with: fuser -v {shlex.quote(path)}, end it, and try again",
             ) from error
         with lock:

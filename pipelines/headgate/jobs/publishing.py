@@ -117,7 +117,7 @@ class Publications:
             raise NotPublishedError(
                 f"publications pause: {self._paused}; the tables are complete",
                 remedy=f"see why: {pipeline_command('quarantine list')}; publications continue "
-                "once newer batches are good, or by another circuit_breaker in the declaration",
+                "once newer batches are good, or if circuit_breaker is changed in the declaration",
             )
         if self.trouble is not None:
             failed = (s for s in self._stages if s.publication.name in self._stuck)

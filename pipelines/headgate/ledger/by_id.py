@@ -119,7 +119,7 @@ class _Prover:
         yield from self._wrong(silver.table.name, "rows without a valid record in bronze", _FOREIGN)
         replaced = self._number(_REPLACED)
         if replaced != silver.total("replaced"):
-            problem = f"copies of rejected rows, where {silver.total('replaced'):,} are counted"
+            problem = f"copies of rejected rows, but {silver.total('replaced'):,} were counted"
             yield Discrepancy(silver.table.name, problem, replaced)
         if rejected is not None:
             self._sql.register("mends", mends_table(self._mends))
@@ -140,7 +140,7 @@ class _Prover:
         filtered = silver.total("filtered") if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
-            problem = f"valid records are missing, where {filtered:,} were filtered"
+            problem = f"valid records are missing, but {filtered:,} were filtered"
             yield Discrepancy(silver.table.name, problem, count, examples)
 
     def gold(self, table: GoldTable) -> Iterator[Discrepancy]:

@@ -50,7 +50,7 @@ def client() -> OpenLineageClient:
     except Exception as error:  # a transport may raise any error
         kind = type(error).__name__
         raise LineageError(
-            f"lineage cannot be sent: the client does not take what OPENLINEAGE_… says ({kind})",
+            f"lineage cannot be sent: the client rejects the OPENLINEAGE_… variables ({kind})",
             remedy=_REMEDY,
         ) from error
 

@@ -32,7 +32,7 @@ LOG_WHY: Mapping[LogReason, str] = {
     "checkpoints": "two Delta checkpoints are kept, in case one is damaged",
     "position": "the table's last batch",
     "readers": "the time that readers are given",
-    "batches": "the batches that a table below, or the ledger, may still ask for",
+    "batches": "the batches that a downstream table, or the ledger, may still need",
     "unpublished": "what is not published yet",
     "savepoints": "the oldest savepoint",
     "reset": "a reset that was not finished",

@@ -9,7 +9,7 @@ from headgate.declaration.types import BIGINT, VOID, Array, DataType
 
 class CountDistinct(MeasureKind):
     result = "bigint"
-    keeps = "every distinct value: grows with them"
+    keeps = "every distinct value; grows with their number"
 
     def type_of(self, argument: DataType) -> DataType:
         return BIGINT

@@ -193,7 +193,7 @@ def _upkeep() -> Iterator[Alert]:
         "headgate_circuit_breaker_open == 1",
         "1m",
         "warning",
-        "publications pause, because newest batches are broken",
+        "publications are paused: the newest batches are broken",
         pipeline_command("quarantine list"),
         "breaker",
     )

@@ -143,7 +143,7 @@ TABLES = Group(
             "Size of the data files that batches have added, as stored.",
             durable=False,
         ),
-        _gauge("batch_number", "batches", "table", "Batch id up to which the table has bronze."),
+        _gauge("batch_number", "batches", "table", "Last batch id that the table has absorbed."),
         _gauge("lag_batches", "batches", "table", "Batches that the table is behind bronze."),
         _gauge("watermark_timestamp_seconds", "seconds", "source", "The watermark."),
         _gauge(
@@ -182,13 +182,13 @@ TABLES = Group(
             "publication_lag_seconds",
             "seconds",
             "publication",
-            "How long the oldest of these commits has been there.",
+            "Age of the oldest of these commits.",
         ),
         _gauge(
             "publication_stuck_timestamp_seconds",
             "seconds",
             "publication",
-            "Since when the sink takes no rows, as the driver says. Only while it takes none.",
+            "Since when the sink takes no rows, reported by the driver. Only while it takes none.",
         ),
         _gauge(
             "publication_dead_letters",
@@ -227,11 +227,16 @@ UPKEEP = Group(
             "ledger_difference_records",
             "records",
             "table",
-            "The first less the second. Anything but 0 is an error.",
+            "Read minus accounted records. Anything but 0 is an error.",
         ),
         _gauge("ledger_differences", "", "", "Checks of the ledger that fail, of all tables."),
         _gauge("gate_held", "", "table", "Whether rules hold back a version of the gold table."),
-        _gauge("gate_held_timestamp_seconds", "seconds", "table", "Since when they do."),
+        _gauge(
+            "gate_held_timestamp_seconds",
+            "seconds",
+            "table",
+            "Since when rules hold back the gold table.",
+        ),
         _gauge(
             "circuit_breaker_open", "", "", "Whether publications pause, because input is broken."
         ),

@@ -18,14 +18,16 @@ from headgate.storage.layout import CONTROL, Layout
 LOOK_EVERY = 5.0  # seconds between two checks of the files of declarations
 
 _Version = tuple[int, int]
+_NEVER_READ = (-1, -1)
 
 
 @dataclass
 class _Watched:
     """``declared`` is the last version of the file that was valid; None if there was none.
-    ``reading`` is created when it is needed, because its series exist from then on."""
+    ``version`` is None while there is no file. ``reading`` is created when it is needed, because
+    its series exist from then on."""
 
-    version: _Version | None = None
+    version: _Version | None = _NEVER_READ
     declared: Pipeline | None = None
     reading: PipelineReading | None = None
 
@@ -67,7 +69,7 @@ class Watched:
         self._watched = {file: self._watched.get(file, _Watched()) for file in files}
         by_name: dict[str, tuple[Path, Pipeline]] = {}
         for file, watched in self._watched.items():
-            if (version := _version(file)) != watched.version or version is None:
+            if (version := _version(file)) != watched.version:
                 watched.version = version
                 self._load(file, watched)
             declared = watched.declared

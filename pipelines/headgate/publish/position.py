@@ -46,7 +46,8 @@ class Position:
         if self.table.refresh().definition != self.definition:
             name = self.publication.name
             raise PublicationChangedError(
-                f"publish {name}: it has published another table, or at other times, before",
+                f"publish {name}: it published another table before, or with another value of the "
+                "key when",
                 remedy=f"give it another name than {name}, and it begins with the first row",
             )
 

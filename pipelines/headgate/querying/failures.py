@@ -39,7 +39,7 @@ def failure(
     remedy = _tables_are(queried, short)
     if isinstance(error, duckdb.PermissionException):
         names = ", ".join(each.pipeline.name for each in queried) or "pipelines"
-        said = f"a query reads the tables of {names}, no files and no network:\n{error}"
+        said = f"a query can read only the tables of {names}, not files or the network:\n{error}"
         return QueryError(said, remedy)
     if is_about_reading(error):
         if damage := _damage(opened):

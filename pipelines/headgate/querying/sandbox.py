@@ -48,6 +48,6 @@ def require_reading(
     kind = statements[0].type.name
     if kind not in kinds:
         raise QueryError(
-            f"a query only reads: {kind} is refused, nothing has been changed",
+            f"{kind} is not allowed in a query; nothing was changed",
             remedy="ask with SELECT; to keep an answer, write the output of --json to a file",
         )

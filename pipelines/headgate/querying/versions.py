@@ -64,7 +64,7 @@ def _why_it_begins_later(table: Table) -> str:
     """Why a log no longer has its first commits. Raises LogGapError if a later one is missing."""
     *_, first = lineage(table, table.version)
     if first.state.kind == "reset" and first.state.origin is None:
-        return "a restore or a rebuild has begun it anew"
+        return "a restore or a rebuild has replaced its history"
     return "a vacuum has trimmed it"
 
 

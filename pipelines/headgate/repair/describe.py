@@ -28,7 +28,7 @@ def _descriptions(plan: Plan, bronze: str, declared: Mapping[str, object], n: in
         yield from plan.filling.descriptions
     if plan.reread is not None:
         version = plan.reread.version
-        back = f"given back batch {n:,} (version {version:,})" if version else "emptied"
+        back = f"reset to batch {n:,} (version {version:,})" if version else "emptied"
         yield f"{bronze}: {back}; the rest is read again"
     for path, target in plan.targets.items():
         yield f"{path}: {_of_table(target, path in declared, n)}"
@@ -37,14 +37,14 @@ def _descriptions(plan: Plan, bronze: str, declared: Mapping[str, object], n: in
     if plan.above:
         yield f"resets are numbered from {plan.above + 1:,} on"
     if plan.resets and not (plan.targets or plan.reread or plan.above):
-        yield "which tables the last reset named can no longer be read, and none awaits it"
+        yield "the tables that the last reset named are unknown, and no table awaits it"
     if plan.is_open and not plan.resets:
         yield "an unfinished reset is finished"
 
 
 def _of_log(log: Log, is_declared: bool) -> Iterator[str]:
     if log.is_lost:
-        again = " and made again" if is_declared else "; no declaration has it"
+        again = " and created again" if is_declared else "; no declaration has it"
         if kind_of(log.path) == PUBLICATION:
             again = "; everything is sent again, under the same ids"
         yield f"{log.path}: nothing of its log can be read: it is put aside{again}"

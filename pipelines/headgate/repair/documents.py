@@ -13,13 +13,13 @@ from headgate.storage.documents import Document, read_document
 from headgate.storage.layout import CONTROL, Layout
 
 _MEANS = {
-    "lease": "who runs the pipeline: whoever does so now is fenced off; epochs are in the tables",
-    "status": "what a job said of itself: the next one says it again",
+    "lease": "the lease: a running driver is fenced off; the epochs are in the tables",
+    "status": "the status of a job: the next start writes it again",
     "ends": "where batches may end: planned anew at the next start",
     "stop": "a request to stop: it is forgotten, ask again",
     "maintenance": "a request for maintenance: it is forgotten, ask again",
-    "maintained": "what a job said of maintenance: the next one says it again",
-    "failure": "why the last start failed: it is forgotten, the next start says it again",
+    "maintained": "the report of a job on maintenance: the next maintenance writes a new one",
+    "failure": "why the last start failed: it is forgotten until a start fails again",
     "rebuild": "the rebuild of some tables is forgotten: ask again",
     "pause": "the pause is forgotten: the pipeline takes in what is new, until: "
     + pipeline_command("pause"),
@@ -30,14 +30,14 @@ _MEANS = {
     + pipeline_command("load"),
     "dead_letters": "a row that a sink has refused is not sent again; it stays in its table",
     "copy": "that this is a copy: do not let it publish to a table that the original fills",
-    "gates": "why a gold table is held, or its release: the next validation says it again",
+    "gates": "why a gold table is held, or its release: the next validation decides again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
     "today's is kept again at the next start, an older one is in your version control",
 }
 _FOLDERS = ("savepoints", "declarations", "gates", "operations")
 _WITH_FOLDERS = ("loads", "dead_letters")
-_UNKNOWN = "nobody knows what it said: it is put aside as it is"
+_UNKNOWN = "its content is unknown: it is put aside as it is"
 LEASES = f"{CONTROL}/lease-"
 UNFINISHED = Layout.document("clone")
 

@@ -248,9 +248,9 @@ class _Examination:
         if not choice.goes_back and not self._logs[self._bronze].is_cut and upto <= n:
             return None
         batches = f"batches {n + 1:,} to {upto:,}" if upto > n else "the newest batch"
-        lost = f"{self._bronze}: {batches} are damaged or gone"
+        lost = f"{self._bronze}: {batches} are damaged or missing"
         if n == 0 and not connector_of(self._source).has_known_start:
-            return f"{lost}, and with them where the topic was begun; {_BACKUP}"
+            return f"{lost}, and with them the offsets where reading began; {_BACKUP}"
         if filled is not None and filled.is_needed:
             return f"{lost}, and so is the log of the files they came from; {_BACKUP}"
         why = self._source_holds(choice.read.offsets, choice.read.topics)

@@ -62,7 +62,7 @@ class Filling:
         yield f"{self.path}: {len(known):,} files are recorded again, as bronze knows them"
         if lost:
             yield (
-                f"{self.path}: of the files {_listed(lost)} nobody knows the names: what was not "
+                f"{self.path}: the names of the files {_listed(lost)} are unknown: what was not "
                 "read, or had been skipped or set aside, is recorded again if it is still there"
             )
 

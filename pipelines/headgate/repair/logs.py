@@ -51,7 +51,7 @@ class Log:
         for place, why in self.aside.items():
             yield Damage(f"{self.path}/{place}", why, "checkpoint")
         if (self.is_cut or self.is_lost) and not self.broken and not self.aside:
-            yield Damage(self.path, "its log does not give the files that it says", "log")
+            yield Damage(self.path, "its log no longer lists the files that it recorded", "log")
 
 
 def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Log:
@@ -70,7 +70,9 @@ def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Lo
         copy = _copied(table, folder, broken, reach, base, scratch, pipeline)
         if _can_be_read(copy):
             after = {_checkpoint(c) for c in folder.checkpoints if c > base}
-            aside |= dict.fromkeys(after - {*aside}, "it does not give the files that the log says")
+            aside |= dict.fromkeys(
+                after - {*aside}, "it does not list the files that the log recorded"
+            )
             aside |= _hint(table.storage, folder, aside)
             return Log(path, copy, reach, newest, broken, aside)
     return Log(path, table, None, newest, broken, aside)
@@ -105,7 +107,7 @@ def _hint(storage: Storage, folder: LogFolder, aside: Mapping[str, str]) -> dict
     folder."""
     named = last_checkpoint(storage)
     good = named in folder.checkpoints and _checkpoint(named) not in aside
-    return {} if good or not storage.exists(HINT) else {HINT: "names no checkpoint that is good"}
+    return {} if good or not storage.exists(HINT) else {HINT: "names no valid checkpoint"}
 
 
 def _prefixes(

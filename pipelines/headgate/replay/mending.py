@@ -116,14 +116,14 @@ def edited(mended: Sequence[Mended], file: Path) -> list[Mended]:
         position, value = _edited_line(file, number, line)
         if position in found:
             raise EditedError(
-                f"{file}, line {number}: the record {position} is there twice",
+                f"{file}, line {number}: the record {position} appears twice",
                 remedy="remove one of the lines",
             )
         if position in known:
             found[position] = known[position].changed(value)
         else:
             raise EditedError(
-                f"{file}, line {number}: {position} is none of the refused records that are meant",
+                f"{file}, line {number}: {position} is not one of the selected refused records",
                 remedy="remove the line, or use the options with which the file was exported",
             )
     return list(found.values())

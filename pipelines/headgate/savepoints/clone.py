@@ -80,7 +80,7 @@ def clone(
         table = Table(to.storage, path, pipeline=savepoint.pipeline)
         table.refresh()
         if digest_of(live_files(table.handle)) != saved.files:
-            raise SavepointError(f"{path}: the copy is not what the savepoint says", "try again")
+            raise SavepointError(f"{path}: the copy differs from the savepoint", "try again")
         table.require_intact()
     mark_copy(to.storage)
     to.storage.remove(_UNFINISHED)

@@ -97,7 +97,7 @@ def _plan(
     if there is None:
         return _of_no_table(path, deployed)
     if there.definition == "":
-        why = "what it was built from was built anew while it was not declared"
+        why = "a table upstream of it was rebuilt while this one was not declared"
         return TablePlan(path, "rebuild", (why,))
     if there.definition == definition:
         return TablePlan(path, "resume")
@@ -114,7 +114,7 @@ def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
     before = next((other for other in deployed if kind_of(other) == BRONZE), None)
     if kind_of(path) != BRONZE or before is None:
         return TablePlan(path, "new")
-    why = f"its source was called {name_of(before)}: name it so again, or run it into another root"
+    why = f"its source was called {name_of(before)}: use that name again, or run under another root"
     return TablePlan(path, "refuse", (why,))
 
 
@@ -123,7 +123,7 @@ def _reasons(path: str, before: Definition | None, after: Definition) -> Iterato
         yield "it was made from a declaration that is not kept"
         return
     if before["version"] != after["version"]:
-        yield "this version of Headgate means something else by the same declaration"
+        yield "this version of Headgate interprets the same declaration differently"
     if before.get("layout", GOLD_LAYOUT) != GOLD_LAYOUT:
         yield "an earlier version of Headgate laid it out in another way"
         return
@@ -194,7 +194,7 @@ def _renamed(path: str, there: Deployed, declared: Definition, made: set[str]) -
             and kind_of(new) == kind_of(path)
             and not list(_differences(old, _section(declared, new) or {}))
         ):
-            yield f"{new} means the same; a table that is renamed is built anew, this one stays"
+            yield f"{new} has the same definition; a renamed table is rebuilt, and this one stays"
 
 
 def _have_names(values: list[Any]) -> bool:

@@ -63,14 +63,15 @@ def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline
     document = read_document(layout.storage, Layout.declaration(digest))
     if document is None:
         raise SavepointError(
-            f"the declaration that {digest[:12]} is the digest of is not kept",
+            f"no declaration with digest {digest[:12]} is kept",
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     file = beside or Path(document["file"])
     pipeline = load_text(document["text"], file, document.get("suites", {}))
     if pipeline.digest != digest:
         raise SavepointError(
-            f"{layout.storage.uri(Layout.declaration(digest))}: this is another declaration now",
+            f"{layout.storage.uri(Layout.declaration(digest))}: this file now contains another "
+            "declaration",
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     return pipeline

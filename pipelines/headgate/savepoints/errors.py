@@ -26,8 +26,8 @@ class ResetOpenError(HeadgateError, code=exit_codes.LEASE_HELD):
 
     def __init__(self, pipeline: str, tables: Collection[str], why: str) -> None:
         super().__init__(
-            f"{pipeline}: a reset is open ({why}): {', '.join(sorted(tables)) or 'tables'} have "
-            "still to be taken back or built anew",
-            remedy=f"that is done as soon as the pipeline runs: {pipeline_command('start')}, or "
+            f"{pipeline}: a reset is not finished ({why}): "
+            f"{', '.join(sorted(tables)) or 'tables'} must still be reset or rebuilt",
+            remedy=f"the next run finishes it: {pipeline_command('start')}, or "
             + pipeline_command("run", "--once"),
         )

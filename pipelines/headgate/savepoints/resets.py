@@ -163,7 +163,7 @@ def awaiting(at: ConsistentSnapshot) -> tuple[str, ...]:
 def why(at: ConsistentSnapshot) -> str:
     """The reason of the last reset of a snapshot's tables."""
     intent = Resets(at.bronze.table).intent
-    return intent.why if intent else "it is done meanwhile"
+    return intent.why if intent else "it has been completed meanwhile"
 
 
 def is_built(path: str) -> bool:

@@ -96,8 +96,8 @@ def _require_in_lineage(savepoint: Savepoint, bronze: Table) -> None:
     """Raises SavepointError if bronze was reset since and has other batches now."""
     if not BronzeLineage(bronze).has(savepoint):
         raise SavepointError(
-            f"savepoint {savepoint.id} cannot be restored while bronze stays: bronze went back to "
-            "before it since then, and has other batches after that point",
+            f"savepoint {savepoint.id} cannot be restored without bronze: bronze has since been "
+            "reset to a batch before it, and has other batches after that point",
             remedy="restore bronze too, and read the source again from there: "
             + pipeline_command("savepoint restore", savepoint.id, "--reread")
             + "; or make a copy: "
@@ -115,6 +115,6 @@ def _prove(savepoint: Savepoint, tables: dict[str, Table], intent: Intent) -> No
             wanted = state.files, 0
         if (state.files, state.n) != wanted:
             raise LogGapError(
-                f"{path}: after the restore it is not what the savepoint says",
+                f"{path}: after the restore it differs from the savepoint",
                 remedy="restore it again; if that does not help, report it",
             )

@@ -131,7 +131,7 @@ class Savepoint:
         """Raises ValueError, KeyError or TypeError if the document is damaged."""
         saved = {k: v for k, v in content.items() if k not in ("digest", "schema")}
         if _digest(saved) != content["digest"]:
-            raise ValueError("it is not what its digest says")
+            raise ValueError("its content does not match its digest")
         tables = {path: SavedTable(**table) for path, table in saved["tables"].items()}
         created = datetime.fromisoformat(saved["created"])
         return Savepoint(

@@ -99,7 +99,7 @@ def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
     matching = [each for each in found if each.id.startswith(wanted)]
     if len(matching) != 1:
         few = ", ".join(each.id for each in (matching or found)[:3])
-        why = "several begin so" if matching else "there is none of that name"
+        why = "several savepoints begin with it" if matching else "no savepoint has this name"
         raise NoSuchSavepointError(
             f"savepoint {wanted}: {why}" + (f" ({few} …)" if few else ""),
             remedy=pipeline_command("savepoint list"),
@@ -164,10 +164,10 @@ def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable:
     try:
         document = read_document(layout.storage, Layout.savepoint(id_))
         if document is None:
-            return Unreadable(id_, "it has vanished")
+            return Unreadable(id_, "it was deleted")
         savepoint = Savepoint.from_document(document)
         if savepoint.id != id_:
-            return Unreadable(id_, f"it says that it is {savepoint.id}")
+            return Unreadable(id_, f"it contains the id {savepoint.id}")
         return savepoint
     except HeadgateError as error:
         return Unreadable(id_, error.message)

@@ -89,19 +89,19 @@ def _is_output(path: str) -> bool:
 def _problems(table: Table, saved: SavedTable, read: bool) -> Iterator[str]:
     storage = table.storage
     if not table.exists:
-        yield "is not there"
+        yield "is missing"
         return
     try:
         files = live_files(DeltaTable(storage.uri(), version=saved.version))
         commit = read_commit(storage, saved.version)
     except (DeltaError, LogGapError, OSError) as error:
-        yield f"its log does not give version {saved.version}: {str(error)[:200]}"
+        yield f"cannot be read at version {saved.version} of its log: {str(error)[:200]}"
         return
     if digest_of(files) != saved.files:
-        yield f"its log gives other files at version {saved.version}"
+        yield f"has other files at version {saved.version} of its log"
         return
     if commit is not None and (commit.state.n, commit.state.files) != (saved.n, saved.files):
-        yield f"version {saved.version} is another one now"
+        yield f"has other content at version {saved.version} now"
     for file in with_footers(table, saved.version, files) if read else files:
         if what := _missing(storage, file) or (damage_of(storage, file) if read else None):
             yield f"{file.path}: {what}"

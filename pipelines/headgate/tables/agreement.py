@@ -56,7 +56,7 @@ def require_agreement(
     """Raises LogGapError if logs are truncated. ``awaits`` tells whether a table awaits a reset."""
     for found in disagreements(pipeline, states, frozenset(filter(awaits, states))):
         raise LogGapError(
-            f"{found.table}: its log has lost its end: {found.what}",
+            f"{found.table}: the end of its log is missing: {found.what}",
             remedy=f"see what that means: {SEE_DAMAGE}",
         )
 
@@ -83,12 +83,12 @@ def disagreements(
                 yield from _uncounted(states, node.path, side, key)
         source = graph.source_of(node.path).path
         if _state(states, node.path).operation > _state(states, source).operation:
-            what = f"{node.path} has carried out an operation it does not know"
+            what = f"{node.path} has carried out an operation that this log lacks"
             yield Disagreement(source, what)
     highest = max((state.generation for _, state in states.values()), default=0)
     for node in graph.of(BRONZE):
         if highest > _state(states, node.path).generation:
-            what = f"tables were reset to generation {highest}: it asked for that"
+            what = f"tables were reset to generation {highest}, but this log lacks the request"
             yield Disagreement(node.path, what)
     for publication in graph.of(PUBLICATION):
         yield from _published(publication, states)

@@ -158,7 +158,7 @@ def _wrong_end(storage: Storage, file: DataFile) -> str | None:
             if source.size() != file.size:
                 return f"has {source.size():,} bytes, had {file.size:,}"
             if file.footer not in (None, footer_checksum(source)):
-                return "has another footer than was written"
+                return "has a footer that differs from the one written"
     except FileNotFoundError:
         return "is missing"
     except (OSError, ValueError) as error:

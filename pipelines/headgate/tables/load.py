@@ -48,7 +48,7 @@ def next_number(loads: Sequence[Load]) -> int:
     number = max((load.number for load in loads), default=0) + 1
     if number > MOST_LOADS:
         raise TooManyLoadsError(
-            f"a source has at most {MOST_LOADS} loads, and this one has had them",
+            f"a source can have at most {MOST_LOADS} loads, and this one has had {MOST_LOADS}",
             remedy="put the history into the landing folder or the topic",
         )
     return number

@@ -38,8 +38,8 @@ def open_rows(table: Table) -> OpenRows:
     if not same or not all(map(table.storage.exists, written)):
         name = table.name.replace("/", ".")
         raise DamagedFileError(
-            f"{table.storage.uri()}: another tool has written the open rows anew, and what they "
-            "are folded on from is gone",
+            f"{table.storage.uri()}: another tool has rewritten the files of the open rows, "
+            "and the states of these rows are no longer available",
             remedy="build the table anew: " + pipeline_command("run", "--full-refresh", name),
         )
     return OpenRows(live, tuple(written.values()))

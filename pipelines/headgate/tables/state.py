@@ -38,7 +38,7 @@ class Payload:
     def of(cls, state: State) -> Self:
         """The payload of a state. Raises TypeError if it is of another kind."""
         if not isinstance(state.payload, cls):
-            raise TypeError(f"this is the payload of {state.payload.kind}, and not of {cls.kind}")
+            raise TypeError(f"expected the payload of {cls.kind}, not of {state.payload.kind}")
         return state.payload
 
     @classmethod
@@ -69,7 +69,7 @@ PAYLOADS: Registry[Payload] = Registry("headgate.tables.payloads", Payload)
 @cache
 def _empty_payload(kind: str) -> Payload:
     if (found := PAYLOADS.get(kind)) is None:
-        raise ValueError(f"it has a payload of {kind}, which is not known here")
+        raise ValueError(f"unknown kind of payload: {kind}")
     return found
 
 

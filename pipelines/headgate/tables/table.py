@@ -173,9 +173,13 @@ class Table:
         recorded: an earlier entry or a checkpoint is damaged."""
         state = self.state
         if not self._followed.is_foreign and self._live_digest() != state.files:
-            raise self._followed.damaged("the log gives other files than its last commit says")
+            raise self._followed.damaged(
+                "the files in the log differ from those that its last commit recorded"
+            )
         if state.shape not in ("", self._shape()):
-            raise self._followed.damaged("the log gives other columns than its last commit says")
+            raise self._followed.damaged(
+                "the columns in the log differ from those that its last commit recorded"
+            )
 
     def _shape(self) -> str:
         partition_by = self.handle.metadata().partition_columns
@@ -234,7 +238,7 @@ class Table:
             raise
         # After entries were trimmed, a late commit could get the version of a trimmed entry.
         if last_checkpoint(self.log) > version + 1:
-            raise self._refused(state, "the log has gone on behind a checkpoint")
+            raise self._refused(state, "a newer checkpoint exists")
         self._followed.committed(handle)
         failpoint(f"{kind_of(self.name).name}.committed")
         return state

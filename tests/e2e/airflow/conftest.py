@@ -1,5 +1,5 @@
 """Airflow as people run it: scheduler, triggerer, dag-processor and API server as real processes,
-over a real driver. Whatever is done to them, one driver runs, or none where a stop was asked."""
+over a real driver. Whatever is done to them, one driver runs, or none if a stop was requested."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
 
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One for all tests here. After everything that they did to it, each event is accounted for."""
+    """One site for all tests here. At the end, every event must be accounted for."""
     folder = tmp_path_factory.mktemp("airflow")
     (folder / "landing").mkdir()
     declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
     shutil.copytree(SHIPPED, folder / "dags")
     with ExitStack() as ends:
-        # Last: as long as Airflow runs, it replaces a driver that is killed.
+        # This runs last: as long as Airflow runs, it replaces a driver that is killed.
         ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
         airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags"))
         place = Site(folder, airflow, declared)

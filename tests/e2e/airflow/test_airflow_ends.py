@@ -1,4 +1,4 @@
-"""Parts of Airflow end, or all of it: the stream runs on."""
+"""A part of Airflow ends, or all of it, and the stream keeps running."""
 
 from __future__ import annotations
 

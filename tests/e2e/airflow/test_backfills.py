@@ -39,7 +39,7 @@ SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
 BACKFILL = "readings__backfill"
 FIRST = datetime(2026, 2, 1, tzinfo=UTC)
 DAYS = 28
-LONG = 1800.0  # seconds: each day has a Spark of its own
+LONG = 1800.0  # seconds: each day starts its own Spark
 REBUILD = "{every: 1 day, mode: rebuild, publish: after_approval}"
 DOUBLED = "      level_total: sum(level * 2)\n"
 OF_THE_VERB = ("held", "silver_made", "compared", "reported", "asked")
@@ -48,7 +48,7 @@ OF_THE_DRIVER = ("operation.intended", "operation.staged", "operation.table_done
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A month of events, and a stream that has taken them in."""
+    """A stream that has absorbed a month of events."""
     folder = tmp_path_factory.mktemp("backfills")
     (folder / "landing").mkdir()
     (folder / "kills").mkdir()
@@ -95,8 +95,8 @@ def backfills(site: Site) -> list[dict[str, Any]]:
 
 
 def create(site: Site, first: datetime, last: datetime, *more: str) -> None:
-    """As a person types it, once the last one is over: a run for each day from the first to the
-    last."""
+    """Create a backfill as a person does, with a run for each day from the first to the last, when
+    the previous backfill is over."""
     site.airflow.wait(lambda: all(each["completed_at"] for each in backfills(site)), "one runs")
     days = ("--from-date", f"{first:%F}", "--to-date", f"{last:%F}", "--max-active-runs", "4")
     site.airflow.cli("backfill", "create", "--dag-id", BACKFILL, *days, *more)
@@ -134,7 +134,8 @@ def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
 
 @in_full
 def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> None:
-    """Of a day that is asked for with another declaration. Its hours are events again."""
+    """A run of one day is requested with another declaration. It emits the hours of the day
+    again."""
     airflow = site.airflow
     airflow.switch_on(BACKFILL)
     other = site.declared.file.with_name("other.txt")
@@ -172,7 +173,7 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
 
 @in_full
 def test_late_rows_of_a_day_are_folded(site: Site) -> None:
-    """The driver is killed at every named place of the operation that folds them."""
+    """The driver is killed at every failpoint of the operation that folds them."""
     airflow = site.airflow
     redeclare(site, "{every: 1 day, mode: late}")
     day, before = FIRST + timedelta(days=2), gold(site)
@@ -218,7 +219,7 @@ def test_a_backfill_that_is_killed_at_every_named_place_is_published_once(site: 
         is_meant = day <= place[0] < day + timedelta(days=1)
         assert row["level_total"] == was["level_total"] * (2 if is_meant else 1)
         assert row["revision"] == was["revision"] + (row["level_total"] != was["level_total"])
-    # Also those of an attempt that has died: the last one found that all is equal.
+    # Also those of an attempt that was killed: the last attempt found no difference.
     assert emitted(site, run) == {key(day + timedelta(hours=hour)) for hour in range(24)}
     assert by_id(site.layout, site.declared).findings == ()
 
@@ -230,13 +231,13 @@ def redeclare(site: Site, backfill: str) -> None:
 
 
 def kill_at(site: Site, *places: str) -> None:
-    """Each place kills the first process that passes it from now on."""
+    """From now on, each failpoint kills the first process that passes it."""
     for place in places:
         (site.folder / "kills" / place).touch()
 
 
 def left(site: Site) -> list[str]:
-    """The places that nobody has passed."""
+    """The failpoints that no process has passed."""
     return [path.name for path in (site.folder / "kills").iterdir()]
 
 
@@ -248,7 +249,7 @@ def computing(site: Site) -> list[psutil.Process]:
 
 
 def emitted(site: Site, run: str) -> set[str]:
-    """The hours whose assets a run has fired."""
+    """The hours for which a run has emitted asset events."""
     asked = f"/assets/events?source_dag_id={BACKFILL}&source_run_id={quote(run, safe='')}"
     return {event["partition_key"] for event in site.airflow.ask("GET", asked)["asset_events"]}
 

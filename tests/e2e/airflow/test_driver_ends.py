@@ -1,4 +1,4 @@
-"""Whatever ends a driver, another one goes on."""
+"""Whatever ends a driver, another driver replaces it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_needs_a_person_is_reported_once_and_its_remedy_works(site: Site) -
 
 @in_full
 def test_a_driver_that_the_system_ends_is_replaced(site: Site) -> None:
-    """As a machine does that goes down: nobody has asked the stream to stop."""
+    """It gets SIGTERM, as from a machine that shuts down, and nobody has requested a stop."""
     first = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
     os.kill(first.pid, signal.SIGTERM)
@@ -87,11 +87,11 @@ def test_time_from_a_kill_to_the_next_gold(site: Site) -> None:
     for _ in range(KILLS):
         driver = site.wait_for_owner()
         site.airflow.wait(site.is_supervised, "the task never deferred")
-        # A stream that runs for longer than its trigger keeps quiet, as almost every stream does.
+        # Almost every stream has run for longer than the time in which its trigger sends no event.
         time.sleep(PlainTrigger.SETTLES + 2)
         os.kill(driver.pid, signal.SIGKILL)
         took.append(site.absorbs())
-        # A new attempt has a new budget of crashes, and does not wait between them.
+        # A new attempt has a new budget of restarts, so it does not pause between crashes.
         site.airflow.wait(site.is_supervised, "the task never deferred again")
         site.airflow.clear(STREAM, SUPERVISE)
         site.airflow.wait(lambda: not site.is_supervised(), "the task was not cleared")

@@ -1,4 +1,4 @@
-"""A gold table that rules hold is released from Airflow, by a person who approves it."""
+"""A held gold table is released from Airflow, by a person who approves it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     site.wait_for_owner(other_than=before)
     declared = load(file)
     site.absorbs()
-    # Not late: after all windows that are final.
+    # After all final windows, so it is not late.
     at = (site.final() or NOON) + timedelta(minutes=5)
     site.deliver(reading("too-much", at, site="North", value=9_999_999), arrived=at)
     airflow.wait(lambda: holds(site.layout, declared), "it is not held")
@@ -68,7 +68,7 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     gate = GoldPayload.of(gold.refresh()).gate
     assert gate is not None
     assert (gate["broken"], gate["released"]["reason"]) == (["sane"], "a test")
-    # The released rows stay, and would hold every later version.
+    # The released rows stay in gold, so with the rules every later version would be held.
     file.write_text(text)
     airflow.trigger(CONTROL, action="restart")
     site.accounts_for_every_event()

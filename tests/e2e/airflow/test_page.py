@@ -1,4 +1,4 @@
-"""The page, links to it, and what is shown of a mistake."""
+"""The page, the links to it, its buttons, and the dashboard."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
 def shows_the_dashboard(
     page: browser.Page, address: str, wait: Callable[[Callable[[], object], str], object]
 ) -> None:
-    """With the session of Airflow, and its charts follow the commits."""
+    """The dashboard accepts Airflow's session, and its charts follow the commits."""
 
     def holds(condition: str) -> bool:
         with suppress(NavigatedError):
@@ -59,7 +59,7 @@ def shows_the_dashboard(
 
 @pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
 def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
-    """As whoever opens it uses it."""
+    """Use the page in a browser, as a person does."""
     airflow, before = site.airflow, site.wait_for_owner()
     airflow.wait(site.is_supervised, "the task never deferred")
     address = f"{airflow.address}/auth/token/login?next=/headgate/"
@@ -70,7 +70,7 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
             return all(word in shown for word in words)
 
         def press(label: str, action: str) -> None:
-            """And wait until what it asks for is done."""
+            """Press a button, and wait until its action is done."""
             airflow.wait(lambda: page.run(PRESSED % json.dumps(label)), f"no button {label}")
             page.run("document.querySelector('#confirm[open] .primary')?.click()")
             airflow.wait(lambda: shows(f"{action}: done"), f"{label} was not carried out")

@@ -1,4 +1,4 @@
-"""What else the DAGs of streams do: control them, and look after all of them."""
+"""The DAG that controls a stream, and the DAGs that check and maintain all streams."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def test_restart_and_savepoint_from_the_form(site: Site) -> None:
     ],
 )
 def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) -> None:
-    """Beside the running driver. The hostile events are far more than a healthy stream has."""
+    """They run beside the driver. There are far more hostile events than in a healthy stream, so
+    two checks fail."""
     airflow, driver = site.airflow, site.wait_for_owner()
-    airflow.switch_on(dag)  # its schedule begins with a run
+    airflow.switch_on(dag)  # its schedule starts a run at once
     airflow.wait(lambda: airflow.runs(dag), f"{dag} does not run")
-    # In full, another test has run it before, while a gate held a table.
+    # In a full run, another test has run it before, while a gate held a table.
     run = airflow.trigger(dag) if IN_FULL else str(airflow.runs(dag)[-1]["dag_run_id"])
     over = {"success", "failed"}
     airflow.wait(

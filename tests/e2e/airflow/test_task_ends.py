@@ -1,4 +1,4 @@
-"""Whatever is done to the task that looks after a stream, one driver runs."""
+"""Whatever is done to the task that supervises a stream, one driver runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_second_run_waits(site: Site) -> None:
 
 @in_full
 def test_two_runs_race_for_a_stream(site: Site) -> None:
-    """Of a DAG by hand, while nothing runs; the lease decides."""
+    """They are manual runs of another DAG, started while no driver runs. The lease decides."""
     airflow, before = site.airflow, site.wait_for_owner()
     airflow.wait(site.is_supervised, "the task never deferred")
     about = {"file": str(site.declared.file), "name": "readings", "root": site.layout_root}
@@ -88,7 +88,7 @@ def test_two_runs_race_for_a_stream(site: Site) -> None:
     for run in runs:
         path = f"/dags/racing/dagRuns/{quote(run, safe='')}"
         airflow.ask("PATCH", path, {"state": "failed"})
-    # The run that came last was ended by hand, so the stream rests.
+    # The last run was ended by hand, so the stream is stopped.
     airflow.wait(lambda: not site.drivers(), "the driver runs on")
     airflow.trigger(CONTROL, action="start")
     site.wait_for_owner()
@@ -111,7 +111,7 @@ def test_a_worker_ends_while_it_starts_a_driver(site: Site, how: signal.Signals)
 
 @in_full
 def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
-    """It runs on; once it has died, it is started when the DAG is on again."""
+    """The stream keeps running. If its driver dies, it is started when the DAG is on again."""
     before = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
     site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": True})

@@ -1,4 +1,4 @@
-"""Finished hours and days of gold are runs of what follows, while the stream goes on."""
+"""Final hours and days of gold start runs of downstream DAGs, while the stream continues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ with DAG("by_day", schedule=schedule, catchup=False):
 
 @in_full
 def test_a_finished_hour_is_a_run_of_what_follows(site: Site) -> None:
-    """While the stream runs on: the shipped example counts the rows of each hour, once."""
+    """The shipped example counts the rows of each hour once, while the stream continues."""
     airflow, driver = site.airflow, site.wait_for_owner()
 
     def told() -> set[str]:
@@ -65,8 +65,8 @@ def test_a_finished_hour_is_a_run_of_what_follows(site: Site) -> None:
 
 @in_full
 def test_a_finished_day_is_a_run_of_what_follows(site: Site) -> None:
-    """All of its hours are rolled up, while the stream runs on. The day on which the stream began
-    has hours that nobody was told of, and none of it."""
+    """A day starts a run when all its hours have events, while the stream continues. The day on
+    which the stream began never does, because its first hours have no events."""
     airflow = site.airflow
     airflow.ask("PATCH", f"/dags/{BY_HOUR}", {"is_paused": True})
     (site.folder / "dags/by_day.py").write_text(BY_DAY)

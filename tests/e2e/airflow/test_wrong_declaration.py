@@ -17,7 +17,7 @@ def test_a_mistake_is_an_import_error_that_disturbs_no_dag(site: Site) -> None:
     broken, airflow = site.folder / "pipelines/broken.yml", site.airflow
     look = site.folder / "dags/declarations.py"
     broken.write_text(BROKEN)
-    look.touch()  # or Airflow would look after half a minute
+    look.touch()  # else Airflow would read it after half a minute
     airflow.wait(lambda: airflow.ask("GET", "/importErrors")["import_errors"], "it is not told")
     (error,) = airflow.ask("GET", "/importErrors")["import_errors"]
     assert f"{broken}:2" in error["stack_trace"]

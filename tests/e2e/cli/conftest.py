@@ -1,7 +1,7 @@
 """The wheel, built and installed as the README says, and the README's first pipeline with it.
 
-What the wheel needs comes from uv's cache, in the locked versions: it works offline where
-``make sync`` has been once.
+The dependencies of the wheel come from uv's cache, in the locked versions, so this works offline
+if ``make sync`` has run once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def answer(
 
 
 def working_uv() -> str:
-    """As the Makefile does: a uv on PATH that cannot run is as good as none."""
+    """The uv that the Makefile uses: a uv on PATH that cannot run counts as missing."""
     for found in (shutil.which("uv"), shutil.which(CLONE / ".tools" / "uv" / "bin" / "uv")):
         if found and answer([found, "--version"], CLONE, os.environ).returncode == 0:
             return found
@@ -49,7 +49,7 @@ def working_uv() -> str:
 
 
 def commands() -> list[str]:
-    """What the README says is typed to install Headgate, up to where it is first called."""
+    """The README's commands to install Headgate, before its first call."""
     told = (CLONE / "README.md").read_text("utf-8").split("## Away from the clone\n")[1]
     lines = told.split("```console\n")[1].split("```")[0].splitlines()
     assert lines[-1] == "$ ~/headgate/bin/headgate doctor"
@@ -58,8 +58,9 @@ def commands() -> list[str]:
 
 @pytest.fixture(scope="package")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the wheel is made of, where nothing of it is written into the real one; what it needs
-    is in the home of this test. From uv's cache if it can be done so, else from the registry."""
+    """A copy of the sources of the wheel, so that the build writes nothing into the real clone. The
+    wheel is installed in the home of this test, with packages from uv's cache if possible, else
+    from the registry."""
     folder = tmp_path_factory.mktemp("clone")
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("pipelines", "infra", "expectations"):
@@ -90,13 +91,14 @@ def wheel(clone: Path) -> Path:
 
 @pytest.fixture(scope="package")
 def installed(clone: Path) -> Path:
-    """An environment that holds the wheel, what it needs, and nothing else."""
+    """An environment that has only the wheel and its dependencies."""
     return clone / "home" / "headgate"
 
 
 def headgate_in(folder: Path, spark: SparkSession) -> Headgate:
-    """The clone's command. In full, each is a process of its own, with its own Spark. In short,
-    only a run and a look at late rows are: else the start costs as much as the command does."""
+    """Runs the clone's command. In a full run, each call is a process of its own, with its own
+    Spark. In a short run, only ``run`` and ``late show`` are, because a start costs as much as a
+    command."""
     alone, here = Said(folder), SaidHere(folder, spark)
     processes = (("run", "shop"), ("late", "show"))
 
@@ -108,7 +110,7 @@ def headgate_in(folder: Path, spark: SparkSession) -> Headgate:
 
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of the project, in one whose name has to be quoted."""
+    """The folder of the project, in a folder whose name has to be quoted."""
     above = tmp_path_factory.mktemp("e2e") / NAME
     above.mkdir()
     return above / "shop"
@@ -116,12 +118,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def typed(installed: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What the README says is typed for a first pipeline, with the installed command and nothing of
-    this clone in its environment."""
+    """The result of the README's commands for a first pipeline, with the installed command and no
+    variable of this clone in the environment."""
     kept = ("HOME", "JAVA_HOME", "HEADGATE_DRIVER_JAVA_OPTIONS", "LANG")
     variables = {k: v for k, v in os.environ.items() if k in kept}
     variables |= {"PATH": f"{installed / 'bin'}:{os.environ['PATH']}", "COLUMNS": "120"}
-    # A first run would record its classes, beside the tests and into the user's cache, for nobody.
+    # Else the first run would record its classes beside the tests, into the user's cache.
     variables[class_archive.SWITCH] = "off"
     done = answer(["bash", "-c", first_pipeline()], folder.parent, variables)
     assert done.returncode == 0, done.stderr

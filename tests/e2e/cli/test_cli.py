@@ -16,7 +16,7 @@ from tests.support.rounds import IN_FULL, in_full
 
 pytestmark = [
     pytest.mark.e2e,
-    # A start leaves a process running that this one has forgotten.
+    # A start leaves a child process running to which this process has no reference.
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
@@ -31,8 +31,8 @@ def last_object(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def test_run_once_accounts_for_every_order(shop: Headgate) -> None:
-    """Of 60 lines: one sent twice, one cut, one of quantity 0, one that a rule
-    rejects, one late (the project's README)."""
+    """Of 60 lines, one is sent twice, one is cut, one has the quantity 0, a rule rejects one, and
+    one is late (the project's README)."""
     document = last_object(shop("ledger", "shop", "--by-id", "--json"))
     assert document["balanced"] is True
     assert (document["read"], document["duplicate"], document["quarantined"]) == (60, 1, 1)
@@ -144,14 +144,14 @@ def test_a_backfill_says_what_it_would_read_and_reads_nothing(
 
 
 def test_a_late_row_is_folded_when_a_person_asks(running: Headgate) -> None:
-    """It changes gold: the tests of what a run gives come before."""
+    """It changes gold, so the tests of a run's results come before it."""
     (before,) = last_object(running("late", "list", "shop", "--json"))["late"]
     assert (before["waiting"], before["replayed"]) == (1, 0)
     table = ("shop", "gold.sales_per_hour")
     (row,) = last_object(running("late", "show", *table, "--key", "channel=app", "--json"))["rows"]
     assert (row["order_id"], row["replayed"]) == ("o-0049", "null")
     replayed = running("late", "replay", *table, "--note", "offline", "--json")
-    assert "the running driver takes it in" in replayed.stderr
+    assert "the running driver does it between two batches" in replayed.stderr
     assert last_object(replayed)["pairs"] == 1
     ledger = last_object(running("ledger", "shop", "--by-id", "--json"))
     gold = ledger["gold"]["sales_per_hour"]
@@ -179,7 +179,7 @@ def test_a_backfill_is_published_by_the_running_driver(running: Headgate, folder
     ((_, earlier),) = last_object(running("query", "shop", sql, "--json"))["rows"]
     done = running("backfill", *BACKFILL, *changed_by, "--publish", "--note", "a mistake")
     assert done.returncode == 0, done.stderr
-    assert "the running driver takes it in" in done.stderr
+    assert "the running driver does it between two batches" in done.stderr
     document = last_object(done)
     assert document["published"]["void"] == []
     assert {each["column"] for each in document["tables"][0]["columns"]} == {"largest"}
@@ -248,8 +248,8 @@ def test_history_is_loaded_beside_a_running_stream(running: Headgate, folder: Pa
 
 
 def test_a_change_is_put_to_work(running: Headgate, folder: Path) -> None:
-    """With all that was folded, published and loaded before. The tables lose a column: the tests of
-    what they have come before."""
+    """What was folded, published and loaded before is kept. The tables lose a column, so the tests
+    of their columns come before."""
     file = folder / "pipelines/shop.yml"
     text = file.read_text()
     assert "      largest: max(amount)\n" in text

@@ -1,4 +1,4 @@
-"""The wheel is the product: it works away from the clone."""
+"""The wheel is complete: it works without the clone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGE = CLONE / "pipelines" / "headgate"
 
 
 def shipped(folder: Path) -> set[str]:
-    """Whatever lies in a folder of the clone, relative to it."""
+    """All files in a folder of the clone, relative to the folder."""
     found = (p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     return {p.relative_to(folder).as_posix() for p in found}
 
@@ -48,6 +48,6 @@ def test_the_engine_is_the_wheels_own(installed: Path, tmp_path: Path) -> None:
 def test_the_first_pipeline_says_what_the_readme_says(
     typed: subprocess.CompletedProcess[str],
 ) -> None:
-    """`test_cli.py` goes on with it."""
+    """`test_cli.py` continues with this pipeline."""
     said = words(typed.stdout)
     assert [line for line in told() if line not in said] == [], typed.stdout

@@ -1,5 +1,5 @@
-"""One broker for all tests of this package, that also listens where a password is asked for, in
-plain and over TLS."""
+"""One broker for all tests of this package. It also has listeners that ask for a password, one
+without and one with TLS."""
 
 from __future__ import annotations
 

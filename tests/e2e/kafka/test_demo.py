@@ -1,4 +1,4 @@
-"""The demo through a broker of its own."""
+"""The demo with its own broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a topic has lost is passed over only when a user says so."""
+"""Records that a topic has lost are skipped only if a user accepts the gap."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_topics_have_lost_is_passed_over_only_when_told_to(
     assert f"{again}/0: offsets 10 to the end (the topic was made anew)" in refused
     assert "--accept-gap" in refused
 
-    # A process reads a stream once; what is refused reads none.
+    # A process can read a stream only once. The refused run has read nothing.
     headgate = Said(shell.folder)
     went_on = headgate("run", "watched", "--once", "--accept-gap")
     assert went_on.returncode == 0, went_on.stderr
@@ -55,7 +55,7 @@ def test_what_topics_have_lost_is_passed_over_only_when_told_to(
 
 
 def expire(kafka: Broker, topic: str, before: int) -> None:
-    """What retention does, at once."""
+    """Delete the records before an offset, as retention does, but at once."""
     from confluent_kafka import TopicPartition
 
     from headgate.broker import client

@@ -1,4 +1,4 @@
-"""A paused pipeline stays paused, and its password is nowhere."""
+"""A paused pipeline stays paused, and its password appears nowhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.watched import CANARY, LOGIN, declare, events
 
 pytestmark = [
     pytest.mark.e2e,
-    # A start leaves a process running that this one has forgotten.
+    # A start leaves a child process running to which this process has no reference.
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
@@ -43,7 +43,7 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
         assert "watched is PAUSED since" in again.stderr
         assert "headgate resume" in again.stderr
         behind(headgate, topic, 30)
-        if IN_FULL:  # a start more
+        if IN_FULL:  # it costs one more start
             once = Said(tmp_path)("run", "watched", "--once")
             assert (once.returncode, read(headgate)) == (9, 50)
         assert "takes in nothing new, until:" in headgate("status", "watched").stdout
@@ -86,7 +86,8 @@ def wait_for(headgate: Said, records: int) -> None:
 
 
 def behind(headgate: Said, topic: str, records: int) -> None:
-    """Wait until a paused pipeline is so far behind, on both partitions, and not in trouble."""
+    """Wait until a paused pipeline is ``records`` behind, half of them on each of two partitions,
+    and reports no trouble."""
 
     def is_behind() -> bool:
         status = headgate.json("status", "watched")

@@ -1,4 +1,4 @@
-"""Brokers that refuse, know nothing or do not answer: what a user is told."""
+"""What a user is told if brokers refuse, lack a topic or an offset, or do not answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.watched import CANARY, LOGIN, declare
 
 pytestmark = [
     pytest.mark.e2e,
-    # A start leaves a process running that this one has forgotten.
+    # A start leaves a child process running to which this process has no reference.
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
@@ -41,7 +41,7 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
         "stranger": (f"{kafka.sasl_servers} refuse: Authentication failed", "password"),
         "mute": (f"{kafka.sasl_servers} refuse: Invalid login module control flag", "options"),
     }
-    # Each is a start. Of nobody, in short: tests/kafka/test_start.py.
+    # Each case costs a start. A short run tests ``nobody`` in tests/kafka/test_start.py.
     in_short = {"misspelt", "stranger"}
     expected = {n: words for n, words in expected.items() if IN_FULL or n in in_short}
     for name, words in expected.items():
@@ -59,9 +59,9 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
 def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In short: tests/kafka/test_start.py of what is made of their silence;
-    tests/unit/sources/kafka/test_micro_batches.py of the stop; test_kafka_pipeline.py in
-    tests/unit/cli and tests/unit/supervision/test_launching.py of what a start and `status` say."""
+    """A short run tests the error in tests/kafka/test_start.py, the stop in
+    tests/unit/sources/kafka/test_micro_batches.py, and the output of a start and of `status` in
+    tests/unit/cli/test_kafka_pipeline.py and tests/unit/supervision/test_launching.py."""
     said = Said(tmp_path)
     file = tmp_path / "watched.yml"
     declare(tmp_path, "127.0.0.1:1", "nothing")
@@ -77,7 +77,7 @@ def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(
         )
         (job,) = said.json("status", "watched")["jobs"]
         assert job["backlog"] is None
-        monkeypatch.setattr(local, "REACHES_WITHIN", 0.0)  # all has been seen
+        monkeypatch.setattr(local, "REACHES_WITHIN", 0.0)  # the start waits no longer
         refused = starting.result()
     told = capsys.readouterr().err
     assert refused == 3, told

@@ -1,4 +1,4 @@
-"""A pipeline whose brokers ask for TLS and a password: in, and out again."""
+"""A pipeline that reads and publishes over TLS, with a password."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A Delta table as delta-rs commits to it, and the storage under it: what the protocol stands on.
+"""A Delta table as delta-rs commits to it, and its storage: the base of the protocol.
 
-A table is its log. A handle is a version. A commit on a handle is refused when any newer commit
+A table is its log. A handle is a version. A commit on a handle is refused if any newer commit
 carries the same app id; the versions of app transactions are not compared. Version 0 creates the
-table. Everything else that a commit says is the table's state, in its metadata.
+table. All other fields of a commit are the table's state, in its metadata.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Closings = tuple[tuple[int, int], ...]
 Versions = tuple[tuple[str, int], ...]
 
 EMPTIED = -1
-"""The version that a table goes back to which is to be built anew."""
+"""The version to which a table is reset that is rebuilt from the beginning."""
 
 
 class Commit(NamedTuple):
@@ -30,13 +30,13 @@ class Commit(NamedTuple):
     removed: tuple[str, ...] = ()
     counts: tuple[int, int] = (0, 0)  # of the table and of its side table, cumulative
     end: int = 0  # bronze: the source position it ends at; files log: files recorded
-    definition: int = 0  # bronze: which declaration its last batch belongs to
+    definition: int = 0  # bronze: the declaration of its last batch
     closed: int = -1  # gold: windows up to this one were closed by an operation
     operation: int = 0  # bronze: the last intent o; gold: the last one it carried out
     drains: Closings = ()  # bronze: every intent o to close windows, with its n
-    origin: int = EMPTIED  # reset: the version that the table was given back
+    origin: int = EMPTIED  # reset: the version that was restored
     asked: int = -1  # bronze: the version of the last commit that asked for resets
-    wanted: Versions = ()  # that commit alone: which tables are to go back, and to what
+    wanted: Versions = ()  # only that commit: the tables to reset, each with its target version
 
     def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:
         """A commit of ``kind`` after this one: the same state, no files."""
@@ -58,13 +58,14 @@ TABLES = ("files", "bronze", "quarantine", "silver", "late", "gold")
 
 
 class World(NamedTuple):
-    """All that outlives a process: tables, data files, the counter of the lease, savepoints."""
+    """All that remains after a process has ended: tables, data files, the lease's counter,
+    savepoints."""
 
     logs: tuple[Log, ...] = ((Commit(),),) * len(TABLES)
     storage: tuple[tuple[str, Rows], ...] = ()
     epoch: int = 0
     savepoints: tuple[Versions, ...] = ()
-    checkpoint: int = 0  # only the mutant that does not trust bronze reads it
+    checkpoint: int = 0  # only the mutant without CHECKPOINT_IN_BRONZE reads it
 
     def log(self, table: str) -> Log:
         return self.logs[TABLES.index(table)]
@@ -73,7 +74,7 @@ class World(NamedTuple):
         return self.log(table)[-1]
 
     def commit(self, table: str, handle: int, commit: Commit) -> World | None:
-        """The world with ``commit``, or None where it is refused."""
+        """The world with ``commit``, or None if the commit is refused."""
         log = self.log(table)
         if commit.app and any(newer.app for newer in log[handle + 1 :]):
             return None
@@ -82,7 +83,7 @@ class World(NamedTuple):
         return self._replace(logs=tuple(logs))
 
     def write(self, path: str, rows: Rows) -> World:
-        """A data file. An object store overwrites what has that name."""
+        """Write a data file. As in an object store, it overwrites a file of the same name."""
         others = [file for file in self.storage if file[0] != path]
         return self._replace(storage=tuple(sorted([*others, (path, rows)])))
 
@@ -90,6 +91,6 @@ class World(NamedTuple):
         return self._replace(storage=tuple(f for f in self.storage if f[0] not in paths))
 
     def read(self, paths: tuple[str, ...]) -> Rows:
-        """Raises KeyError for a file that is gone."""
+        """Raises KeyError if a file is missing."""
         storage = dict(self.storage)
         return tuple(row for path in paths for row in storage[path])

@@ -1,4 +1,4 @@
-"""The entries of real logs, in the order in which they were made."""
+"""The entries of real logs, in the order in which they were committed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.property.protocol.invariants import Violation
 
 @dataclass(frozen=True)
 class Told:
-    """An entry of a log: ``at`` is its place in the order of all entries, ``transaction`` the
-    version of the table's application transaction, ``operation`` that of the one of operations."""
+    """An entry of a log. ``at``: its place in the order of all entries. ``transaction``: the
+    version of the table's app transaction. ``operation``: the version of the app transaction for
+    operations."""
 
     table: str
     entry: Entry
@@ -31,7 +32,7 @@ class Told:
 
 
 def told(name: str, table: Table) -> Iterator[Told]:
-    """A log from its first entry on."""
+    """The entries of a table's log, from version 0 on."""
     version, at = 0, 0
     while table.log.exists(entry_path(version)):
         lines = table.log.read(entry_path(version)).splitlines()
@@ -40,7 +41,7 @@ def told(name: str, table: Table) -> Iterator[Told]:
         said = {a["txn"]["appId"]: a["txn"]["version"] for a in actions if "txn" in a}
         entry = read_commit(table.log, version)
         assert entry is not None, f"{table.name}: {version} was not made by Headgate"
-        # A process takes the time before it commits, and its next step comes after that.
+        # A process reads the clock before it commits, and begins its next step after that commit.
         at = max(at, int(info["timestamp"]) * len(TABLES) + TABLES.index(name))
         yield Told(name, entry, at, said.get(table.app), said.get(f"{table.app}/op"))
         version += 1
@@ -48,7 +49,8 @@ def told(name: str, table: Table) -> Iterator[Told]:
 
 
 def transaction_faults(log: tuple[Told, ...], one: Told) -> Iterator[Violation]:
-    """Every commit is fenced, and the versions of its transactions rise even where n falls."""
+    """Every commit carries the table's app transaction. Its version never falls, even if n
+    falls."""
     before = log[one.entry.version - 1].transaction
     if one.transaction is None:
         yield Violation("zombie", "it has no transaction: nobody can be refused behind it")

@@ -1,4 +1,4 @@
-"""What a world comes down to for whoever starts afresh: many worlds are one, then."""
+"""The part of a world that matters to new processes: many worlds have the same essence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tests.property.protocol.delta import EMPTIED, TABLES, Commit, Log, World
 
 
 def essence(world: World) -> World:
-    """A world without what only those who run in it can tell: fences that changed nothing,
-    epochs, files that no commit names, and who wrote the others."""
+    """A world without the parts that only its running processes can see: fences without any other
+    change, epochs, files that no commit names, and the writers of all other files."""
     kept = [kept_of(log) for log in world.logs]
     versions = {table: one[1] for table, one in zip(TABLES, kept, strict=True)}
     numbers = count()
@@ -28,7 +28,7 @@ def essence(world: World) -> World:
 
 
 def kept_of(log: Log) -> tuple[Log, list[int]]:
-    """The commits that say anything new, and of each version the place of its state among them."""
+    """The commits that change the state, and for each version the place of its state among them."""
     kept: list[Commit] = []
     places = []
     for commit in log:
@@ -39,14 +39,15 @@ def kept_of(log: Log) -> tuple[Log, list[int]]:
 
 
 def state_of(commit: Commit) -> Commit:
-    """What a commit says of its table, whoever made it and however."""
+    """The table's state in a commit, without the kind of the commit and its writer."""
     return commit.without_data("", 0)._replace(app=False)
 
 
 def renamed(
     table: str, commit: Commit, names: dict[str, str], versions: dict[str, list[int]]
 ) -> Commit:
-    """A commit with its files and the versions that it speaks of as they are called here."""
+    """A commit with the new names of its files and the new numbers of the versions that it refers
+    to."""
 
     def at(of: str, version: int) -> int:
         return version if version == EMPTIED else versions[of][version]

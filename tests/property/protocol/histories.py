@@ -1,8 +1,8 @@
-"""The logs of a real lake in the model's terms: its invariants hold after each commit ever made.
+"""The logs of a real lake in the model's terms: the model's invariants hold after each commit.
 
-A record of the source is an event of the model, its rank among all records that bronze ever had is
-its row. What becomes of it is read from bronze and silver, and has to be the same in every version.
-Only sources of files whose logs nobody has trimmed can be read so.
+A record of the source is an event of the model. Its rank among all records that bronze ever had is
+its row. The outcome of a record is read from bronze and silver, and has to be the same in every
+version. This works only for sources of files whose logs were never trimmed.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _COUNTS = {
 
 
 def history_faults(layout: Layout, pipeline: Pipeline) -> list[str]:
-    """All that the history of a pipeline's tables violates, in words: after each commit, by each
-    of its gold tables and what feeds it."""
+    """The first violation in the history of each gold table and of the tables that feed it, as
+    text."""
     found: list[str] = []
     for gold in pipeline.gold.values():
         history = History(layout, pipeline, gold)
         for label, violation in history.violations():
             found.append(f"{gold.name}, after {label}: {violation.text}")
-            break  # what follows repeats it
+            break  # later violations repeat it
     return found
 
 
 class History:
-    """The tables that feed one gold table, and all that was ever committed to them."""
+    """A gold table and the tables that feed it, with every commit that was ever made to them."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline, gold: GoldTable) -> None:
         self._gold = gold
@@ -76,7 +76,7 @@ class History:
 
     @cached_property
     def _files(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        """The rows of every data file that is still there."""
+        """The rows of every data file that still exists, by table and path."""
         return {
             name: {
                 file.path: _read(self.tables[name], file.path)
@@ -100,7 +100,7 @@ class History:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """The landing file of each record."""
+        """The number of each record's landing file."""
         return [offset >> POSITION_BITS for _, offset in self._bronze]
 
     def _end(self, sequence: int) -> int:
@@ -116,12 +116,13 @@ class History:
 
     @cached_property
     def in_order(self) -> tuple[Told, ...]:
-        """Every commit but those that made the tables, in the order in which they were made."""
+        """Every commit except those that created the tables, in the order in which they were
+        made."""
         later = (log[1:] for log in self._logs.values())
         return tuple(heapq.merge(*later, key=lambda one: one.at))
 
     def worlds(self) -> Iterator[tuple[Told, World]]:
-        """What there was after each commit."""
+        """Each commit, with the world after it."""
         logs = {name: [self._commit(log[0])] for name, log in self._logs.items()}
         for one in self.in_order:
             logs[one.table].append(self._commit(one))
@@ -137,7 +138,8 @@ class History:
             yield from ((one.label, violation) for violation in found)
 
     def _faults(self, world: World) -> Iterator[Violation]:
-        """The model's invariants. What gold holds is not told by row: see ``_gold_faults``."""
+        """The model's invariants, except for the contents of gold and late: gold's rows do not name
+        the rows that they are folded from. See ``_gold_faults``."""
         yield from log_faults(world)
         if not awaits(world, "gold"):
             yield from operation_faults(world)
@@ -149,7 +151,7 @@ class History:
         yield from content_faults(self.scenario(len(world.log("silver")) - 1), above)
 
     def scenario(self, version: int) -> Scenario:
-        """What becomes of each record, by the declaration that silver has in a version."""
+        """The outcome of each record under the declaration that silver has at ``version``."""
         definition = self._logs["silver"][version].entry.state.definition
         silver = self._silver_by_definition.get(definition, frozenset())
         return Scenario(tuple(Event(outcomes=(o,)) for o in self._outcomes(silver)))
@@ -175,8 +177,8 @@ class History:
     def _gold_faults(
         self, one: Told, world: World, pairs: dict[tuple[str, int], int]
     ) -> Iterator[Violation]:
-        """Gold's counts against its rows, the late rows, and what any other history of the same
-        records came to."""
+        """Compares gold's counts with its rows and with the late rows. Versions with the same
+        declaration that have absorbed as many records have to count as many pairs."""
         state = one.entry.state
         total = {key: int(state.total.get(key, 0)) for key in ("pairs", "folded", "late")}
         if total["pairs"] != total["folded"] + total["late"]:
@@ -194,8 +196,8 @@ class History:
             yield Violation("damage", f"gold counts {total}, and its rows {events} pairs")
 
     def _events(self, world: World) -> int | None:
-        """How many pairs the rows of gold count; None where nothing in them says so, or where a
-        vacuum has taken the files of that version."""
+        """How many pairs the rows of gold count. None if no measure counts pairs, or if a vacuum
+        has deleted files of that version."""
         counts = [m.name for m in self._gold.measures if m.function == "count" and not m.argument]
         live = [path.removeprefix("gold/") for path in live_files(world.log("gold"))]
         files = self._files["gold"]
@@ -265,6 +267,6 @@ def _read(table: Table, path: str) -> list[dict[str, Any]]:
 
 
 def _wanted_columns(names: Iterable[str]) -> list[str]:
-    """Positions, what bronze says of a record, and numbers of gold; not the records."""
+    """All columns except the contents of records and gold's state."""
     left_out = {"record", "value", "headers", "key", "_state"}
     return [name for name in names if name not in left_out]

@@ -1,5 +1,5 @@
-"""What must hold: in every state for the tables, at rest for the whole, and for each driver that
-nobody disturbs."""
+"""The invariants: for the tables in every state, for the whole pipeline when all drivers are at
+rest, and for each driver that no other driver disturbs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.property.protocol.sourcing import sequenced
 
 
 class Violation(NamedTuple):
-    """``damage``: a table is wrong. ``zombie``: it took a commit from a driver that had been
-    replaced. ``stuck``: nothing is wrong yet, and what should happen does not."""
+    """``damage``: a table is wrong. ``zombie``: a table accepted a commit from a driver that had
+    been replaced. ``stuck``: nothing is wrong, but something that should happen does not."""
 
     kind: str
     text: str
@@ -35,8 +35,8 @@ def faults(scenario: Scenario, world: World) -> Iterator[Violation]:
 
 
 def content_faults(scenario: Scenario, world: World) -> Iterator[Violation]:
-    """Every table holds exactly what its position prescribes, once, and its counts say so. What a
-    table holds that awaits a reset will go, and does not matter."""
+    """Every table holds exactly the rows for its position, each once, and its counts are right. The
+    contents of a table that awaits a reset do not matter, because the reset replaces them."""
     if not awaits(world, "gold"):
         yield from operation_faults(world)
     for below, above in (("silver", "bronze"), ("gold", "silver")):
@@ -74,17 +74,17 @@ def log_faults(world: World) -> Iterator[Violation]:
 
 
 def operation_faults(world: World) -> Iterator[Violation]:
-    """Each operation is carried out once, in the place that its intent has in bronze's order."""
+    """Each operation is carried out once, at the place of its intent in bronze's order."""
     past = [commit for _, commit in lineage(world.log("gold"))][::-1]
     done = tuple((c.operation, c.n) for c in past if c.kind == "operation")
-    # Where a rebuild was published, its log has the earlier ones.
+    # If a rebuild was published, the earlier operations are in the rebuild's log.
     intents = tuple(one for one in world.head("bronze").drains if one[0] > past[0].operation)
     if done != intents[: len(done)]:
         yield Violation("damage", f"operations (o, n) {[*done]}, intents {[*intents]}")
 
 
 def tables_due(scenario: Scenario, world: World) -> dict[str, list[int]]:
-    """The rows of each table up to its position, but of those that await a reset."""
+    """The rows of each table up to its position, except for tables that await a reset."""
     tables: dict[str, list[int]] = {"bronze": []}
     tables |= {name: [] for pair in SIDES.items() for name in pair if not awaits(world, name)}
     reach = {dense: world.head(dense).n for dense in SIDES.values() if not awaits(world, dense)}
@@ -99,8 +99,8 @@ def tables_due(scenario: Scenario, world: World) -> dict[str, list[int]]:
 
 
 def prescribed(scenario: Scenario, world: World) -> Iterator[tuple[int, Commit, tuple[str, ...]]]:
-    """Each event, the batch that it came with, and the tables that it belongs into: a function of
-    what bronze's log says now, and of nothing that was ever done beside it."""
+    """Each event, its batch, and the tables that it belongs to. They depend only on bronze's
+    present log."""
     closed, folded = -1, -1
     drains = list(world.head("bronze").drains)
     for row, batch in batches(world):
@@ -123,7 +123,7 @@ def prescribed(scenario: Scenario, world: World) -> Iterator[tuple[int, Commit, 
 def batches(world: World) -> Iterator[tuple[int, Commit]]:
     """Each event up to bronze's end, with the commit that brought it in."""
     past = reversed([commit for _, commit in lineage(world.log("bronze"))])
-    # Where a rebuild of bronze was published, one commit stands for its first batches.
+    # If a rebuild of bronze was published, one commit stands for its first batches.
     commits = [c for c in past if c.kind == "data" or (c.kind == "reset" and c.origin == EMPTIED)]
     files = sequenced(world)
     for before, commit in zip([Commit(), *commits], commits, strict=False):
@@ -132,7 +132,7 @@ def batches(world: World) -> Iterator[tuple[int, Commit]]:
 
 
 def count_faults(world: World, due: dict[str, list[int]]) -> Iterator[Violation]:
-    """A dense table counts its own rows and those it left to its side table, to the same n."""
+    """A dense table counts its own rows and the rows of its side table, up to the same n."""
     if world.head("bronze").counts[0] != world.head("bronze").end:
         yield Violation("damage", "bronze miscounts")
     position = {row: commit.n for row, commit in batches(world)}
@@ -148,8 +148,8 @@ def count_faults(world: World, due: dict[str, list[int]]) -> Iterator[Violation]
 
 
 def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
-    """With every driver at rest: all files absorbed, every intent carried out and every reset done
-    by the drivers that are there for it."""
+    """With every driver at rest, the running drivers of each table have absorbed all files, carried
+    out every intent and done every reset."""
     world = state.world
     tables = {table for driver in running(state.drivers) for table in driver.layer}
     bronze, silver, gold = (world.head(table) for table in ("bronze", "silver", "gold"))
@@ -166,7 +166,7 @@ def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
 
 
 def running(drivers: tuple[Driver, ...]) -> Iterator[Driver]:
-    """The drivers that are there for their tables: at rest or done, and not replaced."""
+    """The drivers that serve their tables: at rest or done, and not replaced."""
     for driver in drivers:
         is_well = driver.at in ("plan", "ended: done") and driver.role in DRIVERS
         if is_well and undisturbed(drivers, driver):
@@ -186,6 +186,6 @@ def driver_faults(drivers: tuple[Driver, ...]) -> Iterator[Violation]:
 
 
 def undisturbed(drivers: tuple[Driver, ...], driver: Driver) -> bool:
-    """Nobody newer works on its tables."""
+    """No newer process works on the driver's tables."""
     newer = [other for other in drivers if other.epoch > driver.epoch]
     return not any(set(other.layer) & set(driver.layer) for other in newer)

@@ -1,8 +1,8 @@
 """The model and the engine side by side: the same processes, the same schedule, the same commits.
 
-A move of a process goes to its next commit: to where it is *prepared*, on a handle that may grow
-old, or behind it. After each commit the tables of both stand at the same position. What the model
-refuses the engine refuses, and a process that ends in one commits nothing more in the other.
+A move takes a process to its next commit: until the commit is *prepared*, on a handle that may grow
+old, or until it is made. After each commit the tables of both are at the same position. The engine
+refuses what the model refuses, and a process that ends in one commits nothing more in the other.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from tests.support.fake_stages import Record
 from tests.support.lake import declared, put
 
 READY = {"fence commit": "fence", "record": "files", "commit": "", "operation commit": "gold"}
-"""Where a process of the model has a commit prepared, and the kind of it that the engine has then;
-"" is that of the table."""
+"""The steps at which a process of the model has a commit prepared, and the kind that the engine
+reports then; "" stands for the kind of the table."""
 AT_ONCE = ("intend commit", "ask commit", "reset commit")
-"""Where the engine passes no failpoint before its commit: nothing can wait there."""
+"""The steps at which the engine passes no failpoint before its commit, so it cannot wait there."""
 WORDS = {
     "list": ("list",),
     "batch": ("refresh",),
     "close": ("intend",),
     "go": ("refresh", "survey"),
 }
-"""What a driver that rests may be told, and the steps of the model that begin it."""
+"""What a driver at rest may do next, and the steps of the model that begin it."""
 
 
 Move = Literal["lease", "prepare", "commit"]
@@ -52,8 +52,8 @@ class Mismatch(AssertionError):
 
 
 class Lockstep:
-    """``scripts`` are the words of the scenario's processes; only drivers have any. The first of
-    them runs alone, and the ``crew`` does at the end what all others have left."""
+    """``scripts`` are the words of the scenario's processes; only drivers have any. The first
+    process runs alone. At the end, the ``crew`` does the work that all others have left undone."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Lockstep:
         return play
 
     def play(self, schedule: Iterable[tuple[int, Move]]) -> None:
-        """Moves of processes that have ended are left out."""
+        """Run the moves of ``schedule``. Moves of processes that have ended are skipped."""
         with self._theatre.opened():
             self._run(0)
             for number, move in schedule:
@@ -120,7 +120,7 @@ class Lockstep:
             yield from ((number, chance.choice(moves)) for _ in range(chance.randint(1, 8)))
 
     def _run(self, number: int, words: int = 99) -> None:
-        """As far as a process can go with so many words."""
+        """Run a process as far as it gets with its next ``words`` words."""
         left = max(len(self._words[number]) - words, 0)
         while self._may_move(number):
             if self.drivers[number].at == "plan" and len(self._words[number]) == left:
@@ -141,7 +141,7 @@ class Lockstep:
         return not driver.ended and (driver.at != "plan" or bool(self._words[number]))
 
     def prepare(self, number: int) -> None:
-        """Have a process prepare its next commit, where the engine can wait with it."""
+        """Have a process prepare its next commit, if the engine can wait there."""
         world, driver, words = self._to_commit(number)
         if driver.at in AT_ONCE:
             return
@@ -161,12 +161,13 @@ class Lockstep:
             self.world, self.drivers[number] = world, driver
             self._rests(number)
             return
-        self.drivers[number] = driver  # its epoch is known
+        self.drivers[number] = driver  # the engine's process reads its epoch here
         after, moved = self._options(world, driver)[0]
         if after.logs != world.logs:
             changed = next(t for t in TABLES if after.log(t) != world.log(t))
             if not self._commits(number, changed) and self._is_replaced(driver):
-                # It looks at its tables more often than the model's: as if it had died here.
+                # The engine reads its tables more often than the model: treat it as a process that
+                # died here.
                 self.world, self.drivers[number] = world, driver.end("fenced")
                 return
             self.world, self.drivers[number] = after, moved
@@ -175,12 +176,12 @@ class Lockstep:
         self.world, self.drivers[number] = after, moved
         if moved.ended:
             self._rests(number)
-        else:  # a fence that was refused: it is tried again
+        else:  # a refused fence is tried again
             self.players[number].prepared.discard("fence")
             self._goes_on(number)
 
     def _to_commit(self, number: int) -> tuple[World, Driver, list[str]]:
-        """Where the model's process has its next commit prepared, or nothing more to do."""
+        """The model's process at its next prepared commit, or when it has nothing more to do."""
         world, driver, words = self.world, self.drivers[number], list(self._words[number])
         while not driver.ended and driver.at not in READY and driver.at not in AT_ONCE:
             options = self._options(world, driver)
@@ -194,12 +195,12 @@ class Lockstep:
                     world, _ = to_rest(self.scenario, world, saving)
                     break
                 begins = WORDS[word]
-                # Of ranges the shortest.
+                # Of several ranges, take the shortest.
                 options = [option for option in options if option[1].at in begins][-1:]
                 if not options:
                     break
             elif driver.at == "lease" and driver.role == "reread":
-                options = options[-1:]  # to the oldest savepoint; a restore, to the latest
+                options = options[-1:]  # a reread takes the oldest savepoint, a restore the latest
             world, driver = options[0]
         return world, driver, words
 
@@ -222,7 +223,8 @@ class Lockstep:
         return True
 
     def _rests(self, number: int) -> None:
-        """The model's process ends or rests: the engine's comes there without a commit."""
+        """The model's process ends or rests. The engine's process has to do the same without a
+        commit."""
         player, driver = self.players[number], self.drivers[number]
         words = len(self._scripts[number]) - len(self._words[number])
         while player.ended is None and (driver.ended or player.rests <= words):
@@ -256,7 +258,8 @@ class Lockstep:
 
 
 def position(kind: str, state: State) -> Commit:
-    """What a commit says in the model's terms: each event is a file of its own."""
+    """The state of one of the engine's tables in the model's terms: each event is a file of its
+    own."""
     payload = state.payload
     read = payload if isinstance(payload, BronzePayload) else BronzePayload()
     said = Commit(
@@ -278,8 +281,8 @@ def position(kind: str, state: State) -> Commit:
 
 
 def told(kind: str, commit: Commit) -> Commit:
-    """A commit without what the engine says otherwise: files by their names, counts by key; and
-    what only data commits say."""
+    """A commit without the fields that the engine has in another form, such as file names and
+    counts, and without those that only data commits have."""
     if commit.kind != "data":
         commit = commit._replace(since=0)
     return commit._replace(app=False, added=(), removed=(), counts=(0, 0), definition=0, wanted=())

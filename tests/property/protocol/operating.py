@@ -1,4 +1,4 @@
-"""What runs between batches: closing windows as an operation, and compaction."""
+"""The work between batches: an operation that closes windows, and compaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def intend(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 
 
 def intend_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Intent o takes a place in bronze's order: behind batch n, before batch n + 1."""
+    """Intent o gets a place in bronze's order: after batch n, before batch n + 1."""
     state = world.log("bronze")[driver.handle]
     number, carried = state.operation + 1, state.drains
     if not scenario.keeps(Rule.CLOSINGS_CARRIED):
@@ -40,7 +40,7 @@ def intend_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[
 
 
 def operate(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Refresh gold, which stands where the operation was asked for."""
+    """Refresh gold, which is at the place of the operation."""
     log = world.log("gold")
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
@@ -85,7 +85,7 @@ def compact(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
 
 
 def compact_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Replace them, and vacuum at once: no reader may still need them."""
+    """Replace the files, and vacuum at once: no reader may still need them."""
     (table,) = driver.tables
     entry = world.log(table)[driver.handle].without_data("maintenance", driver.epoch)
     entry = entry._replace(added=driver.staged, removed=driver.replaced)

@@ -1,4 +1,4 @@
-"""What logs tell of the past: files, batches, and what is asked for and not done."""
+"""What can be read from logs: files, batches, and resets that are requested and not done."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def live_files(log: Log) -> tuple[str, ...]:
 
 
 def lineage(log: Log, *, jump: bool = True) -> Iterator[tuple[int, Commit]]:
-    """The commits that led to a table's last version, newest first, with their versions: a reset
-    goes back to the version that it restored, or is where the table begins."""
+    """The commits that led to a table's last version, newest first, with their versions. After a
+    reset, reading continues at the version that it restored; a reset to an empty table is the
+    beginning."""
     version = len(log) - 1
     while version >= 0:
         commit = log[version]
@@ -51,7 +52,8 @@ def rows_of(world: World, found: list[Commit], after: int, upto: int) -> Rows:
 
 
 def asked_for(world: World, bronze: Commit | None = None) -> Commit | None:
-    """The last commit that asked for resets, as bronze's last commit or ``bronze`` knows it."""
+    """The last commit that requested resets, as recorded in bronze's last commit or in
+    ``bronze``."""
     asked = (bronze or world.head("bronze")).asked
     return world.log("bronze")[asked] if asked >= 0 else None
 
@@ -59,7 +61,7 @@ def asked_for(world: World, bronze: Commit | None = None) -> Commit | None:
 def awaits(
     world: World, table: str, state: Commit | None = None, bronze: Commit | None = None
 ) -> bool:
-    """Whether a reset of a table is asked for and not done: now, or as two commits show it."""
+    """Whether a reset of a table is requested and not done: now, or according to two commits."""
     intent = asked_for(world, bronze)
     if intent is None or table == "bronze" or table not in dict(intent.wanted):
         return False

@@ -1,7 +1,7 @@
-"""Processes of the engine that go on when they are told to, from one commit to the next.
+"""Processes of the engine that run on request, from one commit to the next.
 
-Each runs in a thread of its own and waits at failpoints: with a commit that is prepared, and behind
-each commit. Only one of them runs at a time.
+Each runs in a thread of its own and waits at failpoints: when a commit is prepared, and after each
+commit. Only one of them runs at a time.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ PATIENCE = 60  # seconds
 BESIDE = {"silver", "quarantine"}
 """The kinds of tables whose commits are prepared at the same time, by several threads."""
 REST = "rest"
-"""Where a driver is between two words."""
+"""The failpoint at which a driver waits between two words."""
 
 
 @dataclass
 class Process(Lake):
-    """What a process of the model does, with the engine. Its epoch is given: by a lease. All
-    processes have one clock: ``ticks``."""
+    """Does with the engine what a process of the model does. Its epoch is an argument: the model's
+    lease gives it. All processes share one clock, ``ticks``."""
 
     ticks: Iterator[int] = field(kw_only=True)
 
@@ -74,7 +74,7 @@ class Process(Lake):
         restore(self.layout, self.pipeline, savepoint, epoch, self.clock(), reread=reread)
 
     def empty_gold(self, epoch: int) -> None:
-        """Have gold built anew."""
+        """Reset gold and its late rows to empty tables, so that they are rebuilt."""
         found = {kind_of(t.name).name: t for t in tables_of(self.layout, self.pipeline.name)}
         tables = [found[name] for name in EVERY_TABLE]
         for table in tables:
@@ -87,9 +87,9 @@ class Process(Lake):
 
 
 class Player:
-    """``prepared`` are the commits that a process has made ready, by their kinds of tables;
-    ``committed`` those that it has made; ``rests`` counts how often it has rested. ``ended`` says
-    how it ended."""
+    """``prepared``: the kinds of tables for which the process has a commit ready. ``committed``:
+    the kinds of tables of its commits. ``rests``: how often it has rested. ``ended``: how it
+    ended."""
 
     def __init__(self, play: Callable[[], None]) -> None:
         self._play = play
@@ -104,7 +104,7 @@ class Player:
         self.error: BaseException | None = None
 
     def go_on(self) -> None:
-        """To the next commit that is prepared or made, or to the end."""
+        """Run until a commit is prepared or made, or until the process rests or ends."""
         if self._thread.ident is None:
             self._thread.start()
         else:
@@ -112,7 +112,8 @@ class Player:
         assert self._waits.acquire(timeout=PATIENCE), "it neither waits nor ends"
 
     def has_prepared(self, kind: str) -> bool:
-        """Whether a process waits with a commit of a kind. Another thread may prepare it now."""
+        """Whether the process has a commit of ``kind`` prepared. Waits if another thread may
+        prepare it."""
         with self._changed:
             comes = kind in BESIDE and self.prepared & BESIDE and self.ended is None
             wait = PATIENCE if comes else 0

@@ -1,4 +1,4 @@
-"""Going back: one commit on bronze asks for it, one commit of each table does it."""
+"""Resets: one commit of bronze requests them, and one commit of each table carries one out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ask(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]
 
 
 def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """The intent: a generation higher, with all tables that have to go back."""
+    """The intent: it raises the generation and names all tables that have to go back."""
     log = world.log("bronze")[: driver.handle + 1]
     wanted = wanted_by(scenario, driver)
     remaining: Versions = ()
@@ -52,7 +52,7 @@ def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Suc
 
 
 def reset(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Refresh the next table: is a reset of it asked for and not done?"""
+    """Refresh the next table. Is a reset of it requested and not done?"""
     table = driver.tables[0]
     log = world.log(table)
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
@@ -79,7 +79,7 @@ def reset_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
 
 
 def past_reset(driver: Driver) -> Driver:
-    """To the next table, or to what comes behind the last one."""
+    """Continue with the next table, or after the last one with ``then``."""
     driver = driver._replace(handle=0, asked=-1, tables=driver.tables[1:])
     if driver.tables:
         return driver._replace(at="reset")
@@ -87,7 +87,7 @@ def past_reset(driver: Driver) -> Driver:
 
 
 def prove(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """A restore ends when every table is what was wanted."""
+    """A restore succeeds if every table has the files of its target version."""
     for table, version in driver.versions:
         then = files_at(world.log(table), version)
         if table != "bronze" and sorted(live_files(world.log(table))) != sorted(then):
@@ -97,7 +97,7 @@ def prove(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 
 
 def back(scenario: Scenario, log: Log, version: int, epoch: int) -> Commit:
-    """A commit that takes a table back: the files of that version, and its state."""
+    """A commit that takes a table back to the files and the state of a version."""
     held, state = log[-1], log[version] if version != EMPTIED else Commit()
     if version == EMPTIED and not scenario.keeps(Rule.CLOSED_AGAIN):
         state = state._replace(operation=held.operation)
@@ -125,7 +125,7 @@ def files_at(log: Log, version: int) -> tuple[str, ...]:
 
 
 def wanted_by(scenario: Scenario, driver: Driver) -> Versions:
-    """What this process asks for; bronze, if it does, is the first."""
+    """The resets that this process requests; bronze is the first, if it is among them."""
     sides = SIDES if not scenario.keeps(Rule.SIDES_TOO) else ()
     stay = {"files", "bronze"} if driver.role == "restore" else {"files"}
     return tuple(one for one in driver.versions if one[0] not in {*stay, *sides})
@@ -137,7 +137,7 @@ def is_past(world: World, version: int) -> bool:
 
 
 def is_open(scenario: Scenario, world: World, driver: Driver) -> bool:
-    """Whether the very same was asked for before, and a table still awaits it."""
+    """Whether the same resets were requested before and a table still awaits one."""
     intent = asked_for(world)
     if intent is None or intent.wanted != wanted_by(scenario, driver):
         return False

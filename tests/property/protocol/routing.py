@@ -1,4 +1,4 @@
-"""What a driver does next: which of its tables goes how far, and what comes in between."""
+"""What a driver does next: how far each of its tables goes, and what is due in between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tests.property.protocol.scenario import SIDES, TAKEN_BACK, UPSTREAM, Driver
 def onward(
     scenario: Scenario, world: World, driver: Driver, tables: tuple[str, ...] = ()
 ) -> Driver:
-    """To the next of these tables; past the last one, to whatever is due then."""
+    """Continue with the next of these tables; after the last one, with the work that is due
+    then."""
     driver = driver._replace(
         staged=(), replaced=(), counts=(0, 0), handle=0, lower=0, closed=-1, tables=tables
     )
@@ -24,7 +25,7 @@ def onward(
 
 
 def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
-    """To bronze's n, and no further in one step than to where gold has to stop."""
+    """Bring silver to bronze's n, but in one step no further than to the n of an operation."""
     n = world.head("silver").n
     stops = [stop for _, stop in driver.drains if n < stop < driver.upto]
     if not scenario.keeps(Rule.SILVER_STOPS):
@@ -33,7 +34,7 @@ def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
 
 
 def gold_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
-    """To silver's n, with every operation in its place."""
+    """Bring gold to silver's n, with every operation at its place."""
     gold = world.head("gold")
     for number, n in driver.drains:
         if number <= carried_out(scenario, gold):
@@ -48,7 +49,7 @@ def gold_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
 
 
 def stage_of(scenario: Scenario, driver: Driver, dense: str, target: int) -> Driver:
-    """Bring one stage to ``target``, its tables in their order."""
+    """Bring one stage to ``target``, its tables in the order of commits."""
     side = next(side for side, of in SIDES.items() if of == dense)
     tables = (side, dense) if scenario.keeps(Rule.SIDE_FIRST) else (dense, side)
     return driver._replace(at="refresh", target=target, tables=tables)
@@ -59,13 +60,14 @@ def carried_out(scenario: Scenario, gold: Commit) -> int:
 
 
 def is_due(scenario: Scenario, world: World, driver: Driver) -> bool:
-    """Whether a reset was asked for since this driver had fenced its tables."""
+    """Whether a reset was requested after this driver fenced its tables."""
     moved = world.head("bronze").generation != driver.generation
     return scenario.keeps(Rule.RESET_ENDS) and moved
 
 
 def carrying_out(driver: Driver, then: str) -> Driver:
-    """To the resets of a process's tables, side tables first, and from there to ``then``."""
+    """Carry out the resets of a process's tables, side tables first, and then continue at
+    ``then``."""
     return driver._replace(at="reset", tables=built(driver), then=then)
 
 

@@ -1,4 +1,5 @@
-"""A savepoint: where every table is, read one after the other while everything goes on; a copy."""
+"""A savepoint: the version of each table, read one after the other while drivers run; and a
+copy."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.property.protocol.scenario import Driver, Scenario, Successor
 
 
 def cut(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Look at the next table; behind the last one, write all of them down."""
+    """Read the next table's version; after the last one, record all of them."""
     table, remaining = driver.tables[0], driver.tables[1:]
     seen = (*driver.versions, (table, len(world.log(table)) - 1))
     driver = driver._replace(versions=seen, tables=remaining)
@@ -26,13 +27,14 @@ def cut(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]
 
 
 def is_torn(world: World, seen: Versions) -> bool:
-    """Whether a table that was seen had still to be reset, as bronze knew that was seen last."""
+    """Whether a table still awaited a reset when it was read, according to bronze, which is read
+    last."""
     bronze = world.log("bronze")[dict(seen)["bronze"]]
     return any(awaits(world, table, world.log(table)[at], bronze) for table, at in seen)
 
 
 def copied(world: World, savepoint: Versions) -> World:
-    """The pipeline as of a savepoint, in another place."""
+    """A copy of the pipeline at a savepoint, in another place."""
     logs = tuple(
         log[: dict(savepoint)[table] + 1] for table, log in zip(TABLES, world.logs, strict=True)
     )

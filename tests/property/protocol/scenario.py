@@ -1,4 +1,4 @@
-"""What a search plays: events in files, the processes that may run, and the rules left out."""
+"""The input of a search: events in files, the processes that may run, and the rules left out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LAYERS = {
     "bronze": ("files", "bronze"),
     "silver": ("quarantine", "silver"),
     "gold": ("late", "gold"),
-    # Not drivers: ``reread`` is a restore that takes bronze back as well, ``rebuild`` empties
-    # gold; a savepoint only reads.
+    # Not drivers. ``reread`` is a restore that also takes bronze back; ``rebuild`` empties gold; a
+    # savepoint only reads.
     "restore": UPWARDS,
     "reread": UPWARDS,
     "rebuild": EVERY_TABLE,
@@ -28,13 +28,13 @@ LAYERS = {
 DRIVERS = ("fused", "bronze", "silver", "gold")
 RESETTING = ("restore", "reread", "rebuild")
 TAKEN_BACK = "its tables go back"
-"""Why a driver ends that nobody took over from: a reset was asked for since it began."""
+"""Why a driver ends although no other driver took over: a reset was requested after its start."""
 
 
 class Event(NamedTuple):
-    """One record, alone in its file: the window it falls in, and good, bad, late or left out (a
-    duplicate, or filtered) by each declaration. Only the last of ``outcomes`` counts for those
-    beyond it."""
+    """One record, alone in its file: its window, and its outcome by each declaration: good, bad,
+    late or left out (a duplicate, or filtered). The last of ``outcomes`` also applies to later
+    declarations."""
 
     window: int = 0
     outcomes: tuple[str, ...] = ("good",)
@@ -49,12 +49,12 @@ LEFT_OUT = Event(outcomes=("left out",))
 
 @dataclass(frozen=True)
 class Scenario:
-    """``history`` is what one driver, ``before``, did one after the other: batch | close |
-    savepoint; a batch then is one event. ``roles``: one process each; a later one may start at any
-    moment, whatever the earlier ones are doing. ``finish``: who runs undisturbed after all of them
-    died, in this order; every one of these crews is tried. ``recorded``: the files log holds all
-    files from the start. ``drains``, ``compactions``: how many of them the drivers may do.
-    ``copies``: a copy of every savepoint is made and runs as well."""
+    """``history``: the work that one driver of role ``before`` has done: batch | close | savepoint.
+    A batch in it is one event. ``roles``: one process each; a later one may start at any moment,
+    whatever the earlier ones are doing. ``finish``: the crews that run undisturbed, in this order,
+    after all processes died; every crew is tried. ``recorded``: the files log holds all files from
+    the start. ``drains``, ``compactions``: how many of them the drivers may do. ``copies``: a copy
+    of every savepoint is made and runs as well."""
 
     events: tuple[Event, ...]
     roles: tuple[str, ...] = ("fused", "fused")
@@ -85,7 +85,7 @@ class Scenario:
         return tuple(self.process(role, name) for name, role in enumerate(self.roles))
 
     def world(self) -> World:
-        """Before its history."""
+        """The world before the scenario's history."""
         world = World()
         if self.recorded:
             files = tuple(str(name) for name in range(len(self.events)))
@@ -102,7 +102,7 @@ class Driver(NamedTuple):
     definition: int = 0
     at: str = "lease"
     epoch: int = 0
-    tables: tuple[str, ...] = ()  # still to do, in this phase
+    tables: tuple[str, ...] = ()  # still to do in this phase
     handle: int = 0
     upto: int = 0  # n of the table above its stages, as it was read
     drains: Closings = ()  # as they were read
@@ -115,20 +115,20 @@ class Driver(NamedTuple):
     replaced: tuple[str, ...] = ()
     counts: tuple[int, int] = (0, 0)
     asked: int = -1  # the version of bronze with the intent that it carries out
-    then: str = ""  # what comes behind the resets that it carries out
-    generation: int = 0  # bronze's, as it was when this driver had fenced its tables
-    versions: Versions = ()  # a savepoint: what it has seen; a restore: what it wants
+    then: str = ""  # the step after the resets that it carries out
+    generation: int = 0  # bronze's, as it was when this driver fenced its tables
+    versions: Versions = ()  # a savepoint: the versions that it has read; a restore: its targets
 
     @property
     def layer(self) -> tuple[str, ...]:
         return LAYERS[self.role]
 
     def end(self, why: str) -> Driver:
-        """The process is gone, and its memory with it."""
+        """The process ends and loses its memory."""
         return Driver(self.role, self.name, self.definition, f"ended: {why}", self.epoch)
 
     def resting(self) -> Driver:
-        """Between two batches: it remembers where its source is."""
+        """Between two batches, a driver remembers its position in the source."""
         held = Driver(self.role, self.name, self.definition, "plan", self.epoch)
         return held._replace(batch=self.batch, using=self.using, generation=self.generation)
 

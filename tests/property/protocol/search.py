@@ -1,4 +1,5 @@
-"""All interleavings of a scenario, each state once, and from each one: stop all, start afresh."""
+"""All interleavings of a scenario, each state once. From each state, all processes are also stopped
+and new ones started."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ from tests.property.protocol.saving import copied
 from tests.property.protocol.scenario import Driver, Scenario, State
 from tests.property.protocol.steps import beginning, driver_steps
 
-# Far more than any driver needs that is left alone with a few files.
+# Far more steps than an undisturbed driver needs for a few files.
 MAX_STEPS = 600
 AFTER = 100
-"""The names of those who finish begin here: nobody that a search plays has one of them."""
+"""The first name of the processes that finish: no process of a scenario has such a name."""
 ALL_KINDS = frozenset({"damage", "zombie", "stuck"})
 
 Numbers = tuple[int, ...]
@@ -34,7 +35,8 @@ Numbers = tuple[int, ...]
 
 @dataclass
 class Findings:
-    """``violation`` is None or says what broke, ``trace`` how: one line a step."""
+    """``violation`` is None or what broke; ``trace`` has the steps that lead to it, one in each
+    line."""
 
     states: int
     worlds: int
@@ -43,8 +45,8 @@ class Findings:
 
 
 class Space:
-    """Worlds and drivers by number: in most states, all but one of them are as they were. What a
-    driver may do in a world, and what is wrong with a world, is worked out once."""
+    """Worlds and drivers by number: most states differ from others in one of them only. The steps
+    of a driver in a world, and the violations of a world, are computed once."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -124,12 +126,12 @@ def explore(
 
 
 def steps(space: Space, state: Numbers) -> Iterator[tuple[str, Numbers]]:
-    """Every step that some driver may take now, with words for it."""
+    """Every step that some driver may take now, each with a description."""
     for place in range(1, len(state)):
         for name, world, moved in space.moves(state[0], state[place]):
             yield f"{place - 1}: {name}", (world, *state[1:place], moved, *state[place + 1 :])
         if space.waits_for_lease(state[place]):
-            return  # later drivers start later: who is called the first does not matter
+            return  # later drivers start later, so that only one order of their names is searched
 
 
 def violations(space: Space, state: Numbers, *, at_rest: bool) -> list[Violation]:
@@ -141,7 +143,7 @@ def violations(space: Space, state: Numbers, *, at_rest: bool) -> list[Violation
 
 
 def finish(scenario: Scenario, world: World) -> Iterator[Violation]:
-    """All drivers die here and new ones run undisturbed: what goes wrong then, if anything."""
+    """All drivers die here and new ones run undisturbed: the violations after that."""
     quiet = replace(scenario, drains=0, compactions=0)
     for crew in scenario.finish:
         yield from finish_with(quiet, world, crew)
@@ -151,7 +153,7 @@ def finish(scenario: Scenario, world: World) -> Iterator[Violation]:
 
 
 def finish_with(scenario: Scenario, world: World, crew: tuple[str, ...]) -> Iterator[Violation]:
-    """Each of a crew goes as far as it can, then the next, until none can go on."""
+    """Each process of a crew goes as far as it can, then the next, until none can continue."""
     drivers = [scenario.process(role, AFTER + i) for i, role in enumerate(crew)]
     budget, moved = MAX_STEPS, True
     while moved and budget > 0:

@@ -1,6 +1,6 @@
-"""Which model was searched to the end: ``python -m tests.property.protocol.searched`` searches this
-one and writes down its digest, and the traces of what breaks its mutants. A model that is unchanged
-need not be searched on each run."""
+"""The digest of the model that was searched to the end. ``python -m
+tests.property.protocol.searched`` searches the present model, then writes its digest and the traces
+that break its mutants. An unchanged model need not be searched on each run."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ BINDING = (
     "test_broken_engine.py",
     "test_searched.py",
 )
-"""What holds the engine against the model, and is no part of the model."""
+"""The files that compare the engine with the model. They are not part of the model."""
 
 
 def digest() -> str:
-    """Of the model, its scenarios and its mutants."""
+    """The digest of the model, its scenarios and its mutants."""
     found = hashlib.sha256()
     for file in sorted(FOLDER.glob("*.py")):
         if file.name not in BINDING:

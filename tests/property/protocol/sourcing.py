@@ -1,4 +1,4 @@
-"""The head of the pipeline: what to do next, list files, plan a range for bronze."""
+"""The beginning of the pipeline: decide what to do next, list files, plan a range for bronze."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.property.protocol.scenario import TAKEN_BACK, Driver, Scenario, Succe
 
 
 def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """All that a driver may do once its tables are level. Its first choice makes progress."""
+    """All that a driver may do after its tables have caught up. Its first choice makes progress."""
     driver = driver._replace(using=driver.definition)
     if is_due(scenario, world, driver):
         yield world, driver.end(TAKEN_BACK)
@@ -35,7 +35,7 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
 
 
 def has_work(scenario: Scenario, world: World) -> bool:
-    """Whether gold has batches or an operation in front of it."""
+    """Whether there are batches or an operation that gold has yet to do."""
     gold, drains = world.head("gold"), world.head("bronze").drains
     if awaits(world, "silver") and scenario.keeps(Rule.GOLD_WAITS):
         return False
@@ -44,7 +44,7 @@ def has_work(scenario: Scenario, world: World) -> bool:
 
 
 def survey(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Gold's job reads two tables of others. First: how far is silver?"""
+    """Gold's job reads two tables that other jobs write. First: the position of silver."""
     driver = driver._replace(upto=world.head("silver").n)
     last = not scenario.keeps(Rule.CLOSINGS_READ_LAST)
     yield (
@@ -54,14 +54,14 @@ def survey(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 
 
 def survey_operations(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Then: which operations are on the way there?"""
+    """Second: the operations up to this position."""
     driver = driver._replace(drains=world.head("bronze").drains)
     last = scenario.keeps(Rule.CLOSINGS_READ_LAST)
     yield world, onward(scenario, world, driver) if last else driver._replace(at="survey")
 
 
 def plan_source(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """A range of any length from where this driver stands; the files log if there is none."""
+    """A range of any length from the driver's position; the listing of files if there is none."""
     position, recorded = driver.batch[1], world.head("files").end
     for end in range(recorded, position, -1):
         yield world, driver._replace(at="refresh", tables=("bronze",), batch=(position, end))
@@ -72,7 +72,7 @@ def plan_source(scenario: Scenario, world: World, driver: Driver) -> Iterator[Su
 
 
 def list_files(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Some or all files that the log of this version does not hold, and the handle to it."""
+    """Some or all files that are not in the files log, and the handle to its present version."""
     log = world.log("files")
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")

@@ -1,4 +1,5 @@
-"""One step of one table: refresh, (bound,) stage, commit. Bronze and the stages take the same."""
+"""One step of one table: refresh, (bound,) stage, commit. Bronze and the stages use the same
+steps."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def refresh(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
 
 
 def bound(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """A side table may have skipped batches, and closing is recorded in its dense table."""
+    """A side table may have skipped batches, and only its dense table records closed windows."""
     dense = world.head(SIDES[driver.tables[0]])
     lower = max(driver.lower, dense.n) if scenario.keeps(Rule.SIDE_LOWER_BOUND) else driver.lower
     if lower >= driver.target:
@@ -51,7 +52,7 @@ def bound(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 
 
 def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Step 2: write this attempt's files. They stay orphans unless a commit names them."""
+    """Step 2: write the files of this attempt. They stay orphans unless a commit names them."""
     table = driver.tables[0]
     state = world.log(table)[: driver.handle + 1]
     try:
@@ -74,7 +75,7 @@ def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 
 
 def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Step 3: on the handle of step 1."""
+    """Step 3: commit on the handle of step 1."""
     table = driver.tables[0]
     if not scenario.keeps(Rule.OLD_HANDLE):
         driver = driver._replace(handle=len(world.log(table)) - 1)
@@ -107,7 +108,7 @@ def entry_of(state: Commit, table: str, driver: Driver) -> Commit:
 
 
 def absorb(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows]:
-    """The rows that this step adds to its table, and those it leaves to the table beside it."""
+    """The rows that this step adds to its table, and the rows that belong to the other table."""
     table = driver.tables[0]
     if table == "bronze":
         return sequenced(world)[slice(*driver.batch)], ()

@@ -1,4 +1,4 @@
-"""How a process starts or takes over: lease, fences, then the point to go on from."""
+"""How a process starts or takes over: lease, fences, then the position to continue from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.property.protocol.scenario import (
 
 
 def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """A new epoch from the lease, which may be taken from a driver that still lives."""
+    """Take a new epoch from the lease, which may be taken from a driver that still runs."""
     epoch = world.epoch + 1 if scenario.keeps(Rule.RISING_EPOCH) else 1
     world = world._replace(epoch=epoch)
     driver = driver._replace(epoch=epoch, at="fence", tables=driver.layer)
@@ -39,7 +39,7 @@ def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 
 
 def choices(world: World, driver: Driver) -> tuple[Versions, ...]:
-    """What may be gone back to: gold to nothing, or all to one of the savepoints, the latest
+    """The possible targets of a reset: gold to empty, or all tables to a savepoint, the latest
     first."""
     if driver.role == "rebuild":
         return ((("late", EMPTIED), ("gold", EMPTIED)),)
@@ -56,7 +56,7 @@ def fence(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 
 
 def fence_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """The one commit that is tried again when refused: it says nothing but the epoch."""
+    """The only commit that is retried after a refusal: it changes nothing but the epoch."""
     table, copy = driver.tables[0], scenario.keeps(Rule.COPY_FORWARD)
     state = world.log(table)[driver.handle]
     commit = state.without_data("fence", driver.epoch, copy_forward=copy)
@@ -73,18 +73,19 @@ def fence_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
 
 
 def fenced(scenario: Scenario, driver: Driver) -> Driver:
-    """No table of this process can be written by an older one: finish its resets, go on."""
+    """No older process can write this process's tables any more: finish their resets and
+    continue."""
     then = "ask" if driver.role in RESETTING else "start"
     may_be_open = any(role in RESETTING for role in (*scenario.roles, driver.role))
     rule = Rule.NOTHING_LEFT_OPEN if then == "ask" else Rule.RESET_AT_START
-    # A restore need not: it asks for all tables, whatever was asked for before.
+    # A restore does not need to: it requests a reset of all tables, whatever was requested before.
     if driver.role in ("restore", "reread") or not (may_be_open and scenario.keeps(rule)):
         return driver._replace(at=then)
     return carrying_out(driver, then) if built(driver) else driver._replace(at=then)
 
 
 def start(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Go on from bronze: its end for the next range, its n for the stages."""
+    """Continue from bronze: its end for the next range, its n for the stages."""
     if scenario.keeps(Rule.START_AFTER_FENCE):
         driver = resume(scenario, world, driver)
     catches_up = scenario.keeps(Rule.CATCH_UP_AT_START) and driver.role != "gold"

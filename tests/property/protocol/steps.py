@@ -1,4 +1,4 @@
-"""Every step that a process can take, and what was done before a search begins."""
+"""Every step that a process can take, and the history before a search begins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STEPS: dict[str, Step] = {
     "cut": saving.cut,
 }
 BEFORE = -1
-"""The name of the process that did what a scenario's history says."""
+"""The name of the process that carries out a scenario's history."""
 
 
 def driver_steps(
@@ -50,7 +50,7 @@ def driver_steps(
 
 
 def beginning(scenario: Scenario) -> State:
-    """Where a search begins: the history is done, by a driver that nobody disturbed."""
+    """The first state of a search: one undisturbed driver has carried out the history."""
     world = scenario.world()
     if scenario.history:
         busy = replace(scenario, drains=len(scenario.history))
@@ -61,7 +61,7 @@ def beginning(scenario: Scenario) -> State:
 
 
 def played(scenario: Scenario, word: str, world: World, driver: Driver) -> tuple[World, Driver]:
-    """One word of a history."""
+    """Carry out one word of a history."""
     if word == "savepoint":
         world, _ = to_rest(scenario, world, scenario.process("savepoint", BEFORE))
         return world, driver
@@ -72,7 +72,7 @@ def played(scenario: Scenario, word: str, world: World, driver: Driver) -> tuple
 
 
 def to_rest(scenario: Scenario, world: World, driver: Driver) -> tuple[World, Driver]:
-    """Let one process run until it has something to choose, or has ended."""
+    """Run one process until it has a choice or has ended."""
     while not driver.ended and driver.at != "plan":
         _, world, driver = next(driver_steps(scenario, world, driver))
     return world, driver

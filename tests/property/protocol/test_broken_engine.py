@@ -1,4 +1,4 @@
-"""The engine with one rule broken: keeping step with the model finds each of them."""
+"""The engine with one rule broken: a run in step with the model detects each broken rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ BROKEN: dict[str, tuple[str, Broken]] = {}
 
 
 def broken(rule: str, trace: str) -> Callable[[Broken], Broken]:
-    """Registers what breaks a rule, and the mutant of the model whose trace tells."""
+    """Registers a change that breaks ``rule``, and the mutant of the model whose trace detects
+    it."""
 
     def named(change: Broken) -> Broken:
         BROKEN[rule] = trace, change
@@ -61,7 +62,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 
 def look_again(table: Table) -> None:
-    """Without asking whether it is fenced."""
+    """Load the latest version of a table without a check whether it is fenced."""
     followed = table._followed
     followed._handle = DeltaTable(table.log.uri())
     followed._version = followed._handle.version()

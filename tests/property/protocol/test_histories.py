@@ -1,4 +1,5 @@
-"""What real tables went through, held against the model: deaths, take-overs, resets, rebuilds."""
+"""The logs of real tables, compared with the model: killed drivers, take-overs, resets,
+rebuilds."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def faults(lake: Lake) -> list[str]:
 @pytest.mark.slow
 @DECLARATIONS
 def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: str) -> None:
-    """The intent of a drain, and that of a restore, among all that is half done."""
+    """The intents of a drain and of a restore are among the work that is half done."""
     lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
     lake.land(FILE)
     lake.absorb()

@@ -1,4 +1,4 @@
-"""The engine does what the model does, commit by commit, whatever comes in between."""
+"""The engine does what the model does, commit by commit, in any interleaving."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def replayed(folder: Path, trace: Trace) -> Lockstep:
 
 
 def require_same(lockstep: Lockstep) -> None:
-    """Nothing is wrong in either of them, and their tables hold the same events."""
+    """Neither the model nor the engine has a violation, and their tables hold the same events."""
     assert [*faults(lockstep.scenario, lockstep.world)] == []
     assert history_faults(lockstep.layout, lockstep.pipeline) == []
     (gold,) = lockstep.pipeline.gold.values()

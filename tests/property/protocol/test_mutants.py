@@ -1,6 +1,6 @@
-"""Every rule is needed: without it, the search finds what breaks. So the search can find things.
+"""Every rule is needed: without it, the search finds a violation. So the search does find them.
 
-A rule that only backs another one up is left out together with it.
+A rule that only backs up another one is left out together with it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ MUTANTS = [
     ),
     Mutant((Rule.CLOSINGS_READ_LAST,), CLOSE_PER_LAYER, "damage", "late holds [], prescribed is"),
     Mutant((Rule.COMPACT_ABSORBED,), COMPACT_PER_LAYER, "stuck", "gap"),
-    # Operations of tables that are built anew, resets, savepoints
+    # Operations of rebuilt tables, resets, savepoints
     Mutant((Rule.CLOSINGS_CARRIED,), ANEW, "damage", "operations (o, n) [(1, 1), (2, 2)], intents"),
     Mutant((Rule.CLOSED_AGAIN,), ANEW, "damage", "late holds [], prescribed is [2]"),
     Mutant((Rule.RESTORE_FENCES,), TWO_INTENTS, "stuck", "refused, though nobody took over"),

@@ -1,6 +1,6 @@
-"""The protocol holds, whatever the interleaving: small scenarios, searched to the end.
+"""The protocol holds in every interleaving: small scenarios, searched to the end.
 
-All of them are searched where the model changes (``searched.py``), and by `make nightly`."""
+All of them are searched if the model changes (``searched.py``), and by `make nightly`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ANY_ORDER = (LAYERS, GOLD_FIRST, SILVER_FIRST)
 RESTORED = (("restore", "fused"), ("restore", *GOLD_FIRST))
 REREAD = (("reread", "fused"), ("reread", *GOLD_FIRST))
 
-# Where windows are closed, a row in the first window is late from then on.
+# If windows are closed, a row in the first window is late from then on.
 CLOSED = (Event(0), Event(1), Event(0))
 BEYOND = (*CLOSED, GOOD)
 ONE_MORE = ("batch", "savepoint", "batch")
-AHEAD = Scenario((GOOD, BAD), history=("batch", "batch"), before="bronze")  # bronze alone
+AHEAD = Scenario((GOOD, BAD), history=("batch", "batch"), before="bronze")  # only bronze has it
 
 RUNNING = {
     # Every kind of row, batches of any size, a second driver that may start at any moment.
@@ -33,7 +33,7 @@ RUNNING = {
     # Windows are closed between batches: later rows for them are late.
     "close windows": Scenario((Event(0), Event(5, ("late",)), Event(0)), drains=1),
     "close twice": Scenario((Event(0), Event(0)), drains=2),
-    # The second driver has another declaration, under which rows turn out otherwise.
+    # The second driver has another declaration, under which rows have other outcomes.
     "change the declaration": Scenario(
         (Event(0, ("good", "bad")), Event(0, ("late", "good"))), definitions=(0, 1)
     ),
@@ -49,8 +49,8 @@ RUNNING = {
 }
 
 SAVEPOINTS = {
-    # Taken between any two commits of a driver that goes on; restored at any moment later, by a
-    # process that may die or pause anywhere, as may the driver.
+    # Taken between any two commits of a running driver; restored at any later moment, by a process
+    # that may die or pause anywhere, as may the driver.
     "at any moment": Scenario(
         (GOOD, LATE), roles=("fused", "savepoint", "restore"), finish=(FUSED, GOLD_FIRST)
     ),
@@ -76,7 +76,7 @@ SAVEPOINTS = {
         before="bronze",
         finish=(*RESTORED, *REREAD),
     ),
-    # Of a pipeline that goes back itself: one that could not be restored is not taken.
+    # Taken while a pipeline goes back: a savepoint that could not be restored is not taken.
     "while tables go back": Scenario(
         CLOSED, roles=("restore", "savepoint"), history=ONE_MORE, finish=RESTORED
     ),
@@ -89,7 +89,7 @@ SAVEPOINTS = {
         history=("batch", "close", "batch"),
         finish=RESTORED,
     ),
-    # A copy has the log of files of its own, and lists the rest again.
+    # A copy has its own files log, and lists the remaining files again.
     "copied": Scenario((GOOD, BAD), roles=("fused", "savepoint"), recorded=False, copies=True),
 }
 
@@ -118,7 +118,7 @@ RESETS = {
         history=("batch", "close", "batch", "savepoint"),
         finish=(FUSED, *ANY_ORDER, *RESTORED),
     ),
-    # What asks for a reset is paused, and jobs of single layers begin beside it.
+    # The process that requests a reset is paused, and jobs of single layers start beside it.
     "reread beside new jobs": Scenario(
         (GOOD, LATE),
         roles=("reread", "silver", "gold", "bronze"),
@@ -143,7 +143,7 @@ RESETS = {
         history=("batch", "close", "batch", "close"),
         finish=(GOLD_FIRST,),
     ),
-    # One after the other, the first perhaps not done; with jobs of their own in between.
+    # One after the other; the first may not be done. New jobs start in between.
     "restore twice": Scenario(
         (GOOD, BAD),
         roles=("restore", "silver", "restore"),

@@ -1,4 +1,4 @@
-"""The model that was searched is the one that is there."""
+"""The present model is the one that was searched."""
 
 from __future__ import annotations
 

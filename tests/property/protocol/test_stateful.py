@@ -31,7 +31,8 @@ EVENTS = st.builds(
 
 
 class Processes(RuleBasedStateMachine):
-    """Start any process at any time, let it take some steps, forget it for a while or for good."""
+    """Start any process at any time, run it for some steps, and leave it for a while or for
+    good."""
 
     @initialize(
         events=st.lists(EVENTS, min_size=3, max_size=8),
@@ -40,7 +41,7 @@ class Processes(RuleBasedStateMachine):
     )
     def begin(self, events: list[Event], first: str, history: tuple[str, ...]) -> None:
         self.goes_back = bool(history)
-        # What compaction has to leave for savepoints is not modelled.
+        # The model does not have the files that compaction must keep for savepoints.
         self.scenario = Scenario(
             tuple(events),
             roles=(first, *RESETTING) if history else (first,),
@@ -98,6 +99,5 @@ TestProcesses = Processes.TestCase
 TestProcesses.settings = settings(
     max_examples=250 if IN_FULL else 25,
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -1,5 +1,5 @@
-"""Traces of the model's search as schedules for the engine: what breaks a protocol without one of
-its rules, done to the engine, which has it."""
+"""Traces of the model's search, as schedules for the engine. Each trace breaks a protocol without
+one of its rules. The engine, which keeps the rule, runs the same steps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.property.protocol.test_mutants import MUTANTS, Mutant, label
 STORED = Path(__file__).parent / "traces.json"
 BEGUN = {"list": "list", "intend": "close", "survey": "go"}
 PREPARES = ("fence", "list", "stage", "operate")
-"""Steps of the model behind which a commit is prepared."""
+"""Steps of the model after which a commit is prepared."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """``scripts`` are those of ``roles``; the first process does what came before, and ``crew``
-    what is left. ``events`` are windows and outcomes."""
+    """``scripts`` are those of ``roles``. The first process plays the history, and ``crew`` does
+    the remaining work. ``events`` are windows and outcomes."""
 
     name: str
     events: tuple[tuple[int, str], ...]
@@ -43,8 +43,8 @@ class Trace:
 
 
 def trace_of(mutant: Mutant) -> Trace | None:
-    """What breaks a mutant; None where the engine does not do such things by itself: it compacts on
-    its own, and a changed declaration rebuilds."""
+    """The trace that breaks a mutant. None if the engine cannot follow such a trace: it decides
+    itself when to compact, and a changed declaration leads to a rebuild."""
     scenario = mutant.scenario
     if scenario.compactions or scenario.definitions:
         return None
@@ -71,7 +71,7 @@ def stored() -> tuple[Trace, ...]:
 
 
 def store() -> None:
-    """Search every mutant and write down what breaks it."""
+    """Search every mutant and store the trace that breaks it."""
     found = [asdict(trace) for mutant in MUTANTS if (trace := trace_of(mutant))]
     STORED.write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
 
@@ -81,7 +81,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _parsed(line: str) -> tuple[int, str, str]:
-    """The number of the process, where it was, and its table."""
+    """The number of the process, its step, and its table."""
     number, _, said = line.partition(": ")
     _, _, said = said.partition(" (")[0].partition(" ")
     at = max((step for step in STEPS if said.startswith(step)), key=len)
@@ -89,7 +89,7 @@ def _parsed(line: str) -> tuple[int, str, str]:
 
 
 def _words(steps: list[tuple[int, str, str]], number: int, role: str) -> list[str]:
-    """What a driver decided on, each time that it was at rest."""
+    """What a driver decided to do, each time that it was at rest."""
     own = [step[1:] for step in steps if step[0] == number]
     words = []
     for (at, _), (following, table) in pairwise(own):
@@ -109,7 +109,8 @@ def _move(at: str) -> Move | None:
 
 
 def _crew(found: Findings) -> tuple[str, ...]:
-    """Those who went on where something was wrong."""
+    """The crew of the restart after which the violation appeared; without a restart, one fused
+    driver."""
     text = found.violation.text if found.violation else ""
     _, _, said = text.partition("after a restart (")
     crew = said.partition(")")[0].split(", ") if said else ["fused"]

@@ -1,4 +1,4 @@
-"""What the comparison of a backfill asks Spark."""
+"""Which Spark jobs the comparison of a backfill runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.operations.backfill import CHANGED, GONE, NEW
 
 
 def test_rows_that_are_not_there_are_not_asked_for() -> None:
-    """Each question is a job of Spark; this frame answers none."""
+    """A query would be a Spark job, and it would fail: there is no frame."""
     rows = {EQUAL: 9, **dict.fromkeys((CHANGED, NEW, GONE), 0)}
     counts = Counts(rows, 3, 3, "same", "same", None, 0)
     comparison = Comparison(["at"], ["total"], StructType())

@@ -1,4 +1,4 @@
-"""Which changed declarations can compute the rows of a table that is there."""
+"""Which changed declarations can compute the rows of an existing table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_formulas_conditions_and_silver_may_change(deployed: Pipeline, old: str,
     ("old", "new", "said"),
     [
         ("pipeline: readings", "pipeline: others", "declares the pipeline others"),
-        ("  bands:", "  stripes:", "does not declare it"),
+        ("  bands:", "  stripes:", "the table is not declared"),
         ("within: 10 minutes", "within: 9 minutes", "its records in another way"),
         ("event_id: [id]", "event_id: [site]", "its records in another way"),
         ("tumbling: 5 minutes", "tumbling: 6 minutes", "window changes"),

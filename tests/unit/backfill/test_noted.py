@@ -1,4 +1,4 @@
-"""What a later attempt finds of the requests of an earlier one."""
+"""What a later attempt finds out about the requests of an earlier one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def asked(lake: Lake, note: str = NOTE) -> None:
 
 
 def taken_in(lake: Lake) -> None:
-    """What bronze's job does about the requests."""
+    """Take in the requests, as bronze's job does."""
     for request in waiting(lake.layout):
         bronze = lake.table("bronze/events")
         intend(bronze, graph_of(lake.pipeline), request.name, request.document, NOW)
@@ -41,7 +41,7 @@ def taken_in(lake: Lake) -> None:
 
 
 def carried_out(lake: Lake, *, changes: bool = True) -> None:
-    """What gold's stage does about the newest operation."""
+    """Carry out the newest operation, as gold's stage does."""
     table, number = lake.table(GOLD), lake.table("bronze/events").refresh().operation
     state = replace(table.refresh().held("operation", table.epoch), operation=number)
     rows: list[dict[str, Any]] = [{"time": NOON, "window_start": NOON, "events": 9}]
@@ -83,7 +83,7 @@ def test_a_request_that_has_changed_nothing_is_no_change(lake: Lake) -> None:
 def test_where_the_log_does_not_say_it_may_have_changed(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An hour that is emitted twice is harmless; one that is not is lost."""
+    """An hour that is emitted twice is harmless; an hour that is not emitted is lost."""
 
     def trimmed(_: Table) -> Iterator[Commit]:
         return iter(())

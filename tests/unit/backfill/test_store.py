@@ -1,4 +1,4 @@
-"""The folders of backfills: whose they are, and when they go."""
+"""The folders of backfills: who holds them, and when they are deleted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ with holding(Layout.of(sys.argv[1], sys.argv[2]), sys.argv[3]):
 
 
 def leave(layout: Layout, name: str) -> None:
-    """What a backfill that was killed leaves."""
+    """Create the files that a killed backfill leaves behind."""
     with holding(layout, name) as folder:
         layout.storage.write(f"{folder}/{SCRATCH}/rows.parquet", b"rows")
         layout.storage.write(f"{folder}/t.patch/rows.parquet", b"patch")

@@ -14,7 +14,7 @@ from headgate.errors import HeadgateError
 
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jars are there, as far as is asked."""
+    """The check for jars finds them."""
     monkeypatch.setattr(running, "cached_jars", lambda _: ())
 
 

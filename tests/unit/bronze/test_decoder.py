@@ -1,5 +1,5 @@
-"""The decoder is a shortcut: the judge alone would give the same rows. Generated records, and every
-line of a hostile producer."""
+"""The decoder is a shortcut: it gives the same rows as the judge alone, for generated records and
+for every line of a hostile producer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RECORD = Record(
 
 
 def block(values: list[bytes | None], format: RecordFormat) -> pa.Table:
-    """Of CSV, ``values`` are the documents."""
+    """A block of records. For CSV, ``values`` are the documents, too."""
     rows = [
         {"value": v, "document": v, "partition": 3, "offset": n}
         | {"ingested_at": ARRIVED, "seen_at": ARRIVED}
@@ -72,7 +72,7 @@ def decoded(
     judged: bool = False,
     format: RecordFormat = "json",
 ) -> list[Any]:
-    """``judged``: the decoder takes none of them."""
+    """With ``judged``, the decoder leaves every value to the judge."""
     decoder = Decoder(record, format)
     with pytest.MonkeyPatch.context() as patched:
         if judged:
@@ -164,7 +164,7 @@ RULES = (
 
 
 @pytest.mark.slow
-@settings(max_examples=2000 if IN_FULL else 150, deadline=None)
+@settings(max_examples=2000 if IN_FULL else 150)
 @given(st.sampled_from(RULES), st.lists(documents(), min_size=1, max_size=12))
 def test_generated_records_are_decoded_as_the_judge_would(
     record: Record, values: list[bytes | None]
@@ -173,13 +173,13 @@ def test_generated_records_are_decoded_as_the_judge_would(
 
 
 FLAT = tuple(replace(rule, schema=rule.schema[:-2]) for rule in RULES)
-"""Without nested types, which CSV cannot have."""
+"""``RULES`` without nested types, which CSV cannot have."""
 CELLS = st.one_of(STRINGS, st.sampled_from(["true", "T", " 7 ", "+5", "1.5", "", "1e400", "NaN"]))
 LINES = st.dictionaries(st.sampled_from([*TYPES, "other"]), CELLS, max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000 if IN_FULL else 150, deadline=None)
+@settings(max_examples=2000 if IN_FULL else 150)
 @given(st.sampled_from(FLAT), st.lists(LINES, min_size=1, max_size=12), GOOD_TIME)
 def test_cells_are_decoded_as_the_judge_would(
     record: Record, lines: list[dict[str, str]], time: str

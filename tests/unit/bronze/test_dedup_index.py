@@ -1,5 +1,5 @@
-"""What a look-up costs and waits for, and which failed records count as corrected; that duplicates
-are right is tested in ``property``."""
+"""The cost of a look-up, what it waits for, and which failed records count as corrected. Tests in
+``property`` check which records are duplicates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECOND = 1_000_000
 
 
 def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
-    """Pairs of them would be thousands of millions: minutes, not seconds."""
+    """A comparison of all pairs, thousands of millions, would take minutes instead of seconds."""
     index = DedupIndex(600 * SECOND, "warn", lambda _: DEDUP_ROWS.empty_table(), None)
     began = time.monotonic()
     for batch in range(2):
@@ -65,7 +65,7 @@ def test_more_ids_than_there_is_memory_for_are_read_again() -> None:
     assert not asked
     again = (index.find(batch).duplicate.all() for batch in reversed(held))
     assert all(again)
-    # The newest is there; the others were evicted.
+    # The newest batch is in memory; the others were evicted.
     assert asked == [(9 * SECOND, 12 * SECOND - 1), (-SECOND, 2 * SECOND - 1)]
 
 
@@ -101,11 +101,11 @@ def test_what_could_not_be_remembered_is_told_at_the_next_look(
     ("seconds", "failed", "corrected"),
     [
         ([60, 60, 60], "xx.", 2),
-        ([60, 60], ".x", 0),  # its id was known: a duplicate
+        ([60, 60], ".x", 0),  # the failed record is a duplicate
         ([60, 121], "x.", 0),  # out of reach
-        ([60, 120, 0], "x..", 1),  # once, though both are taken
-        ([60, 170, 119], "x..", 0),  # a duplicate of one that is out of the failed one's reach
-        ([60, 170, 119, 0], "x...", 0),  # the first copy was that duplicate
+        ([60, 120, 0], "x..", 1),  # counted once, though both copies are accepted
+        ([60, 170, 119], "x..", 0),  # 119 is a duplicate of 170, and that is out of reach of 60
+        ([60, 170, 119, 0], "x...", 0),  # the first copy in reach is that duplicate
         ([60, 0, 119, 170], "x...", 1),
         ([60, 60, 60, 60], "x.x.", 1),
     ],
@@ -125,7 +125,8 @@ def test_a_failed_record_is_corrected_once_however_the_log_is_cut(
 
 
 def _corrected(log: pa.Table, ends: list[int], restarts: bool) -> int:
-    """What is counted in batches that end at ``ends``; each by a driver of its own, or not."""
+    """The corrected records of batches that end at ``ends``. With ``restarts``, each has a new
+    driver."""
     held = log.slice(0, 0)
 
     def load(spans: Sequence[Span]) -> pa.Table:

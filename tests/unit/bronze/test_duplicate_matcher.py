@@ -1,4 +1,4 @@
-"""Copies of an id against every pair of them, looked at one by one."""
+"""The matches of copies of an id are those that a comparison of every pair finds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = tuple[int, int, int, int, int, bool]
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(
     [(0, 25, 1, 0, 1, True)], [(0, 11, 1, 0, 2, True), (0, 19, 1, 0, 3, True)]
 )  # only the later one reaches it
@@ -45,7 +45,7 @@ def test_finds_who_has_an_earlier_copy_and_whether_one_is_the_same(
 
 
 def test_a_past_of_one_id_is_thinned_before_it_is_compared() -> None:
-    """Millions of copies in reach, each with other content: compared whole they take a minute."""
+    """A comparison of all these millions of different copies in reach would take a minute."""
     count = 3_000_000
     number = np.arange(count)
     past = pa.table(

@@ -16,7 +16,7 @@ from headgate.bronze.hashes import hashes
 
 
 def object_ids(count: int) -> Iterator[str]:
-    """As MongoDB makes them on one host: a time, the host, and a counter."""
+    """Ids like those that MongoDB creates on one host: a time, the host, and a counter."""
     for number in range(count):
         yield f"{0x65600270 + number // 7:08x}5f1e2d3c4b{0x1A3C10 + number:06x}"
 

@@ -15,7 +15,7 @@ BATCHES = st.lists(st.lists(KEYS, max_size=12), max_size=40)
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(BATCHES, st.sets(KEYS), st.integers(1, 40))
 def test_finds_all_rows_of_all_batches(
     batches: list[list[int]], wanted: set[int], half: int

@@ -25,7 +25,7 @@ UNPARSABLE = Judged(Reason.UNPARSABLE)
 
 
 def judge(value: bytes, record: Record = RECORD) -> Judged:
-    """Without what could be read of the record."""
+    """The result of the judge without the id, the time and the fields of the record."""
     return replace(Judge(record, "json").judge(value), id=None, time=None, fields=None)
 
 
@@ -174,7 +174,7 @@ def test_what_is_as_deep_as_may_be_is_rescued() -> None:
 
 @pytest.mark.parametrize("half", ["\\ud800", "a\\udc00", "\\ude00\\ud83d"])
 def test_half_of_a_surrogate_pair_is_no_id(half: str) -> None:
-    """As a text it is a question mark, so that ids that differ would be one."""
+    """As text it becomes a question mark, so different ids would become equal."""
     value = f'{{"id": "{half}", "at": "2026-03-01T11:40:00Z"}}'.encode()
     found = Judge(RECORD, "json").judge(value)
     assert (found.reason, found.id) == (Reason.MISSING_ID, None)

@@ -30,7 +30,7 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
-    # What runs on the machine of the tests is nobody's business.
+    # Drivers that run on this machine must not change an answer.
     monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter(()))
 
     def run(*arguments: str | os.PathLike[str]) -> tuple[int, str, str]:
@@ -75,6 +75,6 @@ def gated(lake: Lake) -> Lake:
 
 @pytest.fixture
 def of_lake(empty_lake: Lake) -> tuple[str, str, str]:
-    """PIPELINE and --root of the tiny lake, which is the default one where ``ask`` runs."""
+    """PIPELINE and --root of the tiny lake. The root is the default one where ``ask`` runs."""
     root = Path(empty_lake.layout.storage.root).parent
     return str(empty_lake.pipeline.file), "--root", str(root)

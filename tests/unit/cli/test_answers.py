@@ -73,7 +73,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
 
 
 def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
-    """Long after the last commit, whatever drivers did meanwhile."""
+    """The last commit with changes counts, not the later fences of drivers."""
     lease(empty_lake.layout, Owner.here(), released=True)
     layers = {"bronze/events": 5, "gold/per_minute": 4}
     for path, hours in layers.items():
@@ -97,7 +97,7 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
 
 
 def test_a_failure_is_shown_with_the_next_command(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
-    """Exit code 3 needs a person, 7 a restart: for whoever restarts on 7."""
+    """``status`` exits with 3 if a person is needed, and with 7 if a supervisor may restart."""
     for failed, code in ((3, 3), (70, 7)):
         why = Failure(failed, "a file is gone", "headgate files skip tiny 3", NOW)
         record_failure(lake.layout, why)
@@ -148,7 +148,7 @@ def test_a_ledger_that_does_not_balance_names_the_next_command(
 def test_ledger_that_does_not_is_1_with_the_missing_ids(
     ask: Ask, empty_lake: Lake, of_lake: OfLake
 ) -> None:
-    fill(empty_lake, silver_rows=(3, 5, 5))  # as many rows as counted: only the ids tell
+    fill(empty_lake, silver_rows=(3, 5, 5))  # the counts agree; only the ids show it
     assert ask("ledger", *of_lake)[0] == 0
     code, out, _ = ask("ledger", *of_lake, "--by-id")
     assert code == 1

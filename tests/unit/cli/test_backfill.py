@@ -1,4 +1,4 @@
-"""What `headgate backfill` says, and its exit codes; the computation itself is not run."""
+"""What `headgate backfill` prints, and its exit codes; the computation itself is not run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GOLD = pa.schema(
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> Given:
-    """Sets what the computation gives."""
+    """Sets the result of the computation."""
 
     def give(table: TableReport, published: Published | None = None) -> None:
         report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,), published)
@@ -130,7 +130,7 @@ def test_the_list_says_what_a_restore_has_taken_back(
     payload = replace(BronzePayload.of(state), operations=tuple(asked))
     bronze.commit(replace(state, payload=payload, operation=2))
     differing = replace(TABLE, changed=1)
-    for number in (1, 2, 3):  # bronze has nothing of the third: it was taken back itself
+    for number in (1, 2, 3):  # bronze has no operation 3: a restore took it back
         published = Published(number, "s1")
         id_ = f"b{number}"
         report = Report(id_, "tiny", NOON, NOON, None, "digest", (differing,), published)
@@ -161,7 +161,7 @@ def test_an_expectation_that_makes_no_sense_is_refused(
 def test_rows_that_nobody_expects_are_not_published(
     empty_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even those of the table that has the expected ones: they were approved together."""
+    """The table with the expected rows is not published either: both were approved together."""
     layout, declared = empty_lake.layout, empty_lake.pipeline
     tables = [replace(TABLE, table=name, changed=1, backfilled="1-ff") for name in ("a", "b")]
     outcome = Outcome(Report("b1", "tiny", NOON, NOON, None, "digest", tuple(tables)), {}, 0)

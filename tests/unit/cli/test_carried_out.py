@@ -1,4 +1,4 @@
-"""Who carries out what a person asks for."""
+"""Which driver carries out what a person requests."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ def test_a_driver_that_runs_or_one_that_ends_after_it(
     assert found == 1
     task = driven[0]._task
     assert (task.once, task.only_open, task.root) == (True, True, "lake")
-    assert ("the running driver takes it in" in capsys.readouterr().err) is runs
+    assert ("the running driver does it between two batches" in capsys.readouterr().err) is runs

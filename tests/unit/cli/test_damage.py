@@ -1,4 +1,4 @@
-"""A verb that reads a damaged table says so, and what would repair it."""
+"""A verb that reads a damaged table reports the damage, and how to repair it."""
 
 from __future__ import annotations
 

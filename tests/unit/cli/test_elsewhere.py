@@ -1,4 +1,4 @@
-"""`list` and `status` say where a pipeline is that is not where one looks."""
+"""`list` and `status` find a pipeline that has another root or another declaration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def running(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> RunningDriver:
 
 @pytest.fixture
 def apart(running: RunningDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Another folder, with a declaration of the same name."""
+    """Another folder, with a copy of the declaration."""
     folder = tmp_path / "apart"
     folder.mkdir()
     shutil.copy(running.declared, folder / "tiny.yml")

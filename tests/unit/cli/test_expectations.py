@@ -121,14 +121,14 @@ def test_a_suite_of_gold_is_one_of_great_expectations(ask: Ask, project: Path) -
     assert [each.severity for each in suite.expectations] == ["critical"] * 4
     some, _, fresh, keys = (each.configuration.kwargs for each in suite.expectations)
     assert (some["min_value"], keys["mostly"]) == (1, 0.5)
-    # What their own validation makes of the time.
+    # The time, as Great Expectations itself evaluates it.
     from great_expectations.core.suite_parameters import parse_suite_parameter
 
     floor = datetime.fromisoformat(parse_suite_parameter(fresh["min_value"]["$PARAMETER"]))
     assert abs((datetime.now() - floor).total_seconds() - 600) < 60  # noqa: DTZ005
     metas = [each["meta"]["headgate"] for each in json.loads(out)["expectations"]]
     assert metas[1] == {"id": "sane", "action": "warn", "expect": "events > 0"}
-    # And back.
+    # Import the suite again.
     before = load(Path("pipelines/tiny.yml")).gold["per_minute"].suite
     (project / "versions.json").write_text(out)
     to = ("--output", "expectations/again.yml")

@@ -79,7 +79,7 @@ def test_skip_accepts_a_rewritten_file_as_it_is_now(
 def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
     ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
 ) -> None:
-    """Bronze alone has its records: it must not be taken back behind them."""
+    """Only bronze has its records, so bronze must not go back to before them."""
     bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
     bronze.commit(bronze.refresh().absorbing(1, NOW, BronzePayload({"sequence": 1})))
     (landing / "a.json").unlink()
@@ -94,7 +94,7 @@ def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
 
 
 def test_skip_of_a_vanished_file(ask: Ask, landing: Path, of_lake: OfLake) -> None:
-    """Where it comes back as it was, it is no rewritten file."""
+    """If the same file comes back, it does not count as rewritten."""
     before = files(ask, of_lake)[2]
     (landing / "b.json").unlink()
     pipeline, *root = of_lake
@@ -107,7 +107,7 @@ def test_skip_of_a_vanished_file(ask: Ask, landing: Path, of_lake: OfLake) -> No
 def test_a_start_names_a_file_that_vanished_before_it_was_read(
     landing: Path, empty_lake: Lake
 ) -> None:
-    """Before a JVM is started."""
+    """The check runs before a JVM is started."""
     require_tables(empty_lake.pipeline, empty_lake.layout)
     (landing / "b.json").unlink()
     with pytest.raises(FileChangedError, match=r"b\.json: .* has vanished before it was read"):

@@ -1,4 +1,4 @@
-"""What is said about a run's folders before Spark starts."""
+"""How the folders of a run are checked before Spark starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OfLake = tuple[str, str, str]
 
 @pytest.fixture
 def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an unprivileged user sees folders of another one; root may do everything."""
+    """Access to every folder is refused, even if root runs the tests."""
     monkeypatch.setattr("headgate.sources.files.landing.os.access", lambda *_: False)
 
 
@@ -34,7 +34,7 @@ class _NothingIsThere(BaseHTTPRequestHandler):
     do_GET = do_HEAD  # noqa: N815
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`headgate gate`: which gold tables rules hold back, why, and what a person can do."""
+"""`headgate gate`: which gold tables are held, why, and what a person can do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESULTS = (
 
 @pytest.fixture
 def gated(lake: Lake) -> Lake:
-    """The lake, of whose gold table a suite is declared."""
+    """The lake, whose gold table has a suite."""
     file = lake.pipeline.file
     text = file.read_text()
     assert text.count("    allowed_lateness:") == 1
@@ -117,7 +117,7 @@ def test_a_release_says_who_and_why(ask: Ask, gated: Lake, of_lake: OfLake) -> N
 
 
 def hold_rebuild(lake: Lake) -> str:
-    """Its rebuild is held at batch 0; the folder of its log."""
+    """Hold a rebuild of the gold table at batch 0. Returns the folder of its log."""
     log = "_headgate/rebuild/7/gold/per_minute"
     rebuild = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name, log=log)
     schema = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name).handle

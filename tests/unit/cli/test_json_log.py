@@ -1,4 +1,4 @@
-"""What a run prints, as one JSON object a line, whoever prints it."""
+"""The output of a run as one JSON object per line, whichever code or process prints it."""
 
 from __future__ import annotations
 

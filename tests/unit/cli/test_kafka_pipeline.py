@@ -1,4 +1,4 @@
-"""What verbs say of a pipeline that reads Kafka, without a broker and without Spark."""
+"""What verbs print about a pipeline that reads Kafka, without a broker and without Spark."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def behind(layout: Layout, backlog: Backlog, **more: Any) -> None:
 
 
 def lost(lake: Lake, *gaps: dict[str, Any]) -> None:
-    """What bronze's commits say after gaps were accepted."""
+    """Commit to bronze that these gaps were accepted."""
     table = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
     table.commit(replace(table.refresh(), payload=BronzePayload(gaps=gaps), batch={}))
 

@@ -1,4 +1,4 @@
-"""Which late rows are meant: what a person types, as the document of a replay."""
+"""Which late rows a command selects, and the document of its replay."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def keep(lake: Lake, id_: str, **more: str) -> LoadRequest:
 
 
 def brought(lake: Lake, id_: str, files: int) -> None:
-    """Bronze has the first files of a load."""
+    """Commit to bronze that it has the first ``files`` files of a load."""
     bronze = lake.table("bronze/events")
     state = bronze.refresh()
     has = Load(id_, 1, state.n, {"sequence": files}, files, "me")
@@ -146,9 +146,9 @@ def test_files_of_other_times_are_not_said_to_be_missing(
         (("--files", "a", "--share", "0"), 2, "0.01"),
         (("--files", "a", "--id", "l-1"), 2, "it belongs to --pause"),
         (("--id", "l-1"), 2, "it belongs to --pause"),
-        (("--from", "2026-01-01"), 2, "Invalid value for --from: it belongs to a load that begins"),
-        (("--resume", "--rate", "9"), 2, "Invalid value for --rate: it belongs to a load that"),
-        (("--share", "0.2"), 2, "Invalid value for --share: it belongs to a load that begins"),
+        (("--from", "2026-01-01"), 2, "Invalid value for --from: it is only for a new load"),
+        (("--resume", "--rate", "9"), 2, "Invalid value for --rate: it is only for a new load"),
+        (("--share", "0.2"), 2, "Invalid value for --share: it is only for a new load"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused(
@@ -246,7 +246,7 @@ def test_bronze_is_read_again_only_with_what_it_has_of_loads(
     text = lake.pipeline.file.read_text()
     lake.pipeline.file.write_text(text.replace("amount: int}", "amount: int, more: int}"))
 
-    (tmp_path / "old" / "b.json").unlink()  # which nobody has read
+    (tmp_path / "old" / "b.json").unlink()  # bronze has not read it
     code, out, _ = ask("plan", *of_lake)
     assert code == 0
     assert "then what bronze has of 1 load of history is read again" in out

@@ -1,4 +1,4 @@
-"""A load that stays open because of a pause or a gate: which one, and what to type."""
+"""If a pause or a gate keeps a load open, the output says which of them and what to type."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def keep(lake: Lake, id_: str = "l-1") -> LoadRequest:
 
 
 def read(lake: Lake, id_: str, sequence: int) -> None:
-    """Let bronze have a load up to a sequence."""
+    """Commit to bronze that it has read a load up to a sequence."""
     table = lake.table("bronze/events")
     state = table.refresh()
     had = Load(id_, 1, state.n + 1, {"sequence": sequence}, 40, "me")
@@ -45,7 +45,7 @@ def read(lake: Lake, id_: str, sequence: int) -> None:
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that ends at once, as one does that can do nothing for a load."""
+    """A driver that ends at once, because it can do nothing for a load."""
 
     def ended(driver: Driver) -> None:
         assert driver is not None

@@ -1,4 +1,4 @@
-"""A full disk and missing rights are said to be that, whoever met them first."""
+"""A full disk and missing rights are reported as such, wherever they occur first."""
 
 from __future__ import annotations
 

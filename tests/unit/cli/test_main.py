@@ -140,7 +140,7 @@ DECLARED = {"numpy", "pyarrow", "sqlglot", "ruamel", "pydantic", "psutil", "rich
 def test_an_answer_loads_only_what_it_needs(
     arguments: tuple[str, ...], may_load: set[str], lake: Lake, of_lake: tuple[str, str, str]
 ) -> None:
-    """Imports are nearly all of its time."""
+    """Nearly all of its time is spent on imports."""
     typed = [
         word
         for argument in arguments
@@ -173,7 +173,7 @@ def test_the_process_ends_with_the_code_and_flushed_streams() -> None:
 
 
 def shell(command: str) -> tuple[int, str]:
-    """Exit code of `headgate` within a shell line, and what the line said."""
+    """The exit code of a shell line with `headgate` in it, and the output of the line."""
     line = command.replace("headgate", f"{sys.executable} -m headgate.cli")
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False

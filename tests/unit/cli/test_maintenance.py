@@ -1,4 +1,4 @@
-"""What `compact` and `vacuum` say and do where nothing runs, and beside jobs that are documents."""
+"""What `compact` and `vacuum` print and do without jobs, and with jobs that are only documents."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_compact_then_vacuum(ask: Ask, of_lake: OfLake, filled: Lake) -> None:
     assert out.splitlines()[-1].startswith("0 files (0 B) removed")
     code, out, _ = ask("vacuum", *of_lake, "--keep-for", "0 s", "--dry-run")
     assert out.splitlines()[-1].startswith("45 files")
-    assert out.splitlines()[-1].endswith("would go")
+    assert out.splitlines()[-1].endswith("would be removed")
     assert files(filled, "silver/good") == 10
     document = last_object(ask("vacuum", *of_lake, "--keep-for", "0 s", "--json")[1])
     by_table = {each["table"]: each for each in document["tables"]}
@@ -92,7 +92,7 @@ def running(layout: Layout, *layers: str) -> None:
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, layout: Layout, job: str, **answer: Any) -> None:
-    """The job answers as soon as somebody waits for it."""
+    """Let the job answer as soon as the command waits for it."""
 
     def wait(_: float) -> None:
         request = asked(layout)
@@ -111,7 +111,7 @@ def test_a_running_job_is_asked(
     out = ask("vacuum", *of_lake)[1]
     assert "gold/t" in out
     assert "3 files (4.9 KB) removed" in out
-    assert "the batches that a table below, or the ledger, may still ask for" in out
+    assert "the batches that a downstream table, or the ledger, may still need" in out
 
 
 def test_the_error_of_a_job_is_reported_with_its_remedy(

@@ -1,4 +1,4 @@
-"""What `pause` and `resume` say and leave, with jobs that are documents only."""
+"""What `pause` and `resume` print and write, with jobs that are only documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stopped(lake: Lake) -> Layout:
 
 @pytest.fixture
 def running(lake: Lake) -> Callable[[datetime | None], Layout]:
-    """A job that has just said whether it is paused."""
+    """A job that has just reported whether it is paused."""
 
     def says(paused: datetime | None) -> Layout:
         lease(lake.layout, Owner.here(), epoch=3, renewed=datetime.now(UTC))
@@ -59,7 +59,7 @@ def test_pause_and_resume(ask: Ask, of_lake: OfLake, stopped: Layout) -> None:
 def test_a_pause_of_a_dead_pipeline_says_that_it_is_dead(
     ask: Ask, of_lake: OfLake, lake: Lake
 ) -> None:
-    gone = Owner(os.getpid(), Owner.here().host, 0.0)  # a process that had this number before
+    gone = Owner(os.getpid(), Owner.here().host, 0.0)  # an earlier process with the same pid
     lease(lake.layout, gone, renewed=datetime.now(UTC))
     code, out, err = ask("pause", *of_lake)
     assert code == 0

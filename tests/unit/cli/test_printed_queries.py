@@ -1,4 +1,4 @@
-"""Queries that are printed name a table with its layer: its name may be a word of SQL."""
+"""Printed queries name a table with its layer, because its name may be an SQL keyword."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``headgate publication``: lists, dead letters, and a reset that a sink does not know."""
+"""``headgate publication``: lists, dead letters, and a reset that a sink does not support."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def publish(lake: Lake, receiver: Receiver) -> DeadLetters:
-    """The lake publishes, and the receiver has refused two rows."""
+    """Declare a publication of the lake, of which the receiver has refused two rows."""
     sink = f"webhook: {{url: '{receiver.url}'}}"
     with Path(lake.pipeline.file).open("a") as file:
         file.write(f"publish:\n  finals: {{from: gold.per_minute, {sink}}}\n")

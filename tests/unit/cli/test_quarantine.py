@@ -30,7 +30,7 @@ def wait(lake: Lake, id_: str = "r1") -> Request:
 
 
 def carry_out(lake: Lake, request: Request) -> None:
-    """As a driver that was killed before it could remove the request."""
+    """Carry out a request like a driver that is killed before it removes the request."""
     bronze = Table(lake.layout.storage, "bronze/events", pipeline=lake.pipeline.name)
     held = bronze.refresh()
     replays = (Replay(request.id, held.n + 1, request.rows, request.reason),)
@@ -80,7 +80,7 @@ def test_a_reason_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
 
 
 class Records:
-    """Refused records with these reasons; no filter matches one."""
+    """Refused records in these groups; a filter by rule matches none."""
 
     def __init__(self, lake: Lake, *groups: Group) -> None:
         self.source = lake.pipeline.sources["events"]

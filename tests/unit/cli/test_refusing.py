@@ -25,7 +25,7 @@ NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """Tables, without a row, that were made from the declaration."""
+    """Empty tables that were created from the declaration."""
     declared = load(tiny(tmp_path))
     layout = Layout.of(str(tmp_path / "lake"), "tiny")
     for path, digest in declared.definitions.items():
@@ -50,7 +50,7 @@ def of_lake(layout: Layout, tmp_path: Path) -> OfLake:
 
 @pytest.fixture(autouse=True)
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The options of processes that were started: none are, where it is refused in time."""
+    """The options of each started process. Empty if the start is refused in time."""
     starts: list[str] = []
 
     def launch(*arguments: object) -> local.Started:

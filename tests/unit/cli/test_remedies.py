@@ -1,4 +1,4 @@
-"""A remedy can be pasted: it is about the pipeline and the root that were asked for."""
+"""A remedy can be pasted: it names the pipeline and the root of the command."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_of_another_declaration(lake: Lake) -> None:
 
 
 def test_of_half_a_copy(ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path) -> None:
-    """The savepoint is where it was copied from, not in the copy."""
+    """The savepoint is in the pipeline that was copied, not in the copy."""
     savepoint = create(lake.layout, lake.pipeline, NOW)
     copy = str(tmp_path / "copy")
     with dying():

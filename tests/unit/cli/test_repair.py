@@ -1,4 +1,4 @@
-"""``headgate repair``: what it says, and what its exit code means."""
+"""``headgate repair``: what it prints, and its exit codes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_bronze_that_the_source_gives_again(ask: Ask, lake: Lake, of_lake: tuple
     harm(lake.data_files("bronze/events")[2], "flipped")
     code, out, _ = ask("repair", *of_lake)
     assert code == 0
-    assert "bronze/events: given back batch 2 (version 3); the rest is read again" in out
+    assert "bronze/events: reset to batch 2 (version 3); the rest is read again" in out
     assert "gold/per_minute: rebuilt: 2 batches of bronze again at the next run" in out
     assert lake_in(lake.root.parent).tables["gold/per_minute"].refresh().n == 0
 
@@ -117,7 +117,7 @@ def test_a_whole_table_that_is_gone(ask: Ask, lake: Lake, of_lake: tuple[str, ..
 
 @pytest.mark.slow
 def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
-    """A lease, a pause and a savepoint: told what is forgotten with each."""
+    """A lease, a pause and a savepoint are damaged; the output says what is lost with each."""
     create(lake.layout, lake.pipeline, NOW)
     Lease(lake.layout, LAYERS, "tiny").take()
     pause(lake.layout, NOW)
@@ -140,11 +140,11 @@ def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
 
 
 def test_damaged_documents_are_found_in_every_folder(lake: Lake) -> None:
-    """Whoever is told to repair them must find something."""
+    """`headgate repair` must find every document that another command tells a person to repair."""
     folders = ("operations", "gates", "loads/l1", "dead_letters/orders")
     for folder in folders:
         lake.layout.storage.write(f"_headgate/{folder}/a.json", b"")
     found = {document.path: document.means for document in damaged_documents(lake.layout)}
     assert found.keys() == {f"_headgate/{folder}/a.json" for folder in folders}
     assert "stays in its table" in found["_headgate/dead_letters/orders/a.json"]
-    assert not [means for means in found.values() if "nobody knows" in means]
+    assert not [means for means in found.values() if "content is unknown" in means]

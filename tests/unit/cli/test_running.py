@@ -57,7 +57,7 @@ def test_the_first_signal_asks_the_second_ends(
 @pytest.mark.slow
 def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     class Slow:
-        """Ends half a second after it was asked to, as a driver within a batch."""
+        """Ends half a second after a stop request, like a driver in the middle of a batch."""
 
         ended = threading.Event()
 
@@ -138,7 +138,7 @@ sys.stdout.flush(); os._exit(0)
 
 
 class Watched:
-    """A screen of lines, what it has shown, and its time."""
+    """A screen that prints lines, with access to its output and its clock."""
 
     def __init__(self) -> None:
         self._sink, self.time = io.StringIO(), 0.0
@@ -146,7 +146,7 @@ class Watched:
         self.screen = Screen(out, live=False, name="gold", clock=lambda: self.time)
 
     def after(self, seconds: float) -> list[str]:
-        """What is shown since the last look, ``seconds`` later."""
+        """Move the clock by ``seconds``. Returns the lines that are shown since the last call."""
         self.time += seconds
         self.screen.remind()
         lines = self._sink.getvalue().splitlines()

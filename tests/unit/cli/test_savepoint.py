@@ -1,4 +1,4 @@
-"""Savepoints as a user types them, where one of them cannot simply be restored."""
+"""The commands for savepoints, if one of these cannot simply be restored."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def test_remedies_do_not_send_one_in_a_circle(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Bronze has left the savepoint's past, and the source is gone: a copy is all there is."""
+    """Bronze has left the savepoint's past and the source is missing, so only a copy can restore
+    it."""
     place, *root = of_lake
     err = ask("savepoint", "restore", place, "latest", *root)[2]
     assert f"{other_past.id} --reread; or" in err
@@ -73,7 +74,7 @@ def test_remedies_do_not_send_one_in_a_circle(
     assert "only a copy can restore it" in err
     code, _, err = ask("savepoint", "verify", *of_lake, "--reread")
     assert code == 5
-    assert "nor can it be restored while bronze stays" in err
+    assert "and it cannot be restored without bronze" in err
     assert ask("savepoint", "restore", place, "latest", "--to", tmp_path / "copy", *root)[0] == 0
 
 
@@ -86,7 +87,7 @@ def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     old.create(pa.schema([("time", TIME), ("final", pa.bool_())]), "digest", time_column="time")
     create(lake.layout, lake.pipeline, NOW)
     shutil.rmtree(lake.layout.storage.uri("gold/old"))
-    said = "gold/old is neither declared nor there: it is passed over"
+    said = "gold/old is neither declared nor present: it is skipped"
     code, _, err = ask("savepoint", "verify", *of_lake)
     assert (code, err) == (0, f"{said}\n")
     assert "the last savepoint" in ask("savepoint", "delete", place, "latest", *root)[2]
@@ -97,14 +98,14 @@ def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     shutil.rmtree(lake.layout.storage.uri("gold/per_minute"))
     code, _, err = ask("savepoint", "verify", *of_lake)
     assert code == 5
-    assert "gold/per_minute is not there\n" in err
+    assert "gold/per_minute is missing\n" in err
 
 
 @pytest.mark.slow
 def test_verify_reports_what_restore_refuses(
     ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path
 ) -> None:
-    """The savepoint is whole, the table's log behind it is not."""
+    """The savepoint is undamaged, but the table's log after it is damaged."""
     place, *root = of_lake
     taken = create(lake.layout, lake.pipeline, NOW)
     add_batch(lake, 3)

@@ -39,7 +39,7 @@ FAR = Owner(pid=1, host="another-host", started=0.0)
 def test_what_died_and_is_stopped_then_needs_no_start(
     ask: Ask, lake: Lake, of_lake: OfLake, now: tuple[str, ...]
 ) -> None:
-    """Exit code 7 lets a supervisor start it."""
+    """A supervisor may restart on exit code 7, so ``status`` must not return it after a stop."""
     lease(lake.layout, GONE)
     code, out, _ = ask("status", *of_lake)
     assert (code, "dead" in out, "headgate start" in out) == (7, True, True)

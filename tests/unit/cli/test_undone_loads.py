@@ -1,5 +1,5 @@
-"""Loads that are not done: gold lacks rows of theirs, and whoever could take it for complete is
-told so, with what to type."""
+"""Loads that are not done. Gold lacks some of their rows, so a command that could suggest that gold
+is complete says so, and what to type."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_status_says_that_gold_lacks_rows_of_an_open_load(
 def test_a_load_waits_while_bronze_is_rebuilt_and_readers_see_the_old_rows(
     ask: Ask, lake: Lake, of_lake: OfLake, load: LoadRequest
 ) -> None:
-    """Bronze has all of it, until the rebuild replaces it: it is not folding late rows."""
+    """The present bronze has the whole load, but the rebuild will replace it. So the load waits to
+    be read again; it is not folding late rows."""
     read(lake, load.id, 4)
     begin(lake, EVERYTHING[1:])
     assert WAITS not in ask("status", *of_lake)[1]
@@ -81,7 +82,7 @@ def done(layout: Layout, load: LoadRequest) -> None:
 
 
 def nothing(_: Layout, __: LoadRequest) -> None:
-    """The driver was asked to end, or died."""
+    """Change nothing, as if the driver was asked to end or died."""
 
 
 BECOMES: list[tuple[Act, int, str, str]] = [
@@ -116,7 +117,7 @@ def test_a_run_that_leaves_a_load_says_why(
 def test_a_run_ends_well_beside_a_load_that_was_stopped_before(
     ask: Ask, lake: Lake, of_lake: OfLake, load: LoadRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if bronze has read again what it had of it, as it was."""
+    """Also if bronze reads again the part of the load that it had before."""
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
     monkeypatch.setattr(verb, "_drive", lambda *_, **__: stopped(lake.layout, load))
     requests.change(lake.layout, load, wish="open", until={"sequence": 2}, then="stopped")
@@ -130,7 +131,7 @@ def test_a_run_ends_well_beside_a_load_that_was_stopped_before(
 def test_after_jobs_of_their_own_one_driver_ends_a_load(
     ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
 ) -> None:
-    """Bronze's job is over when gold's has the rows of the load."""
+    """Bronze's job has already ended when gold's job has the rows of the load."""
     drives: list[tuple[Any, ...]] = []
     lake.pipeline.file.write_text(f"{lake.pipeline.file.read_text()}\njobs: per_layer\n")
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
@@ -154,7 +155,7 @@ def test_an_upgrade_of_what_did_not_run_waits_for_loads(
     left: str,
     remedy: str,
 ) -> None:
-    """Before it is stopped again."""
+    """The upgrade waits before it stops the pipeline again."""
     ended: list[str] = []
 
     def stop(layout: Layout) -> tuple[()]:
@@ -181,7 +182,7 @@ def test_an_upgrade_of_what_did_not_run_waits_for_loads(
 def test_an_upgrade_whose_rebuild_is_not_published_waits_for_no_load(
     ask: Ask, lake: Lake, of_lake: OfLake, jobs: Jobs
 ) -> None:
-    """The patience is over, and readers see the old rows."""
+    """The upgrade ends before the rebuild is published, and readers still see the old rows."""
     jobs.ran, jobs.states, jobs.rebuilt = False, ["paused"], EVERYTHING
     begin(lake, EVERYTHING)
     code, out, err = ask("upgrade", *of_lake)

@@ -1,4 +1,4 @@
-"""What `upgrade` waits for, and what it leaves behind where it fails."""
+"""What `upgrade` waits for, and what it leaves behind if it fails."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ EVERYTHING = ("bronze/events", "silver/good", "gold/per_minute")
 
 @dataclass
 class Jobs:
-    """A pipeline that ran, and whose jobs are, one look after the other, as ``states`` say; the
-    last of these stays. ``declaration`` is the digest of the one that is kept."""
+    """Stands in for a pipeline's jobs. Each look at them finds the next of ``states``; the last one
+    stays. ``declaration`` is the digest of the kept declaration."""
 
     states: list[str] = field(default_factory=lambda: ["running"])
     rebuilt: tuple[str, ...] = ("gold/per_minute",)
@@ -84,7 +84,7 @@ def impatient() -> tuple[str, str]:
 def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
     ask: Ask, of_lake: OfLake, empty_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables await a reset: there is no way back to before the upgrade, so none is begun."""
+    """While tables await a reset, no savepoint can be taken as the way back, so nothing begins."""
     lake = empty_lake
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
     bronze.fence(1)
@@ -94,8 +94,8 @@ def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
         monkeypatch.setattr(local, verb, lambda *given: done.append(given))
     code, _, err = ask("upgrade", *of_lake)
     assert code == 6
-    assert "a reset is open" in err
-    assert "gold/per_minute have still to be taken back" in err
+    assert "a reset is not finished" in err
+    assert "gold/per_minute must still be reset or rebuilt" in err
     assert "headgate start" in err
     assert done == []
 
@@ -122,7 +122,7 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
     code: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing of the rebuild is there after the launch, as until everything is read again."""
+    """After the launch the rebuild is empty, as it is until the source has been read again."""
     jobs.rebuilt, jobs.states = EVERYTHING, [state]
     monkeypatch.setattr("headgate.cli.restoring.restore_in_place", lambda *_, **__: None)
 
@@ -261,15 +261,15 @@ def test_an_old_declaration_that_does_not_start_leaves_the_tables_restored(
     monkeypatch.setattr(local, "launch", launch)
     code, _, err = ask("upgrade", *of_lake, "--json")
     assert code == 7
-    assert "the tables are what they were, and the pipeline is stopped" in err
+    assert "the tables are restored, and the pipeline is stopped" in err
     assert "--deployed" in err
     assert f"then headgate start {of_lake[0]}" in err
 
 
 @pytest.fixture
 def deployed(tmp_path: Path) -> OfLake:
-    """PIPELINE and --root of tables that were made from a declaration with a comment; the file
-    says another window by now."""
+    """PIPELINE and --root of tables that were created from a declaration with a comment. The file
+    has another window now, and no comment."""
     file = tmp_path / "tiny.yml"
     file.write_text(f"# as it was\n{DECLARATION}")
     before = load(file)

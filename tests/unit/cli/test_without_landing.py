@@ -1,4 +1,4 @@
-"""What is said of landing files where a pipeline reads Kafka."""
+"""What is printed about landing files if a pipeline reads Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs that read tables, or ask a driver for something, where the secrets of sinks are not set."""
+"""Verbs that read tables or send a request to a driver, if the secrets of sinks are not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that no option takes: one line says why, and the exit code is 2."""
+"""Invalid values of options: one line says why, and the exit code is 2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OfLake = tuple[str, str, str]
         (["late", "show", "PIPELINE", "gold.per_minute", "--from", "-1 days"], "neither a time"),
         (["logs", "PIPELINE", "-n", "-5"], "-n"),
         (["logs", "PIPELINE", "-n", "9" * 20], "-n"),
-        (["logs", "PIPELINE", "-f", "--json"], "leave out --follow"),
+        (["logs", "PIPELINE", "-f", "--json"], "cannot be combined with --follow"),
         (["kafka", "topics", "--create", "t", "--partitions", "100000000"], "--partitions"),
         (["kafka", "topics", "--create", "t", "--delete", "t"], "--delete"),
         (["init", "a" * 300], "File name too long"),

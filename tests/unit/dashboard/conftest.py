@@ -15,7 +15,7 @@ from tests.support.copies import put
 
 @pytest.fixture(scope="package", autouse=True)
 def _cheap_hashes() -> Iterator[None]:
-    """With the real cost, tests/unit/cli/test_dashboard.py logs in."""
+    """A test in tests/unit/cli/test_dashboard.py logs in with the real cost."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_N", 1 << 4)
         yield
@@ -29,7 +29,7 @@ def shop(tmp_path: Path) -> Charted:
 
 @pytest.fixture(scope="session")
 def still(tmp_path_factory: pytest.TempPathFactory) -> Charted:
-    """As ``shop``, for tests that change nothing."""
+    """Like ``shop``, but shared by tests that change nothing."""
     return _shop(tmp_path_factory.mktemp("still"))
 
 

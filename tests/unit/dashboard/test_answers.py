@@ -1,4 +1,4 @@
-"""Who waits for an answer, and what is kept of it."""
+"""Which requests wait for the same answer, and which answers are kept."""
 
 from __future__ import annotations
 

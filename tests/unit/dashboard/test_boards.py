@@ -208,7 +208,7 @@ HUGE = [
     "SELECT sum(a.orders) FROM gold.sales a, gold.sales b, range(100000000) c, range(1000) d",
     "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
     "SELECT count(DISTINCT repeat(CAST(range AS VARCHAR), 1000)) FROM range(100000000)",
-    # Neither an interrupt nor DuckDB's limit of memory end these: the process is killed.
+    # Neither an interrupt nor DuckDB's memory limit ends these, so the process is killed.
     "SELECT length(repeat('x', 4000000000))",
     "SELECT count(*) FROM gold.sales WHERE length(repeat(channel, 1000000000)) > 1",
 ]
@@ -237,7 +237,7 @@ def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> No
 
 @pytest.mark.slow
 def test_a_process_that_keeps_memory_is_replaced(still: Charted) -> None:
-    """What it keeps counts against its limit, until it can start no thread for a chart."""
+    """Kept memory counts against its limit; in the end it cannot start a thread for a chart."""
     gold = still.shown().version("gold/sales")
     assert gold is not None
     places = {TableName(None, "sales"): gold.place}
@@ -259,7 +259,7 @@ def test_a_process_that_keeps_memory_is_replaced(still: Charted) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sql", ["SELECT length(repeat('x', 4000000000))", "SELECT 1 LIMIT 1 / 0"])
 def test_a_statement_is_bound_elsewhere(runner: ChartRunner, sql: str) -> None:
-    """DuckDB computes constants when it binds a statement."""
+    """DuckDB computes constants when it binds a statement, so another process binds it."""
     with suppress(Invalid):
         runner.bind(sql, {})
     found = runner.bind("SELECT 1 AS a, 'x' AS b", {})

@@ -230,7 +230,7 @@ def test_files_are_downloaded(site: Served) -> None:
 
 
 def test_a_download_leaves_no_file(shop: Charted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However it ends: there is none when the first byte is sent."""
+    """However a download ends, its file is already deleted when the first byte is sent."""
     folder = shop.folder / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

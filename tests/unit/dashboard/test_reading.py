@@ -46,7 +46,7 @@ def test_memory_is_bounded(shop: Charted) -> None:
 
 
 def test_a_version_that_is_held_is_never_shown(shop: Charted) -> None:
-    """It has no commit; neither has a rebuild, whose log is elsewhere."""
+    """The log has no commit of a held version, nor of a rebuild, which has its own log."""
     shown = shop.shown()
     before = shown.version("gold/sales")
     folder = shop.folder / "lake/shop/gold/sales/data/0-9-held/final=true"
@@ -61,7 +61,7 @@ def test_a_version_that_is_held_is_never_shown(shop: Charted) -> None:
 
 @pytest.mark.parametrize("is_seen_to_be_gone", [True, False])
 def test_a_lake_that_was_made_again(shop: Charted, is_seen_to_be_gone: bool) -> None:
-    """Its versions have the numbers of the first one."""
+    """The new lake has the same version numbers as the first one."""
     cache, shown = ColumnCache(), shop.shown()
     table = shown.tables["gold/sales"]
 

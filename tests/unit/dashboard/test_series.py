@@ -73,7 +73,7 @@ def test_a_window_without_a_row_is_a_gap(still: Charted, reader: Reader) -> None
 
 
 def test_an_average_has_a_line_for_each_key(still: Charted, reader: Reader) -> None:
-    """The mean of means is no mean."""
+    """The mean of the keys' means is not the mean of all rows."""
     found = asked(still, reader, "typical")
     assert found["across"] is None
     assert found["by"] == ("channel",)

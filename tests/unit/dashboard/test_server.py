@@ -1,4 +1,4 @@
-"""The server of the dashboard against clients that guess, hold connections or feign a name."""
+"""The server of the dashboard, with clients that guess, hold connections or forge a host name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def connected(site: Served) -> socket.socket:
 
 @pytest.fixture
 def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No wait of a guess ends."""
+    """The clock of the throttle stands still, so no wait after a guess ends."""
     monkeypatch.setattr(Throttle.__init__, "__defaults__", (lambda: 1000.0,))
 
 
@@ -85,7 +85,7 @@ def test_only_a_proxy_says_whose_guess_it_is(tmp_path: Path, hosts: tuple[str, .
 
 @pytest.fixture
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """A connection to a server that waits for 0.3 seconds."""
+    """A connection to a server that waits 0.3 seconds for a request."""
     monkeypatch.setattr(PromptProtocol, "_asks_within", 0.3)
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site, connected(site) as client:

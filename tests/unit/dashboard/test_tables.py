@@ -84,7 +84,7 @@ def test_values_of_a_key(shop: Charted, reader: Reader) -> None:
 def test_the_rows_of_a_top_key_are_found(
     shop: Charted, reader: Reader, channel: str | None
 ) -> None:
-    """Also where it is shown otherwise."""
+    """Also if the shown text differs from the key."""
     shop.sell(final=[sale(9, channel, 99, "1.00")])
     _, table, known, gold = parts(shop)
     found = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
@@ -114,7 +114,7 @@ def test_rows_begin_with_the_newest(shop: Charted, reader: Reader) -> None:
 
 
 def test_pages_are_parts_of_one_order(shop: Charted, reader: Reader) -> None:
-    """A page reads the newest windows alone."""
+    """A page reads only the newest windows."""
     shop.sell(final=[sale(20 - n // 3, f"c{n}", n, "1.00") for n in range(40)])
     whole = page(shop, reader, size=200)["cells"]
     parts = [page(shop, reader, size=7, page=n)["cells"] for n in range(8)]
@@ -140,7 +140,7 @@ def test_hostile_values_are_harmless_text(shop: Charted, reader: Reader, kind: s
 
 
 def test_the_last_window_of_the_year_9999_is_shown(shop: Charted, reader: Reader) -> None:
-    """It ends after the last time that Python knows."""
+    """It ends after the last time that Python can represent."""
     ends = {"window_start": YEAR_10000 - 60_000_000, "window_end": YEAR_10000}
     shop.sell(final=[sale(0, "web", 1, "1.00") | ends])
     assert page(shop, reader, size=1)["cells"][0][:2] == [
@@ -200,7 +200,7 @@ def test_large_files(shop: Charted, reader: Reader, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_that_takes_too_long() -> None:
-    """DuckDB is interrupted while Arrow reads from it, and Arrow has errors of its own."""
+    """DuckDB is interrupted while Arrow reads from it, and Arrow raises its own errors."""
     engine = Engine(Limits(seconds=0.1))
     with (
         pytest.raises(TooMuchError, match="took longer than"),

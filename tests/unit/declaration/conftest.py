@@ -1,4 +1,4 @@
-"""A declaration to change, and what is wrong with the changed one."""
+"""A declaration to change, and the problems of the changed one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ KAFKA = BASE.replace(_FILES, _KAFKA) + _PUBLISH
 
 @pytest.fixture(name="kafka")
 def kafka_text() -> str:
-    """The declaration with Kafka at both ends."""
+    """The declaration with Kafka as its source and its sink."""
     return KAFKA
 
 
@@ -100,7 +100,7 @@ def read(tmp_path: Path) -> Callable[[str], Pipeline]:
 
 @pytest.fixture
 def refuse(read: Callable[[str], Pipeline]) -> Callable[[str], tuple[Problem, ...]]:
-    """The problems of a declaration of this text, which must have some."""
+    """Load a declaration with mistakes from this text, and return its problems."""
 
     def problems_of(text: str) -> tuple[Problem, ...]:
         with pytest.raises(DeclarationError) as caught:

@@ -131,7 +131,7 @@ FORMS = {
     "`order`": "int",
 }
 
-# By type; calls are parted by bars.
+# Calls by their type, separated by bars.
 _CALLS = {
     "string": r"""
         lower(s) | upper(s) | lcase(s) | ucase(s) | initcap(s) | trim(s) | ltrim(s) | rtrim(s)

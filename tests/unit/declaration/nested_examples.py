@@ -71,7 +71,7 @@ NESTED = {
     "exists(texts, e -> cast(e as date) > d)": "boolean",
 }
 
-# By type; calls are parted by bars.
+# Calls by their type, separated by bars.
 _CALLS = {
     "string": r"""
         array_max(texts) | element_at(tags, 'k') | element_at(texts, -1)

@@ -1,4 +1,4 @@
-"""One round tells of every mistake, and of each cause once."""
+"""One load reports every mistake, and each cause only once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.unit.declaration.test_wrong_declarations import YAML as SYNTAX
 
 Refuse = Callable[[str], tuple[Problem, ...]]
 
-# What a line's problems must say stands behind it, with ; between.
+# The comment of a line is what its problems must say, separated by ;.
 ALL_WRONG = """\
 pipeline: Shop # is not a name
 sources:
@@ -119,7 +119,7 @@ PLACES = [path for path in paths(TREE) if not isinstance(path[-1], int)]
 
 
 def changed(path: tuple[Any, ...], *, value: object = None) -> str:
-    """The declaration with another value there, or without the key where there is none."""
+    """The declaration with ``value`` at ``path``, or without that key if ``value`` is None."""
     tree = copy.deepcopy(TREE)
     holder = tree
     for key in path[:-1]:
@@ -127,12 +127,12 @@ def changed(path: tuple[Any, ...], *, value: object = None) -> str:
     del holder[path[-1]]
     if value is not None:
         holder[path[-1]] = value
-    return json.dumps(tree)  # which is YAML
+    return json.dumps(tree)  # JSON is YAML
 
 
 @pytest.mark.parametrize("path", PLACES, ids=".".join)
 def test_one_cause_is_told_once(path: tuple[str, ...], refuse: Refuse) -> None:
-    """Whatever is of a wrong shape or missing, nothing is said of what depends on it."""
+    """If a value has a wrong shape or is missing, nothing that depends on it is reported."""
     (problem,) = refuse(changed(path, value=[["x"]]))
     assert problem.key == ".".join(path)
     without = problems_of(changed(path))
@@ -148,25 +148,25 @@ def problems_of(text: str) -> tuple[Problem, ...]:
     return ()
 
 
-# These change the type of a column, or which there are: what uses it cannot be judged.
+# These change the type or the set of columns, so what uses a column cannot be checked.
 SOURCES_OF_TYPES = ("schema", "event_time", "silver.clean.columns", "gold.sales.by", "measures")
 APART = [
     wrong
     for wrong in (*KEYS, *SHAPES, *NAMES, *COLUMNS, *TIMES, *EXPRESSIONS, *NEXT, *SYNTAX)
     if not any(name in wrong.key for name in SOURCES_OF_TYPES)
-    # Written in place of other keys, which are then not missing.
+    # These keys replace others, which are then not reported as missing.
     and wrong.key.rpartition(".")[2] not in ("latest", "join", "process", "sql", "transform")
 ]
 
 
 def section(wrong: Wrong) -> str:
-    """Where the mistake stands in the declaration: no two of a section are put together."""
+    """The section that has the mistake. Two mistakes of one section are not put together."""
     late = ("jobs:", "allowed_lateness", "    columns:\n      mean", "window:", "gold:", "drop:")
     names = (*late, "silver:", "duplicates:", "record:", "sources:", "pipeline:")
     return next(name for name in names if BASE.index(name) <= BASE.index(wrong.old))
 
 
-@settings(max_examples=1000 if IN_FULL else 25, deadline=None)
+@settings(max_examples=1000 if IN_FULL else 25)
 @given(mistakes=st.lists(st.sampled_from(APART), min_size=2, max_size=5, unique_by=section))
 def test_no_mistake_hides_another(mistakes: list[Wrong]) -> None:
     text = BASE

@@ -1,4 +1,4 @@
-"""The digest is of what a pipeline means, not of how it is written."""
+"""The digest depends on what a pipeline means, not on how it is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.declaration.test_load import ROOT
 
 Read = Callable[[str], Pipeline]
 
-# Of each form of type, and of each rule of decimals.
+# Expressions for each form of type and for each rule of decimals.
 COMPUTED = (
     *("1.50", "2147483648", "1e3", "s || i", "i = b", "d + interval 1 day", "split(s, ',')[0]"),
     *("p + q", "p - 1", "p * q", "p / b", "w / w", "p % q", "p div i", "p * x", "-p", "t + t"),
@@ -86,7 +86,8 @@ def test_another_meaning_has_another_digest(old: str, new: str, base: str, read:
 
 
 def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read) -> None:
-    """A table knows its declaration by this: another digest would disown living tables."""
+    """A table recognizes its declaration by the digest: another one would disown existing
+    tables."""
     other = base.replace("format: json", "format: csv, order: modified, csv: {delimiter: ';'}")
     other = other.replace("      schema:", "      unknown_fields: rescue\n      schema:")
     other = other.replace("{tumbling: 1 minute}", "{hopping: {size: 5 minutes, every: 1 minute}}")

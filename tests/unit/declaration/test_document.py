@@ -1,4 +1,4 @@
-"""YAML 1.2: nothing but what stands there."""
+"""YAML 1.2: only booleans, null and whole numbers are converted; other values stay text."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Dec
 from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 REFUSED = {
-    # Not the same each time, or not of this row alone.
-    "rand() < 0.5": "gives another result each time",
-    "uuid()": "gives another result each time",
-    "current_timestamp()": "gives another result each time",
-    "current_date": "gives another result each time",
-    "now() > ts": "gives another result each time",
-    "monotonically_increasing_id()": "gives another result each time",
+    # The result may change, or does not depend on this row alone.
+    "rand() < 0.5": "is not deterministic",
+    "uuid()": "is not deterministic",
+    "current_timestamp()": "is not deterministic",
+    "current_date": "is not deterministic",
+    "now() > ts": "is not deterministic",
+    "monotonically_increasing_id()": "is not deterministic",
     "cast('now' as timestamp)": "is not a timestamp",
     "timestamp 'now'": "is not a timestamp",
     "date 'today'": "is not a date",
@@ -39,7 +39,7 @@ REFUSED = {
     "s::timestamp": "read as a timestamp by to_timestamp",
     "'${env:HOME}'": "Spark would substitute",
     "input_file_name()": "reads where the data came from",
-    # Other code, other tables, other rows.
+    # They use other code, other tables or other rows.
     "java_method('java.lang.System', 'exit', 1)": "runs code outside",
     "reflect('java.util.UUID', 'randomUUID')": "runs code outside",
     "(select 1)": "a subquery is not supported",
@@ -62,12 +62,12 @@ REFUSED = {
     "i -- note": "comments are not allowed",
     "/*+ broadcast */ i": "comments are not allowed",
     "s collate unicode": "not supported",
-    # Could fail, or fill the memory, on data.
+    # Some data would make them fail or fill the memory.
     "raise_error('x')": "would stop the pipeline",
     "assert_true(ok)": "would stop the pipeline",
     "element_at(split(s, ','), 0)": "takes a whole number other than 0",
     "element_at(split(s, ','), i)": "for a computed position, counted from 0, use get()",
-    "explode(ns)": "makes several rows of one",
+    "explode(ns)": "returns several rows for one",
     "flatten(grid)": "can fail on data",
     "parse_url(s, 'HOST')": "can fail on data",
     "timestamp_millis(b)": "can fail on data",
@@ -79,7 +79,7 @@ REFUSED = {
     "s rlike '(?=a)'": "not supported",
     "s rlike '['": "not supported",
     "s rlike 'a**'": "not a regular expression",
-    "s like 'a\\\\b'": "a backslash stands before",
+    "s like 'a\\\\b'": "a backslash may only precede",
     "s like '!%' escape '!'": "ESCAPE is not supported",
     "regexp_extract(s, 'a+')": "has 0 groups, not 1",
     "regexp_replace(s, 'a', '$1')": "cannot hold a backslash or a $",
@@ -130,7 +130,7 @@ REFUSED = {
     "address.city.name": "a string has no field 'name'",
     "address.from": "the field 'from' is written in backquotes",
     "address.*": "is not a column",
-    "address.lower(s)": "a dot stands before a field",
+    "address.lower(s)": "a field name must follow the dot",
     "addres.city": "unknown column 'addres'",
     "address['city']": "[ ] takes an array and a position, or a map and a key",
     "tags.k": "a map has no fields; write ['k']",
@@ -162,8 +162,8 @@ REFUSED = {
     "map_keys(ns)": "map_keys() takes a map",
     # Lambdas.
     "exists(items)": "exists() takes 2 arguments, not 1",
-    "exists(items, ok)": "exists() takes a lambda, such as x -> x > 0, where ok is",
-    "filter(x -> x, ns)": "filter() takes a value where x -> x is",
+    "exists(items, ok)": "exists() takes a lambda such as x -> x > 0, not ok",
+    "filter(x -> x, ns)": "filter() takes a value, not x -> x",
     "exists(items, e -> e.qty)": "takes a condition after ->, and e.qty is a int",
     "exists(items, e -> e.prize > 1)": "there is no field 'prize'",
     "exists(items, (e, k) -> ok)": "has 2 variables, not 1",
@@ -177,7 +177,7 @@ REFUSED = {
     "exists(ns, `k` -> `k` > 1)": "cannot name a variable",
     "exists(ns, k -> K > 1)": "unknown column 'K'",
     "k + size(filter(ns, k -> k > 1))": "unknown column 'k'",
-    "exists(ns, k -> rand() > k)": "gives another result each time",
+    "exists(ns, k -> rand() > k)": "is not deterministic",
     "exists(null, k -> true)": "exists() takes an array, not a void",
     "exists(items, k -> exists(ns, n -> n = k.qty))": "ns is a array<bigint> from outside",
     "exists(items, k -> exists(k.tags, n -> size(k.tags) > 1))": "from outside of the lambda",
@@ -191,16 +191,16 @@ REFUSED = {
     "aggregate(texts, '', (a, k) -> concat(a, k))": "which could grow with every element",
     "aggregate(ns, ns, (a, k) -> a)": "which could grow with every element",
     "aggregate(ns, null, (a, k) -> k)": "starts with a number",
-    "aggregate(ns, 0, (a, k) -> a + k)": "starts with a int and goes on with a bigint",
-    "aggregate(ns, 0, (a, k) -> null)": "goes on with a void",
+    "aggregate(ns, 0, (a, k) -> a + k)": "starts with a int, but the lambda returns a bigint",
+    "aggregate(ns, 0, (a, k) -> null)": "the lambda returns a void",
     "aggregate(ns, ts, (a, k) -> a + interval 1 day)": "could overflow",
     "transform(days, k -> k + interval 1 day)": "may be outside the years 1 to 9999",
     "filter(transform(texts, k -> to_date(k)), k -> k is null)": "may be outside the years",
-    # Read by Spark in another order than one might think.
+    # Spark groups the operators in an order that may surprise.
     "ok = s like 'a'": "write parentheses",
     "s || i + 1": "write parentheses",
     "i = 1 = ok": "write parentheses",
-    # Text that two parsers read apart.
+    # Text that two parsers read differently.
     r"'\d'": "SQL drops the backslash",
     "'a' 'b'": "side by side",
     "'a''b'": "side by side",

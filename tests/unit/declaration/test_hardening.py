@@ -1,4 +1,4 @@
-"""Guards that are put around what Spark alone would not survive."""
+"""Guards around expressions on which Spark alone could fail."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_guards_that_outgrow_an_expression_are_refused() -> None:
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_what_is_guarded_is_still_an_expression_of_that_type(text: str) -> None:
-    """Parsed as written, without the columns' own check: guards use nothing that is refused."""
+    """The guarded text is parsed like a written expression: guards use nothing that is refused."""
     hardened = parse_expression(text, SCOPE).text
     if "rlike r'^(?!" not in hardened:
         assert str(parse_expression(hardened, SCOPE).type) == EXAMPLES[text]

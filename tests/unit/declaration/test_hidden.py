@@ -1,4 +1,4 @@
-"""What is taken out of every text that is shown."""
+"""Secrets that are removed from every text that is shown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ JAAS = 'org.apache.PlainLoginModule required username="ann" password="{}";'
             f"cannot parse {JAAS.format('open sesame')}",
             "cannot parse ***",
         ),
-        # A message may quote a part alone, escaped or not.
+        # A message may quote only a part of a secret, escaped or not.
         ({"sasl.jaas.config": JAAS.format("open")}, "ann's open is wrong", "ann's *** is wrong"),
         ({"sasl.jaas.config": JAAS.format(r"o\"p\\n")}, r'is o"p\n or o\"p\\n', "is *** or ***"),
         ({"sasl.jaas.config": "X required password=open;"}, "open", "***"),
         ({"sasl.jaas.config": "X required clientSecret='o p';"}, "is o p", "is ***"),
-        # Neither names nor words that are no secrets are taken out.
+        # Names and words that are not secrets stay.
         (
             {"client.id": "orders-reader", "security.protocol": "SASL_PLAINTEXT"},
             "orders-reader uses SASL_PLAINTEXT",

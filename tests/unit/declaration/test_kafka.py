@@ -1,4 +1,4 @@
-"""Kafka as a source and as what is published to."""
+"""Kafka as a source and as a sink."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ CLIENT_PROPERTIES = [
     option("isolation.level: x", "use the key isolation", ".isolation.level"),
     option("key.deserializer: x", "read as bytes", ".key.deserializer"),
     option("value.deserializer: x", "read as bytes", ".value.deserializer"),
-    option("interceptor.classes: x", "nothing may come between", ".interceptor.classes"),
+    option("interceptor.classes: x", "an interceptor could change", ".interceptor.classes"),
     option("kafka.client.id: x", "is Spark's", ".kafka.client.id", "client.id"),
     option("client.id: [a]", "must be one value", ".client.id"),
     option("client.id:", "has no value", ".client.id"),
@@ -308,7 +308,7 @@ CLIENT_PROPERTIES = [
     sinks("isolation.level", "reads nothing"),
     sinks("key.deserializer", "reads nothing"),
     sinks("value.deserializer", "reads nothing"),
-    sinks("interceptor.classes", "nothing may come between"),
+    sinks("interceptor.classes", "an interceptor could change"),
     sinks("key.serializer", "made by Headgate"),
     sinks("value.serializer", "made by Headgate"),
     sinks("transactional.id", "the delivery guarantee depends on it"),

@@ -1,4 +1,4 @@
-"""What a right declaration becomes."""
+"""What a valid declaration becomes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_fields_are_named_as_producers_name_them(base: str, read: Read) -> None:
 
 
 def test_a_field_may_get_its_name_in_another_case(base: str, read: Read) -> None:
-    """Dropped, the old one is no column of the table that the new one could be taken for."""
+    """``note`` is dropped, so ``Note`` cannot be confused with another column of the table."""
     text = base.replace("note: lower(note)", "Note: lower(note)")
     clean = read(text.replace("[weight]", "[weight, note]")).silver["clean"]
     assert {c.name for c in clean.schema} & {"Note", "note"} == {"Note"}

@@ -1,4 +1,4 @@
-"""Whatever is done to a declaration, it loads or is refused; nothing else happens."""
+"""A declaration with any change loads or is refused; no other error occurs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NAMES = st.one_of(
 
 
 def paths(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a tree, but for its root."""
+    """The path of every node in a tree except the root."""
     items: list[tuple[Any, Any]] = []
     if isinstance(tree, dict):
         items = list(tree.items())
@@ -118,7 +118,6 @@ def loads_or_is_refused(file: Path, text: str, suite: str = SUITE) -> None:
 
 SETTINGS = settings(
     max_examples=400 if IN_FULL else 25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -34,8 +34,8 @@ def test_the_environment_and_files_are_read(
     [
         ("${env:HEADGATE_NOT_SET}", "HEADGATE_NOT_SET is not set; type: export"),
         ("${file:none.txt}", "none.txt of ${file:none.txt} cannot be read"),
-        ("${env:}", "names nothing; write it as ${env:NAME}"),
-        ("${file: }", "names nothing; write it as ${file:PATH}"),
+        ("${env:}", "without a name; write it as ${env:NAME}"),
+        ("${file: }", "without a name; write it as ${file:PATH}"),
         ("${vault:secret}", "a placeholder is ${env:NAME} or ${file:PATH}"),
         ("${env:A", "a placeholder is ${env:NAME} or ${file:PATH}"),
     ],

@@ -1,4 +1,4 @@
-"""The schema for editors says what the loader says, as far as shapes go."""
+"""The schema for editors agrees with the loader about the shape of a declaration."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_it_refuses_what_is_wrong_of_kafka(old: str, new: str, kafka: str) -> No
 
 
 def test_what_ships_is_up_to_date() -> None:
-    """If not, type: python -m headgate.declaration.reference.page"""
+    """If this fails, run: python -m headgate.declaration.reference.page"""
     assert (ROOT / SCHEMA).read_text(encoding="utf-8") == json_text()
     example = (ROOT / EXAMPLE).read_text(encoding="utf-8")
     assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == document(example)

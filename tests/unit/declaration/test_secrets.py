@@ -1,4 +1,4 @@
-"""A secret is in no error, repr, plan or schema, and no digest is made of it."""
+"""A secret is in no error, repr, plan or schema, and no digest depends on it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hide(canary: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def secretive(kafka: str) -> str:
-    """Secrets wherever a declaration may have some, at both ends."""
+    """A declaration with secrets wherever it may have some, in its source and its sink."""
     text = kafka.replace("localhost:9092", "${env:CANARY}.example.com:9092")
     return text.replace("        client.id: shop\n", SECRETS)
 

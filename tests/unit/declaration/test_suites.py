@@ -1,4 +1,4 @@
-"""Suites: what is read from them, and what is wrong with them, where."""
+"""Suites: what is read from them, and where their mistakes are reported."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def suite_file(project: Path) -> Path:
 
 
 def test_a_table_names_its_suite(project: Path) -> None:
-    """Its rules see what silver holds, and what Headgate adds."""
+    """Its rules see the columns of silver, and those that Headgate adds."""
     suite_file(project).write_text(
         "expectations:\n- {id: a, expect: total > 0}\n- {id: b, expect: _offset >= 0, action: warn}"
     )
@@ -223,7 +223,7 @@ def test_a_table_names_its_suite(project: Path) -> None:
 
 
 def test_a_suite_beside_the_declaration_comes_first(project: Path) -> None:
-    """An example of an installed package stays whole, whatever folder it is installed below."""
+    """An installed example uses its own suite, whatever folder it is installed below."""
     suite_file(project).write_text("expectations: [{id: a, expect: total > 0}]")
     beside = project.parent / "expectations" / suite_file(project).name
     beside.parent.mkdir()
@@ -255,7 +255,7 @@ def clean(suite: str | None) -> SilverTable:
 
 
 def test_rules_are_not_part_of_what_a_table_is_but_having_some_is() -> None:
-    """Rules apply from the next batch on; the column and the table of rejected rows need more."""
+    """Other rules apply from the next batch; a first suite adds a column and a table."""
     one, other = (
         "expectations: [{id: a, expect: total > 0}]",
         "expectations: [{id: b, expect: total > 1}]",
@@ -391,7 +391,7 @@ def test_a_sum_against_silver() -> None:
     assert problems == []
     assert suite.rules[0].arguments == {"column": "sales", "silver": "price * n"}
     _, problems = read_table(text, pairs=None)
-    assert "is for windows in which each row is equally often" in problems[0]
+    assert "needs each silver row to be in the same number of windows" in problems[0]
 
 
 def test_a_rule_about_tables_is_not_for_rows() -> None:

@@ -16,7 +16,7 @@ Read = Callable[[str], Pipeline]
 
 
 class Wrong(NamedTuple):
-    """``old`` of the base declaration becomes ``new``; what the only problem must then say."""
+    """``old`` of the base declaration becomes ``new``. The other fields are of the only problem."""
 
     old: str
     new: str
@@ -223,7 +223,7 @@ NEXT = [
     ),
 ]
 
-# What refusals of what comes next name instead.
+# What is proposed instead of features that are not built yet.
 TODAY = [
     ("lower(note)", "case note when 'a' then 'b' end"),
     (WINDOW, "window: {tumbling: 1 day}"),
@@ -264,7 +264,7 @@ def test_a_part_of_a_nested_field_is_taken_from_what_is_rescued(base: str, read:
     text = base.replace("lower(note)", "get_json_object(_rescued, '$.address.city')")
     rescue = "unknown_fields: rescue\n      duplicates:"
     assert read(text.replace("duplicates:", rescue)).silver["clean"].columns[0].type == STRING
-    # Told once where it is misspelt.
+    # The misspelt value is reported, and only once.
     with pytest.raises(DeclarationError) as caught:
         read(text.replace("duplicates:", rescue.replace("rescue", "rescu")))
     assert len(caught.value.problems) == 1
@@ -284,7 +284,7 @@ def test_all_mistakes_are_reported_together_in_the_order_of_lines(
 
 
 def test_what_depends_on_a_mistake_is_not_reported_too(base: str, refuse: Refuse) -> None:
-    """price has no type: where, sum(price) and mean cannot be judged."""
+    """price has no type, so where, sum(price) and mean cannot be checked."""
     problems = refuse(base.replace("decimal(18,2)", "decimal(18;2)"))
     assert [problem.key for problem in problems] == ["sources.orders.record.schema.price"]
 

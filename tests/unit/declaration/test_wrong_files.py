@@ -1,4 +1,4 @@
-"""What the `files` part of a source cannot be."""
+"""Invalid values in the `files` part of a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each fault of the generator ends where the rules say, as the oracle judges it."""
+"""The oracle puts each fault of the generator where the rules say."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_stub_that_prints_no_version(path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "why"),
     [
-        ("HEADGATE_DRIVER_MEMORY", "2x", "is '2x', and an amount of memory is written like"),
+        ("HEADGATE_DRIVER_MEMORY", "2x", "is '2x', but must be an amount such as"),
         ("HEADGATE_DRIVER_MEMORY", "600m", "is 600m, and a driver needs at least 1g"),
         ("HEADGATE_DRIVER_MEMORY", "2", "is 2, and a driver needs at least 1g"),
         ("HEADGATE_DRIVER_MEMORY", "9999999t", "heap"),

@@ -1,4 +1,4 @@
-"""Suites to the JSON of Great Expectations and back, and what comes from others."""
+"""Suites are exported to the JSON of Great Expectations and imported from it, also foreign ones."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def back(document: dict[str, Any]) -> Imported:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(rules=_rules())
 def test_a_suite_that_is_exported_and_imported_is_the_same(rules: list[dict[str, Any]]) -> None:
     suite = suite_of(suite_yaml(rules))
@@ -99,7 +99,7 @@ SQL = "unexpected_rows_expectation"
 
 
 def test_an_expectation_of_theirs_gets_an_id_and_the_default_action() -> None:
-    """What says how a run reports is left out."""
+    """Arguments that say how a run reports are left out."""
     item = expectation(
         BETWEEN, column="Price", min_value=1.0, max_value=2.5, mostly=1.0, catch_exceptions=False
     )

@@ -1,4 +1,4 @@
-"""What is proposed from rows: every row meets it, and it says what was there."""
+"""Rules that are proposed from rows: every row meets them, and each says what was seen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def asked(rules: Sequence[WrittenRule]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(rows=ROWS)
 def test_every_row_that_is_there_meets_the_proposal(rows: list[dict[str, Any]]) -> None:
     found = Profiled(rows)
@@ -40,16 +40,16 @@ def test_every_row_that_is_there_meets_the_proposal(rows: list[dict[str, Any]]) 
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(values=st.lists(st.text(), min_size=1, max_size=6))
 def test_any_text_can_be_a_value_of_a_set(values: list[str]) -> None:
-    # What is no UTF-8 never gets into a table.
+    # Text that is not valid UTF-8 never gets into a table.
     texts = [value.encode(errors="replace").decode() for value in values]
     assert of_column("string", *texts, *texts)
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(values=st.lists(st.floats(width=32), min_size=1, max_size=4))
 def test_any_number_is_within_the_range_that_is_proposed(values: list[float]) -> None:
     for type_ in ("float", "double"):

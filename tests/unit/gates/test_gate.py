@@ -32,7 +32,7 @@ HOUR = timedelta(hours=1)
 
 
 class Gated:
-    """A gold table at batch 1, whose rules say ``results``; ``asked`` counts validations."""
+    """A gold table at batch 1. Its validations give ``results``; ``asked`` counts them."""
 
     def __init__(self, folder: Path, suite: Suite = SUITE, log: str | None = None) -> None:
         self.layout = Layout(Storage(str(folder)))
@@ -58,7 +58,7 @@ class Gated:
     def commit(
         self, n: int, at: datetime = NOON, add: Sequence[DataFile] = (FINAL,), operation: int = 0
     ) -> bool:
-        """A batch, or an operation at the batch that the table is at; whether it is visible."""
+        """Commit a batch, or an operation at the table's batch. Returns whether it is visible."""
         self.gate.is_due(n)
         held = self.table.refresh()
         state = held.absorbing(n, at)

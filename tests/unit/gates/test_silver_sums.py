@@ -1,4 +1,4 @@
-"""A sum over gold equals what silver has, less what is late."""
+"""A sum over gold equals the sum over silver without the late rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of validations: what they keep, how many there are, and what a crash costs."""
+"""The documents of validations: content, order, number, and what a failed write costs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_newest_are_kept(layout: Layout, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_they_keep_their_order_under_a_clock_that_was_set_back(layout: Layout) -> None:
-    """Whoever sends events goes on from the last name: none may come before it."""
+    """Events are sent from the last name on, so no later document may sort before it."""
     numbers = (7200, 7201, 5, 6, 7200)
     for number in numbers:
         ValidationLog(layout, "t").record(validation(number, log="" if number % 2 else "rebuilt"))

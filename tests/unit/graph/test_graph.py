@@ -1,4 +1,4 @@
-"""The graph of a declaration's tables, and that nobody else knows where tables lie."""
+"""The graph of a declaration's tables; no other module knows the paths of tables."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_paths_are_made_and_taken_apart_alike() -> None:
 
 @pytest.mark.slow
 def test_no_other_module_knows_where_tables_lie() -> None:
-    """A path prefix elsewhere is a kind that a new one would be missing from."""
+    """A module that lists path prefixes would miss a new kind of table."""
     found = []
     for file in PACKAGE.rglob("*.py"):
         if file.name == "kinds.py":

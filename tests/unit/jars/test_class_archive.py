@@ -1,4 +1,4 @@
-"""The archive of classes: where it is, how it comes to be, and that no bytes in it stop a JVM."""
+"""The archive of classes: where it is, how it is created, and that no bytes in it stop a JVM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Damage = Callable[[bytes], bytes]
 
 @pytest.fixture
 def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where it would be; the cache is a folder of this test."""
+    """The path of the archive, which does not exist yet; the cache is a folder of this test."""
     monkeypatch.delenv(class_archive.SWITCH)
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "cache"))
     found = path()
@@ -29,7 +29,8 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def python(code: str) -> tuple[str, ...]:
-    """A run that is recorded: ``draft`` is the file that its JVM would write."""
+    """The command of a run that is recorded. In ``code``, ``draft`` is the file that its JVM would
+    write."""
     named = f"import os, pathlib, sys; draft = pathlib.Path(os.environ[{class_archive._DRAFT!r}])\n"
     return (sys.executable, "-c", named + code)
 
@@ -129,7 +130,8 @@ def test_a_cache_that_may_not_be_written_is_no_fault(
 
 
 def a_jvm(options: str, folder: Path) -> tuple[str, bool]:
-    """What a JVM with ``options`` says, and whether it took classes from an archive of ours."""
+    """The output of a JVM with ``options``, and whether it loaded classes from an archive of
+    ours."""
     machine, jars = java.executable(), class_archive._jars()
     assert machine is not None
     assert jars is not None
@@ -140,7 +142,7 @@ def a_jvm(options: str, folder: Path) -> tuple[str, bool]:
             *(str(machine), *shlex.split(options), f"-Xlog:class+load:file={loaded}"),
             *("-cp", str(launcher), "org.apache.spark.launcher.Main"),
         ],
-        cwd=folder,  # where a JVM that dies leaves its report
+        cwd=folder,  # a JVM that crashes writes its report here
         capture_output=True,
         text=True,
         check=False,
@@ -155,7 +157,7 @@ def flipped(content: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
-    """An archive of a real JVM, and what that JVM said."""
+    """An archive that a real JVM wrote, and the output of that JVM."""
     folder = tmp_path_factory.mktemp("recorded")
     said, _ = a_jvm(f"-XX:ArchiveClassesAtExit={folder / 'draft'} -Xlog:cds*=off", folder)
     return (folder / "draft").read_bytes(), said

@@ -11,7 +11,8 @@ from headgate.jars.lock import Jar, LockSet, locked
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, **contents: bytes) -> list[tuple[Jar, ...]]:
-    """Stands in for Ivy: whatever is asked for and in ``contents`` arrives. Returns the calls."""
+    """Stands in for Ivy: delivers the requested jars that are in ``contents``. Returns the
+    calls."""
     calls: list[tuple[Jar, ...]] = []
 
     def run(draft: Path, wanted: tuple[Jar, ...]) -> str:

@@ -40,15 +40,15 @@ SCHEMA = pa.schema([("time", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
 
 @dataclass
 class Tables:
-    """``runtime`` has the tables of a PipelineRuntime and no stages; ``refreshed`` counts how often
-    the paths of its tables were looked at."""
+    """``runtime`` has the tables of a PipelineRuntime and no stages; ``refreshed`` counts the
+    refreshes of tables by path."""
 
     layout: Layout
     runtime: Any
     refreshed: Counter[str]
 
     def commit(self, path: str, **changes: Any) -> State:
-        """As another job would: with a view of its own."""
+        """Commit like another job, with its own view of the table."""
         table = Table(self.layout.storage, path, pipeline="p")
         return table.commit(replace(table.refresh(), **changes))
 

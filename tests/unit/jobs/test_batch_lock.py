@@ -10,7 +10,7 @@ import pytest
 from headgate.jobs.batch_lock import BatchLock
 from headgate.jobs.errors import StopRequested
 
-PATIENCE = 20.0  # seconds until a thread that hangs is told so
+PATIENCE = 20.0  # seconds until a thread counts as hanging
 
 
 def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
@@ -27,7 +27,7 @@ def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
     stream = threading.Thread(target=batch, daemon=True)
 
     def stop() -> None:
-        """As Spark's: begins while a batch begins, and waits for it."""
+        """Like Spark's stop: it runs while a batch begins, and waits for that batch."""
         stream.start()
         stream.join(PATIENCE)
         outcome.append("hangs" if stream.is_alive() else "stopped")

@@ -1,4 +1,4 @@
-"""A driver that is stopped before it has a session or while sinks take the rest, that loses its
+"""A driver that is stopped before it has a session or while it waits for sinks, that loses its
 session or its disk, or whose tables are rebuilt."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.unit.jobs.test_jvm import session
 
 @dataclass
 class NoSession:
-    """Its JVM ends while it starts."""
+    """Sessions whose JVM ends during the start."""
 
     meanwhile: Callable[[], None] = lambda: None
 
@@ -41,7 +41,7 @@ class NoSession:
 
 
 class DeadSessions:
-    """Their JVM has been killed."""
+    """Sessions whose JVM has been killed."""
 
     def start(self, name: str, scratch: Path) -> SparkSession:
         process = subprocess.Popen([sys.executable, "-c", ""])
@@ -67,11 +67,11 @@ def test_a_run_to_the_end_of_the_input_says_what_it_has_left(tmp_path: Path) -> 
     driver = Driver(task, sessions=sessions)
     sessions.meanwhile = driver.stop
     driver.run()
-    assert driver.left == "the input was not looked at"
+    assert driver.left == "the input was not listed"
 
 
 def test_a_jvm_that_was_killed_is_what_failed(tmp_path: Path) -> None:
-    """Whatever else has failed for that reason."""
+    """The killed JVM is reported, whatever else fails because of it."""
     with pytest.raises(JavaDiedError):
         Driver(Task(declared(tmp_path), str(tmp_path / "root")), sessions=DeadSessions()).run()
 
@@ -99,7 +99,7 @@ def test_a_full_disk_replaces_no_error_and_keeps_no_scratch(
 def test_a_stop_ends_the_wait_for_sinks(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one from another process, which leaves a document."""
+    """Also the stop request of another process, which is a document."""
     monkeypatch.setattr(stream, "process", lambda _: None)
     monkeypatch.setattr(module, "replay", lambda *_: None)
     tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
@@ -126,8 +126,8 @@ def test_a_stop_ends_the_wait_for_sinks(
 def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
     tables: Tables, tmp_path: Path
 ) -> None:
-    """As `late replay` has it done after an upgrade that was ended before that. Then its driver
-    also reads the loads again."""
+    """For example, an upgrade ends early, and `late replay` starts a driver that publishes the
+    rebuild. That driver then also reads the loads again."""
     done, runtime = list[str](), tables.runtime
     runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
     runtime.intend = lambda name, *_: done.append(name)

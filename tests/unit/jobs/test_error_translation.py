@@ -1,4 +1,4 @@
-"""A batch that failed on a damaged file of ours says which; a source's files are not ours."""
+"""The error of a batch names the damaged table file that it failed on, but not a source's file."""
 
 from __future__ import annotations
 

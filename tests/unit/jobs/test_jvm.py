@@ -1,4 +1,5 @@
-"""One module reaches through PySpark to the JVM: what PySpark may rename is in one place."""
+"""Only one module uses the JVM behind PySpark, so names that PySpark may change are in one
+place."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def test_no_other_module_knows_py4j() -> None:
 
 
 def session(process: subprocess.Popen[bytes] | None) -> Any:
-    """One whose JVM is this process."""
+    """A session whose JVM is ``process``."""
 
     def ends() -> None:
         assert process is None or process.poll() is None, "it cannot be reached"

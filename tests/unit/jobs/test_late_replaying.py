@@ -45,6 +45,6 @@ def test_a_replay_is_due_when_the_last_scheduled_one_is_old_enough(
 
 @pytest.mark.parametrize(("table", "due"), [("sales", False), ("other", True)])
 def test_none_is_due_while_one_is_not_carried_out(table: str, due: bool) -> None:
-    """As while a gate holds the table: each would stay in bronze's commits for ever."""
+    """For example, a gate holds the table. Each replay would stay in bronze's commits forever."""
     open_ = [document(table, 50)]
     assert is_due("sales", DAILY, [document("sales", 50)], open_, NOON) is due

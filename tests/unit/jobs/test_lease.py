@@ -1,4 +1,4 @@
-"""Epochs rise whatever was lost, and a lease is held through what passes."""
+"""Epochs rise even if documents were lost, and a lease survives temporary errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from headgate.storage.ownership import LAYERS, lease_path
 from headgate.tables.table import Table
 from tests.unit.jobs.conftest import Tables
 
-PATIENCE = 20.0  # seconds until a thread that does nothing is told so
+PATIENCE = 20.0  # seconds until an idle thread is reported
 
 
 def test_an_epoch_is_higher_than_every_tables(tables: Tables) -> None:
-    """Lease documents may be lost; a lower epoch would be taken for a zombie's."""
+    """Lease documents may be lost; a driver with a lower epoch would be refused as a zombie."""
     Table(tables.layout.storage, "gold/two", pipeline="p").fence(41)
     lease = Lease(tables.layout, LAYERS, "p")
     assert lease.take() == 42
@@ -31,7 +31,7 @@ def test_an_epoch_is_higher_than_every_tables(tables: Tables) -> None:
 
 
 def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
-    """As a driver leaves it that was killed while it made its first table."""
+    """A driver that is killed while it creates its first table leaves such a folder."""
     layout = Layout.of(str(tmp_path), "p")
     layout.storage.make_folder("bronze/b/_delta_log")
     assert highest_epoch(layout, "p") == 0
@@ -40,7 +40,7 @@ def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
 def test_a_frozen_process_in_the_lock_is_told_of(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even a take-over would wait for it, without a word and for ever."""
+    """Otherwise even a take-over would wait for it forever, without a message."""
     monkeypatch.setattr(lease_store, "LOCKED_FOR", 0.1)
     lease = Lease(tables.layout, LAYERS, "p")
     lease.take()
@@ -122,7 +122,7 @@ def _on_a_full_disk(*arguments: object) -> None:
 
 
 class MemoryLeases:
-    """A store that no engine file knows."""
+    """A store of leases that the engine does not know."""
 
     def __init__(self) -> None:
         self._held: dict[str, Document | None] = dict.fromkeys(LAYERS)

@@ -71,7 +71,7 @@ def test_a_request_is_worked_off_step_by_step(lake: Lake) -> None:
         seen.add((len(now.reports), now.is_done))
     assert seen == {(0, False), (1, False), (2, False), (2, True)}
     assert {r.table: r.merged.files for r in now.reports} == dict.fromkeys(PATHS, 9)  # type: ignore[union-attr]
-    # The files of the tables that this job does not write are none of its business.
+    # The job leaves the files of tables alone that it does not write.
     assert files(lake, "bronze/events") == 9
     assert files(lake, "silver/good") == 10
 
@@ -94,7 +94,7 @@ def test_no_request_is_worked_off_twice(lake: Lake) -> None:
 def test_what_was_asked_of_the_job_before_is_ignored(
     lake: Lake, epoch: int, is_heard: bool
 ) -> None:
-    """But not what was asked while this one was starting."""
+    """A request that was made while this job was starting counts."""
     request = asks(lake, "compact", EPOCH + epoch)
     job(lake, BatchLock()).step()
     assert (answer(lake, request) is not None) == is_heard

@@ -1,4 +1,4 @@
-"""A pause between the thread that looks for it and the one that runs batches."""
+"""A pause, between the thread that checks for it and the thread that runs batches."""
 
 from __future__ import annotations
 

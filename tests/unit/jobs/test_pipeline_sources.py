@@ -1,4 +1,4 @@
-"""Several sources have the same batches, whatever breaks between their commits."""
+"""Several sources have the same batch ids, even after a failure between their commits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @dataclass
 class Bronze:
-    """In the place of a stage and its table: the records of each batch."""
+    """Stands in for a stage and its table: has the records of each batch."""
 
     batches: list[Sequence[int]] = field(default_factory=list)
 
@@ -37,7 +37,7 @@ class Bronze:
 
 
 class Counting(MicroBatchSource):
-    """Numbers, two in a batch; ``fails`` before a commit."""
+    """A source of numbers, two in a batch. With ``fails`` it fails before a commit."""
 
     every = 1.0
 

@@ -62,7 +62,7 @@ def test_a_minute_without_events_is_written_as_it_goes(
         write(storage, path, content)
 
     monkeypatch.setattr(Storage, "write", counted)
-    for _ in range(240):  # four looks a second
+    for _ in range(240):  # four polls a second
         clock.tick(0.25)
         progress.idle(Backlog("files", 0, 0), tables.runtime)
     assert len(writes) == timedelta(minutes=1) / IDLE_WRITES
@@ -73,7 +73,7 @@ def test_a_minute_without_events_is_written_as_it_goes(
 def test_it_is_written_after_the_clock_was_set_back(
     tables: Tables, progress: Progress, clock: Clock, trouble: str | None
 ) -> None:
-    """Or a supervisor takes an idle driver for a stuck one."""
+    """Otherwise a supervisor takes an idle driver for a stuck one."""
 
     def looks() -> None:
         if trouble is None:
@@ -186,7 +186,7 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
         clock.tick(5)
         progress.idle(Backlog("records", count), tables.runtime)
     clock.tick(5)
-    progress.idle(Backlog("records", 99), None)  # a batch runs: totals are of before it
+    progress.idle(Backlog("records", 99), None)  # a batch is running; the totals are from before it
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(5)
     progress.batch_done(tables.runtime, Backlog("records", 21))
@@ -218,7 +218,7 @@ def test_gold_changed_when_its_commits_say(
 
 
 def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_path: Path) -> None:
-    """The first one was level at noon. Those after it die in their first batch."""
+    """The first driver was up to date at noon. The later ones die in their first batch."""
     Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("no answer")
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)

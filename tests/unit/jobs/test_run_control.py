@@ -16,7 +16,7 @@ from headgate.storage.stopping import request_stop
 
 
 def test_a_stop_is_heeded_if_it_was_requested_since_the_lease_was_taken(tmp_path: Path) -> None:
-    """Spark may still be starting then: who asks only once is heeded, too."""
+    """A single request is enough, even while Spark is still starting."""
     layout = Layout.of(str(tmp_path), "p")
     lease = Lease(layout, LAYERS, "p")
     control, stopping = RunControl(layout, "p", lease), list[bool]()
@@ -32,7 +32,7 @@ def test_a_stop_is_heeded_if_it_was_requested_since_the_lease_was_taken(tmp_path
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_clock_that_was_wrong_at_a_stop_decides_nothing(tmp_path: Path, hours: int) -> None:
-    """As one that was set, by hand or from the network, between a stop and a start."""
+    """For example, the clock is set between a stop and a start, by hand or from the network."""
     layout = Layout.of(str(tmp_path), "p")
     stopping = list[bool]()
     for asked in (True, False):

@@ -1,4 +1,4 @@
-"""What killed drivers leave is removed by a driver that has fenced them, and nothing else is."""
+"""A driver removes what killed drivers that it has fenced left behind, and nothing else."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from headgate.jobs.session import _OPTIONS, _settings
 
 
 def test_no_path_is_among_the_options_of_the_jvm() -> None:
-    """Spark would split them at its spaces."""
+    """Spark would split the options at the spaces of the path."""
     assert "scratch" not in _settings(2, Path("/my shop/scratch"))[_OPTIONS]
 
 

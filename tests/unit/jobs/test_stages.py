@@ -1,4 +1,4 @@
-"""How far the stages of a job come, and what they say of it."""
+"""How far the stages of a job get, and what they report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.lake import WIDE, Lake, declared
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
-    """Two batches, of which bronze alone has the second."""
+    """Two batches; only bronze has the second."""
     with without_spark():
         lake = Lake(declared(tmp_path, WIDE), tmp_path / "root")
         lake.land([Record(0)], [Record(1)])
@@ -39,7 +39,7 @@ def test_gold_waits_for_a_reset_of_silver_and_says_that_it_is_behind(lake: Lake)
 
 @pytest.mark.slow
 def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> None:
-    """A table that is built anew, beside one that is at the front: its steps end at operations."""
+    """A table is built anew beside one that is up to date. Its steps end at operations."""
     lake.drain()
     lake.land([Record(2)])
     lake.absorb(3)

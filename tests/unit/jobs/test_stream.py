@@ -97,7 +97,7 @@ def test_a_run_ends_beside_a_rebuild_that_is_held_and_what_was_asked_waits(
 def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
     running: Running, is_published: bool
 ) -> None:
-    """The last batch may have published it."""
+    """The last batch may have published the rebuild."""
     if is_published:
         running.tables.runtime.rebuild = None
     ask(running.tables.layout, "drain", {}, NOW)

@@ -1,4 +1,4 @@
-"""A sink that takes no rows: why, since when, and with a command that can be typed."""
+"""A sink that takes no rows is reported with the reason, the start and a command to type."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class Stage:
-    """A stage whose sink refuses rows as long as ``is_away``, after it has been asked ``patience``
-    times."""
+    """``patience`` calls are not done. The next one is, unless ``is_away``: then the sink refuses
+    rows."""
 
     def __init__(self, name: str = "sales", *, patience: int = 0, is_away: bool = True) -> None:
         self.publication: Any = SimpleNamespace(name=name, layer="gold", kind="kafka")
@@ -66,7 +66,7 @@ def test_a_try_that_has_only_begun_does_not_end_the_trouble() -> None:
     publications.catch_up(NOON + timedelta(seconds=1))
     since = publications.stuck["sales"].since
     clock[0] = TRY_AGAIN
-    for second in (61, 62):  # begun, refused
+    for second in (61, 62):  # the try begins, the sink refuses
         publications.catch_up(NOON + timedelta(seconds=second))
         assert publications.stuck["sales"].since == since
     stage.is_away = False

@@ -102,7 +102,7 @@ class Lake:
         return self._tables[path]
 
     def commit(self, path: str, n: int, rows: Rows, counts: Mapping[str, int]) -> None:
-        """Batch ``n`` of a table: its rows, and what its commit says about them."""
+        """Commit batch ``n`` of a table: its rows, and their counts."""
         table = self._tables[path]
         held = table.refresh()
         state = replace(held, kind="data", from_n=held.n, n=n, at=1, batch=dict(counts))
@@ -140,8 +140,8 @@ def empty_lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def lake(empty_lake: Lake) -> Lake:
-    """Batch 1, all through: 6 read = 1 duplicate + 1 quarantined + 1 filtered + 3 silver, of
-    which 1 is late; batch 2 is in bronze only."""
+    """Batch 1 in every table: 6 read = 1 duplicate + 1 quarantined + 1 filtered + 3 silver, of
+    which 1 is late. Batch 2 is in bronze only."""
     fill(empty_lake)
     return empty_lake
 

@@ -1,4 +1,4 @@
-"""The accounting law on what the commits say."""
+"""The accounting law, checked with the counts of the commits."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def _absorb_second(lake: Lake, counts: Mapping[str, int]) -> None:
 
 
 def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None:
-    """The events are numbered: their order in the log, or the clock, does not say which is last."""
+    """Events are numbered, because neither their order in the log nor the clock shows the last
+    one."""
     events = [
         {"event": 3, "sequence": 2, "path": "b.gz", "status": "set_aside", "reason": "cut"},
         {"event": 2, "sequence": 2, "path": "b.gz", "status": "recorded", "reason": None},

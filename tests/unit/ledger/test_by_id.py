@@ -23,12 +23,12 @@ def test_a_missing_event_is_named(empty_lake: Lake) -> None:
     (found,) = findings(empty_lake)
     assert found.table == "silver/good"
     assert "1 were filtered" in found.problem
-    assert found.count == 2  # the filtered one and the lost one: nobody can tell which is which
+    assert found.count == 2  # the filtered and the lost event cannot be told apart
     assert [e["event_id"] for e in found.examples] == ["e0", "e4"]
 
 
 def test_without_a_where_nothing_may_be_missing(empty_lake: Lake) -> None:
-    """Then a commit that claims to have filtered proves nothing."""
+    """Without ``where``, a count of filtered rows in a commit proves nothing."""
     from dataclasses import replace
 
     fill(empty_lake)

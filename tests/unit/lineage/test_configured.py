@@ -1,4 +1,4 @@
-"""A wrong setting is told without its value: it may have a password."""
+"""A wrong setting is reported without its value, which may contain a password."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PASSWORD = "not-for-logs"
         (
             "OPENLINEAGE__TRANSPORT",
             f'{{"type": "htttp", "url": "http://me:{PASSWORD}@marquez"}}',
-            "the client does not take what OPENLINEAGE_… says",
+            "the client rejects the OPENLINEAGE_… variables",
         ),
     ],
 )

@@ -31,7 +31,7 @@ def test_what_is_long_due_is_sent_as_one() -> None:
 
 
 def test_nothing_is_due_after_tables_have_gone_back() -> None:
-    """A restored savepoint: what is final again later was sent before."""
+    """After a restore, hours that become final again were sent before."""
     assert due(NOON + 3 * HOUR, NOON) == []
 
 

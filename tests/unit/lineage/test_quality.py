@@ -1,4 +1,4 @@
-"""What lineage says of rules: of the version that readers see, and without values of rows."""
+"""The results of rules in lineage: of the version that readers see, and without row values."""
 
 from __future__ import annotations
 

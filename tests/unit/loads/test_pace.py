@@ -12,10 +12,10 @@ STEP = Step(began=100, ended=104, rows=2_000)
 @pytest.mark.parametrize(
     ("now", "share", "rate", "has_input", "expected"),
     [
-        (104, 0.5, None, False, True),  # nobody else wants the time
+        (104, 0.5, None, False, True),  # the stream has no input
         (104, 0.5, None, True, False),
         (107.9, 0.5, None, True, False),
-        (108, 0.5, None, True, True),  # as long as the step took
+        (108, 0.5, None, True, True),  # it waits as long as the step took
         (115.9, 0.25, None, True, False),
         (116, 0.25, None, True, True),
         (104, 1.0, None, True, True),

@@ -1,4 +1,4 @@
-"""What becomes of a load when bronze is read again, or goes back."""
+"""What happens to a load if bronze is read again or goes back."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_one_that_is_held_while_it_is_read_again_keeps_its_end() -> None:
 
 
 def test_a_repair_reads_again_what_the_last_restore_has_brought_back(tmp_path: Path) -> None:
-    """Of two loads of the same files, each of which one savepoint has."""
+    """There are two loads of the same files, and each of two savepoints has one of them."""
     layout = Layout.of(str(tmp_path), "shop")
     keep(layout, replace(REQUEST, wish="done"))
     keep(layout, replace(REQUEST, id="l-2", wish="done"))

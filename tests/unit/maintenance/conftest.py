@@ -33,7 +33,7 @@ Fill = Callable[[int], Lake]
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
-    """A folder with a lake of so many batches, made once: to be copied."""
+    """Returns a folder with a lake of this many batches. It is created once, and tests copy it."""
 
     @cache
     def made(batches: int) -> Path:
@@ -48,7 +48,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
 
 @pytest.fixture
 def fill(prepared: Callable[[int], Path], tmp_path: Path) -> Fill:
-    """A lake of so many batches, all the way down."""
+    """A lake with this many batches in every table."""
 
     def made(batches: int) -> Lake:
         return lake_in(shutil.copytree(prepared(batches), tmp_path, dirs_exist_ok=True))
@@ -63,7 +63,7 @@ def lake_in(folder: Path) -> Lake:
 
 
 def owned(lake: Lake, *paths: str) -> list[Table]:
-    """The tables of a lake, or some, fenced by a process that writes them from now on."""
+    """All or some tables of a lake, fenced by a process that writes them from now on."""
     epoch = 1 + highest_epoch(lake.layout, "tiny")
     found = [t for t in tables_of(lake.layout, "tiny") if not paths or t.name in paths]
     for table in found:
@@ -86,7 +86,7 @@ def vacuumed(
 
 
 def later(more: timedelta = timedelta()) -> Callable[[], datetime]:
-    """The time by the clock on the wall, or some time after it."""
+    """A clock with the current time plus ``more``."""
     return lambda: datetime.now(UTC) + more
 
 

@@ -37,7 +37,8 @@ def test_what_silver_had_at_each_batch(fill: Fill) -> None:
     }
     assert len(expected[BATCHES]) > len(expected[1]) > 0
     assert {n: offsets(table, n) for n in expected} == expected
-    # One file has the rows of all batches: each is found in the version that had it last.
+    # One file now has the rows of all batches; each batch is read from the last version with its
+    # own file.
     compacted(lake)
     after = silver(lake)
     after.refresh()

@@ -66,7 +66,7 @@ def test_groups_are_whole_small_and_apart(files: list[DataFile], cuts: list[int]
         assert len(group) > 1
         assert all(f.size < DEFAULT_LIMITS.small for f in group)
         assert not any(group[0].n <= cut < group[-1].n for cut in cuts)
-        # One batch may be more than a group is allowed; several never are.
+        # A single batch may exceed the limit of a group; several batches never do.
         assert sum(f.size for f in group) <= DEFAULT_LIMITS.most or len({f.n for f in group}) == 1
     spans = [(group[0].n, group[-1].n) for group in found]
     assert all(first[1] < second[0] for first, second in pairwise(spans))

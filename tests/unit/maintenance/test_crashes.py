@@ -1,4 +1,4 @@
-"""Maintenance that dies anywhere: nothing is lost, and the next run ends it."""
+"""Maintenance that dies at any point loses nothing, and the next run finishes it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ SILVER = "silver/good"
 
 
 def dies(place: str, nth: int, act: Callable[[], object]) -> bool:
-    """Run something that dies at the NTH failpoint whose name begins with ``place``; whether it
-    came so far."""
+    """Run ``act``, which dies at the NTH failpoint whose name begins with ``place``. Returns
+    whether it reached that failpoint."""
     with dying(place, nth, certainly=False) as passed:
         act()
     return sum(name.startswith(place) for name in passed) == nth

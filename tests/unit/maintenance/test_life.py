@@ -1,5 +1,5 @@
-"""A pipeline at random: batches, stages that lag, savepoints, restores, tables built anew, windows
-closed, and maintenance in between. Whatever happened, every table holds what bronze says."""
+"""A pipeline in random steps: batches, stages that lag, savepoints, restores, tables built anew,
+drains, and maintenance in between. After any steps, every table has what follows from bronze."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ BRONZE, SILVER, GOLD = "bronze/events", "silver/good", "gold/per_minute"
 
 
 class Life:
-    """``past`` are the offsets of each batch that bronze holds now; ``taken`` the savepoints, each
-    with the past that it was taken in."""
+    """``past`` has the offsets of each batch that bronze holds now. ``taken`` has the savepoints,
+    each with ``past`` as it was then."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -72,8 +72,8 @@ class Life:
         self.catch_up(reaches)
 
     def catch_up(self, reaches: str) -> None:
-        """To each operation in turn, and to the end of what is above; ``one`` is as far as the
-        next commit of that goes."""
+        """Bring tables up to each operation in turn, then up to the table above. With ``one``, gold
+        takes only the next commit of silver."""
         if reaches != "bronze":
             for stop in self.stops(self.state(SILVER).n, len(self.past)):
                 self.step(BRONZE, SILVER, stop)
@@ -140,7 +140,7 @@ class Life:
         if not self.taken:
             return
         savepoint, past = self.taken[which % len(self.taken)]
-        # Bronze may have lost that past: then it has to go back as well.
+        # If bronze no longer has that past, it has to go back as well.
         reread = reread or self.past[: len(past)] != past
         epoch = 1 + highest_epoch(self.lake.layout, "tiny")
         restore(self.lake.layout, self.lake.pipeline, savepoint, epoch, NOON, reread=reread)
@@ -165,7 +165,8 @@ class Life:
             self.stage_can_go_on(above, 0)
 
     def a_copy_can_go_back_and_on(self, savepoint: Savepoint, past: Batches) -> None:
-        """To the savepoint, by one way or the other, and on from there."""
+        """Restore a copy to the savepoint, with or without ``reread``, and let it go on from
+        there."""
         other = copy.copy(self)
         root = self.folder / f"copy-{self.minutes}-{len(list(self.folder.iterdir()))}"
         shutil.copytree(self.folder / "lake", root)

@@ -1,4 +1,4 @@
-"""Looking a position up in a log, against walking through it."""
+"""Looking up a position in a log gives the same result as walking through the log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(storage: Storage, version: int, state: State | None) -> None:
 
 
 def play(storage: Storage, steps: list[Step]) -> list[State | None]:
-    """A log of commits as they come: batches, fences, somebody's, resets."""
+    """Write a log of batches, fences, commits of other tools, and resets."""
     log: list[State | None] = [State(NoPayload())]
     at = 0
     for kind, number in steps:
@@ -60,7 +60,7 @@ def data(held: State, more: int, at: int, version: int) -> State:
 
 
 def walk(log: list[State | None], version: int, n: int) -> int:
-    """The newest version in a lineage that stands at ``n`` or before."""
+    """The newest version in a lineage whose batch id is ``n`` or lower."""
     at: int | None = version
     while at is not None:
         state = log[at]
@@ -71,7 +71,7 @@ def walk(log: list[State | None], version: int, n: int) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(STEPS, st.data())
 def test_it_is_found_where_a_walk_would_find_it(
     tmp_path_factory: object, steps: list[Step], data: st.DataObject

@@ -1,4 +1,4 @@
-"""What publications have still to send, and what one that is declared later finds."""
+"""What publications still have to send, and what a publication that is declared later finds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def publishing(lake: Lake, source: str) -> Pipeline:
 
 
 def published(lake: Lake, version: int) -> None:
-    """As the publication's stage commits it."""
+    """Commit ``version`` as sent, as the publication's stage does."""
     table = Table(lake.layout.storage, "_headgate/publish/out", pipeline="tiny")
     schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
     table.create(schema, "digest", time_column="at")
@@ -71,7 +71,7 @@ def to_send(lake: Lake, path: str, after: int) -> Iterator[tuple[int, list[str]]
 def test_what_is_to_be_sent_is_kept_as_it_was_committed(fill: Fill, source: str, path: str) -> None:
     lake = fill(9)
     publishing(lake, source)
-    published(lake, 5)  # batches 6 to 9 are to come
+    published(lake, 5)  # batches 6 to 9 are not sent yet
     wanted = list(to_send(lake, path, 5))
     assert len(wanted) == 4
     done = compacted(lake)

@@ -1,4 +1,4 @@
-"""What is kept, and how far a log is cut off: the decisions alone."""
+"""Which files are kept, and how far a log is trimmed: the decisions only."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_trimmed_log_gives_all_that_is_needed(log: LogFolder, data: st.DataObj
     if found.to > log.oldest:
         assert found.to in made
         assert any(c > found.to for c in made)
-    # And once more nothing is to do.
+    # A second run has nothing to do.
     left = LogFolder(
         tuple(v for v in log.entries if v >= found.to),
         tuple(sorted(c for c in made if c >= found.to)),

@@ -1,4 +1,4 @@
-"""Files that become one: the same rows, the same types, under the same fence."""
+"""Merging files: the same rows, the same types, under the same fence."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SCHEMA = pa.schema(
 
 
 def row(n: int) -> dict[str, Any]:
-    """Every third one with nulls."""
+    """A row; every third one has nulls."""
     if n % 3 == 0:
         return {"id": n, "time": NOON + timedelta(minutes=n)}
     return {
@@ -122,7 +122,7 @@ def test_the_table_is_the_same_before_and_after(table: Table) -> None:
 
 
 def test_a_reader_of_changes_sees_none_in_it(table: Table) -> None:
-    """Spark streams a table by its commits, and has these rows already."""
+    """Spark streams a table from its commits, and has these rows already."""
     files = live(table)
     assert replace_files(table, files, merged(table), NOON)
     table.refresh()
@@ -203,7 +203,7 @@ def test_a_zombie_merges_nothing(table: Table, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [60, -20, 4])
 def test_damage_is_never_written_anew(table: Table, place: int) -> None:
-    """A page, the footer, the first bytes."""
+    """The damage is in a page, in the footer, or in the first bytes."""
     files = live(table)
     path = Path(table.storage.uri(files[3].path))
     harmed = bytearray(path.read_bytes())
@@ -214,7 +214,7 @@ def test_damage_is_never_written_anew(table: Table, place: int) -> None:
 
 
 def test_a_column_of_another_name_is_damage_where_no_checksum_tells(table: Table) -> None:
-    """Of a file whose commit the log has lost, the footer's checksum is not known."""
+    """If the log has lost a file's commit, the checksum of the file's footer is unknown."""
     files = live(table)
     path = Path(table.storage.uri(files[3].path))
     read = pq.read_table(path)
@@ -240,7 +240,7 @@ def test_a_nested_field_of_another_name_is_damage_too(table: Table) -> None:
 
 
 def test_states_are_left_behind(table: Table) -> None:
-    """A file of final rows has no states; one that was written beside open rows has nulls."""
+    """A file of final rows has no states, or nulls if it was written beside open rows."""
     before, files = content(table), live(table)
     path = Path(table.storage.uri(files[3].path))
     read = pq.read_table(path)

@@ -1,4 +1,4 @@
-"""What anybody needs survives compaction and vacuum, and what nobody needs goes."""
+"""Compaction and vacuum keep everything that is needed, and delete the rest."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _checkpoints_are_made_of_short_logs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def maintain(lake: Lake) -> None:
-    """All that can go goes: there is another checkpoint behind the one that logs begin with."""
+    """Delete all that can be deleted: a log needs a checkpoint after the one it begins with."""
     compacted(lake)
     vacuumed(lake)
     for each in owned(lake):
@@ -74,7 +74,7 @@ Before = dict[str, list[str]]
 
 @pytest.fixture
 def maintained(prepared: Callable[[int], Path], tmp_path: Path) -> tuple[Lake, Before]:
-    """A lake of twelve batches of which all is gone that can go, and its rows before."""
+    """A lake of twelve batches after ``maintain``, and its rows before it."""
 
     def make(folder: Path) -> None:
         maintain(lake_in(shutil.copytree(prepared(12), folder, dirs_exist_ok=True)))
@@ -127,7 +127,7 @@ def test_repeated_runs_do_nothing(fill: Fill) -> None:
     assert all(not each.merged.files for each in compacted(lake).values())
     assert all(not each.removed.files for each in vacuumed(lake).values())
     after = {path: table(lake, path).handle.version() for path in SCHEMAS}
-    # Nothing but the fences of those two.
+    # Only the fences of these two runs were added.
     assert after == {path: version + 2 for path, version in versions.items()}
     assert {f for f in files_of(lake.layout) if "_delta_log" not in f} == {
         f for f in files if "_delta_log" not in f
@@ -145,7 +145,7 @@ def test_a_reader_that_began_before_finds_its_files(fill: Fill) -> None:
     assert done["silver/good"].kept["recent"].files == 6
     for path, reader in readers.items():
         assert sorted(map(repr, reader.to_pyarrow_table().to_pylist())) == before[path]
-    # Written long ago and removed just now: when it was removed counts.
+    # A file that was written long ago but removed just now is kept.
     gone = vacuumed(lake, keep_for=TOMORROW, now=datetime.now(UTC) + TOMORROW / 2)
     assert {each.removed.files for each in gone.values()} == {0}
     gone = vacuumed(lake, keep_for=TOMORROW / 2, now=datetime.now(UTC) + TOMORROW)
@@ -202,7 +202,7 @@ def test_a_savepoint_can_be_restored_after_all_of_it(fill: Fill) -> None:
     restore(lake.layout, lake.pipeline, savepoint, 99, NOON)
     now = all_rows(lake.layout)
     assert {path: now[path] for path in BUILT} == {path: then[path] for path in BUILT}
-    # And the stages find every batch behind it, in the files that were merged since.
+    # The stages also find every later batch, in the files that were merged since.
     upstream = table(lake, "bronze/events")
     found = batches(upstream, 3, 8)
     assert [c.state.n for c in found] == [4, 5, 6, 7, 8]
@@ -260,7 +260,7 @@ def test_a_stage_that_lags_finds_its_batches(fill: Fill) -> None:
         name for path in wanted for name in wanted[path]
     ]
     first = vacuumed(lake)
-    # What the ledger compares with gold is bronze and silver as they were at 3.
+    # The ledger compares gold with bronze and silver as of batch 3.
     assert first["bronze/events"].kept["ledger"].files == 3
     assert first["bronze/events"].removed.files == 0
     maintain(lake)
@@ -291,7 +291,7 @@ def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, B
     assert (found[0].state.from_n, found[-1].state.n) == (0, 12)
     files = [f for c in found for f in c.files]
     assert sum(f.rows for f in files) == len(before["silver/good"])
-    # While it is on its way, nothing is merged or removed under it.
+    # Until the table has caught up, none of these files is merged or removed.
     compacted(lake)
     vacuumed(lake)
     assert all(upstream.storage.exists(f.path) for f in files)
@@ -299,7 +299,7 @@ def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, B
 
 @pytest.mark.slow
 def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fill) -> None:
-    """It stands at batch 2: nothing is merged across that, and its files stay, in no table yet."""
+    """The rebuild is at batch 2: no files are merged across it, and its own files are kept."""
     lake = fill(6)
     rebuild = begin(lake, ("late/per_minute", "gold/per_minute"))
     rebuilt = rebuild.table(lake.layout, "tiny", "gold/per_minute")
@@ -357,7 +357,7 @@ def test_logs_are_cut_off_and_prove_themselves(maintained: tuple[Lake, Before]) 
         assert log.oldest in log.checkpoints
         assert len(log.checkpoints) == 2
         assert min(version for version, _ in log.paths) == log.oldest
-        # A damaged checkpoint may be dropped: the one before it gives the same table.
+        # A damaged checkpoint may be removed: the previous one gives the same table.
         newest = log.checkpoints[-1]
         lake.layout.storage.remove(f"{path}/_delta_log/{newest:020d}.checkpoint.parquet")
         lake.layout.storage.remove(f"{path}/_delta_log/_last_checkpoint")
@@ -379,7 +379,7 @@ def test_a_log_is_not_cut_off_at_a_checkpoint_that_is_damaged(fill: Fill) -> Non
     short = silver.storage.read(f"_delta_log/{3:020d}.checkpoint.parquet")
     silver.storage.remove(f"_delta_log/{3:020d}.checkpoint.parquet")
     silver.refresh()
-    DeltaTable(silver.storage.uri()).create_checkpoint()  # a sound one: the table is whole
+    DeltaTable(silver.storage.uri()).create_checkpoint()  # a valid one: the table is undamaged
     silver.storage.write(f"_delta_log/{first:020d}.checkpoint.parquet", short)
     before = log_folder(silver.storage).entries
     with pytest.raises(LogGapError, match=f"the checkpoint of version {first} is damaged"):
@@ -405,8 +405,8 @@ def test_a_dry_run_reads_only_and_tells_the_same(fill: Fill) -> None:
 def test_files_that_come_after_the_list_was_made_are_safe(
     fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that froze before it listed the folder finds another driver's files in it; its
-    look at the table then tells it so."""
+    """A process that froze before it listed the folder finds files of another driver in it. Its
+    next look at the table then raises FencedError."""
     lake = fill(4)
     (frozen,) = owned(lake, "silver/good")
     staged = "data/0-5-new/part-0.parquet"
@@ -425,7 +425,7 @@ def test_files_that_come_after_the_list_was_made_are_safe(
 
 
 def test_a_savepoint_that_is_taken_while_it_runs_counts(fill: Fill) -> None:
-    """What was live when it was taken is merged before the first table is looked at."""
+    """The files that were live at that time are merged before the first table is examined."""
     lake = fill(3)
     around = lake.layout, lake.pipeline, owned(lake, "silver/good", "gold/per_minute")
     savepoints: list[Savepoint] = []

@@ -1,4 +1,4 @@
-"""What every measure keeps, and that one of another package needs no change here."""
+"""The contract of every measure; a measure of another package needs no change here."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def lake(place: Place, tmp_path: Path) -> Lake:
-    """Its tables, without a batch."""
+    """The tables of ``place``, without a batch."""
     return Lake(tmp_path / "lake", place.declared)
 
 

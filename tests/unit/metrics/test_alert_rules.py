@@ -26,7 +26,7 @@ def limit(name: str, seconds: float) -> dict[str, str]:
 
 
 def latency(fast: int) -> dict[str, str]:
-    """Batches of a second and of a minute: in each minute so many of a hundred are fast."""
+    """Series of batches: ``fast`` of each hundred take a second, the others a minute."""
     name = f'headgate_arrival_to_gold_seconds_bucket{{{P},table="gold/a",le='
     series = {"1": fast, "60": 100, "+Inf": 100}
     return {f'{name}"{le}"}}': f"0+{count}x200" for le, count in series.items()}
@@ -39,7 +39,7 @@ def counted(counter: str, outcomes: Mapping[str, int]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Case:
-    """Series of an hour, a value each minute. ``fires`` is expected at the end of it, or not."""
+    """Series of an hour with a value per minute. ``fires``: whether the alert fires at the end."""
 
     alert: str
     series: Mapping[str, str]
@@ -166,8 +166,8 @@ def test_each_alert_has_a_case_in_which_it_fires() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "two targets"])
 def test_alerts_fire_when_they_should(folder: Path, twice: bool) -> None:
-    """``twice``: driver and ``headgate metrics`` are both scraped. Each alert is in a file of its
-    own: promtool evaluates all rules of a file for every case."""
+    """With ``twice``, the driver and ``headgate metrics`` are both scraped. Each alert has its own
+    file, because promtool evaluates all rules of a file for every case."""
     yaml = YAML(typ="safe")
     (group,) = yaml.load(folder / "alerts.yml")["groups"]
     for rule in group["rules"]:
@@ -183,7 +183,7 @@ def test_alerts_fire_when_they_should(folder: Path, twice: bool) -> None:
 
 
 def _evaluated(case: Case, twice: bool) -> list[dict[str, object]]:
-    """A query of what fires, as promtool's tests write it: it compares no labels that way."""
+    """The promtool tests of a case. They count the firing alerts, so no labels are compared."""
     targets = ("a:1", "b:2") if twice else ("a:1",)
     series = [
         {"series": _at(name, target), "values": values}

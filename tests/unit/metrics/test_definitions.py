@@ -1,4 +1,4 @@
-"""The declaration of metrics is what is served, documented, and used by alerts and dashboard."""
+"""The declared metrics are those that are served, documented, and used by alerts and dashboard."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KNOWN = {name for metric in METRICS.values() for name in series_names(metric)}
 
 
 def unknown(text: str) -> set[str]:
-    """The metrics that a text names and nobody serves."""
+    """The metrics that a text names but that are not served."""
     return set(NAME.findall(text)) - KNOWN
 
 
@@ -48,7 +48,7 @@ def test_names_follow_the_conventions_of_prometheus(metric: Metric) -> None:
     assert metric.help.endswith(".")
     assert (metric.type == "histogram") == bool(metric.buckets)
     assert list(metric.buckets) == sorted(metric.buckets)
-    # Prometheus gives these to each target, and would rename ours.
+    # Prometheus adds these labels to each target, and would rename ours.
     assert not {"job", "instance"}.intersection(metric.all_labels)
 
 

@@ -24,7 +24,7 @@ GOLD = "gold/per_minute"
 def commit(
     path: str, n: int, seconds: float, *, since: int | None = None, **more: object
 ) -> Commit:
-    """Batch ``n`` of a table, written at a time in seconds."""
+    """The commit of batch ``n`` of a table, written at ``seconds``."""
     state = replace(State.empty(path), kind="data", n=n, from_n=n - 1 if since is None else since)
     if path.startswith("bronze"):
         arrived = more.pop("arrived", None)

@@ -1,4 +1,4 @@
-"""The text is what Prometheus reads, whatever names there are."""
+"""Prometheus can read the text, whatever names it contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics are sent by OTLP if the standard variables say so, and nobody waits for that."""
+"""Metrics are sent by OTLP if the standard variables say so, and no run waits for that."""
 
 from __future__ import annotations
 

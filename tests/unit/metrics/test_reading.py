@@ -43,7 +43,7 @@ class Reading:
         self._reading = PipelineReading(place.declared, place.layout, histograms, monotonic=clock)
 
     def __call__(self, now: datetime = NOW, *, after: float = 3600.0) -> tuple[Sample, ...]:
-        """What is read so many seconds later: by default, of all parts."""
+        """The samples that are read ``after`` seconds later; by default, every part is due then."""
         self.clock.now += after
         return self._reading.refresh(now)
 

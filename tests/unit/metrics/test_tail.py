@@ -1,4 +1,4 @@
-"""A log is followed: each entry once, whatever happens to the log meanwhile."""
+"""Following a log reads each entry once, whatever happens to the log meanwhile."""
 
 from __future__ import annotations
 

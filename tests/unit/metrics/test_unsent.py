@@ -21,7 +21,7 @@ PATH = "gold/per_minute"
 
 
 def written(version: int, *, final: bool = True, kind: Kind = "data", rows: bool = True) -> Commit:
-    """An entry of gold, written so many seconds after NOW."""
+    """An entry of gold's log, written ``version`` seconds after NOW."""
     file = DataFile(f"data/0-{version}-a/p", 1, 1, "{}", {"final": str(final).lower()})
     state = replace(State.empty(PATH), kind=kind)
     at = commit_time(NOW + timedelta(seconds=version))

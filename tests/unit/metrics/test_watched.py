@@ -1,4 +1,4 @@
-"""The declarations that one process serves are those of now."""
+"""A process serves the declarations as they are now."""
 
 from __future__ import annotations
 
@@ -60,6 +60,28 @@ def test_files_come_and_go(folder: Path, watch: Watch, clock: Clock) -> None:
     assert names(watched, clock) == ["a", "b"]
     file.unlink()
     assert names(watched, clock) == ["b"]
+
+
+def test_a_named_file_that_is_deleted_is_reported_once(
+    folder: Path, said: list[str], clock: Clock, tmp_path: Path
+) -> None:
+    file = write(folder, "a")
+    watched = Watched(
+        lambda: [file],
+        str(tmp_path / "lake"),
+        Histograms(),
+        only_run=False,
+        say=said.append,
+        monotonic=clock,
+    )
+    assert names(watched, clock) == ["a"]
+    file.unlink()
+    assert [names(watched, clock) for _ in range(3)] == [["a"]] * 3, "its last version counts"
+    assert len(said) == 1
+    write(folder, "a", f"{DECLARATION}metrics: {{latency_within: 3 seconds}}\n")
+    assert names(watched, clock) == ["a"]
+    assert watched.readings()[0].is_current
+    assert len(said) == 1
 
 
 def test_files_are_looked_at_now_and_then(folder: Path, watch: Watch, clock: Clock) -> None:

@@ -1,5 +1,5 @@
-"""What every operation keeps, on tables without open rows, and one of another package among them.
-``tests/spark/test_operations.py`` has rows."""
+"""The contract of every operation, on tables without open rows. One operation is of another
+package. ``tests/spark/test_operations.py`` has rows."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_damaged_one_is_not_taken_for_another(layout: Layout) -> None:
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_the_draft_of_a_request_is_none(layout: Layout, is_whole: bool) -> None:
-    """It is being written, or was left by a process that was killed."""
+    """The draft is still being written, or a killed process has left it."""
     asked = ask(layout, "drain", {}, NOW)
     content = layout.storage.read(asked.path) if is_whole else b""
     layout.storage.write(f"{asked.path}.c2671121.tmp", content)

@@ -1,4 +1,4 @@
-"""What every operator keeps, without Spark; one of another package is declared like any."""
+"""The contract of every operator, without Spark. One of another package is declared like any."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_silver_column_and_a_late_column_cannot_have_one_name() -> None:
 
 @pytest.mark.slow
 def test_declarations_are_read_without_spark() -> None:
-    """As `headgate plan` reads them: it starts no JVM."""
+    """`headgate plan` reads them in this way and starts no JVM."""
     keys = [case.keys for case in CASES]
     code = (
         "import sys; from tests.support.operators import declared\n"
@@ -155,7 +155,7 @@ def test_modules_beside_the_members_are_none() -> None:
 
 
 def test_no_other_module_knows_what_a_window_looks_like() -> None:
-    """Apart from the names that nobody else may use, and from what reads a pipeline of its own."""
+    """Exceptions: the reserved names of columns, and the demo, which reads its own pipeline."""
     package = Path(headgate.__file__).parent
     knowing = {
         str(file.relative_to(package).parent)

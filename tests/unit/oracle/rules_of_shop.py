@@ -1,4 +1,4 @@
-"""A small pipeline for the oracle's own tests, and words to write its records with."""
+"""A small pipeline for the oracle's own tests, and helpers to write its records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULES = Rules(
 
 
 def at(clock: str) -> datetime:
-    """10:00:30 or 10:00 of the day that all tests play on."""
+    """A time such as 10:00:30 or 10:00, on the day that all tests use."""
     hours, minutes, seconds = (clock + ":00").split(":")[:3]
     return DAY + timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
 
@@ -52,7 +52,7 @@ def reason(value: bytes, rules: Rules = RULES) -> tuple[str | None, str | None]:
 
 
 def typed_as(type_: str, text: str) -> Any:
-    """What a JSON value given as text becomes in silver; "wrong" where it has another type."""
+    """The silver value of a JSON value given as text, or "wrong" if it has another type."""
     schema = {"id": "string", "at": "timestamp", "x": type_}
     value = order("a", "10:00")[:-1] + b', "x": ' + text.encode() + b"}"
     tables = judge(arrive(value), replace(RULES, schema=schema, gold={}))

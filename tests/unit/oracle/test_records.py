@@ -1,4 +1,4 @@
-"""One record on its own: is it a document, whose is it, when was it, what types has it?"""
+"""One record on its own: is it a document, and what are its id, its time and its types?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records beside each other: clocks, duplicates, and what moves C."""
+"""Several records: clocks, duplicates, and what moves the watermark."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ def test_a_copy_that_differs(
 @pytest.mark.parametrize(
     ("times", "corrected"),
     [
-        (["10:00"], 0),  # it conforms, but a minute and more away
+        (["10:00"], 0),  # it conforms, but is out of reach
         (["10:01:59"], 1),
         (["10:02:59", "10:01:59"], 0),  # a duplicate of a copy that is out of reach
         (["10:03:30", "10:01:59", "10:01:01"], 1),
-        (["10:01:59", "10:00:05"], 1),  # once, though both are taken
+        (["10:01:59", "10:00:05"], 1),  # counted once, though both are accepted
     ],
 )
 def test_the_first_conforming_copy_corrects_unless_it_is_a_duplicate(

@@ -139,7 +139,7 @@ def test_where_selects_before_windows_and_nothing_selected_is_no_row() -> None:
 
 
 def late_tables(clock: str, gold: GoldRules = GOLD) -> Any:
-    """An order of 10:00:10, read after one of ``clock``."""
+    """The tables of an order at 10:00:10 that is read after an order at ``clock``."""
     records = arrive(order("ahead", clock), order("behind", "10:00:10"))
     return judge(records, replace(RULES, gold={"t": gold}))
 

@@ -1,4 +1,4 @@
-"""Files that nobody writes to any more go."""
+"""Files that are no longer written are deleted."""
 
 from __future__ import annotations
 

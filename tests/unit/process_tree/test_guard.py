@@ -39,7 +39,7 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def touches(file: Path, after: Path | None = None) -> tuple[str, ...]:
-    """A process that makes ``file``, and before that waits for ``after``."""
+    """A command that waits until ``after`` exists, if it is given, and then writes to ``file``."""
     code = "import pathlib, sys, time\n"
     if after is not None:
         code += f"while not pathlib.Path({str(after)!r}).exists(): time.sleep(0.02)\n"
@@ -61,7 +61,7 @@ def order(tmp_path: Path) -> Order:
 
 @pytest.fixture
 def launch() -> Iterator[Launch]:
-    """Start a guard; all that were started are gone afterwards."""
+    """Starts a guard. All guards and their processes are killed after the test."""
     launched: list[subprocess.Popen[bytes]] = []
 
     def start(order: Order) -> subprocess.Popen[bytes]:
@@ -103,7 +103,7 @@ def served(folder: Path) -> Presence:
 
 
 def gone(here: Presence) -> bool:
-    """A process of a guard that was killed may stay as a zombie, where nobody reaps it."""
+    """The child of a killed guard may stay as a zombie, if no process reaps it."""
     try:
         return psutil.Process(here.children["child"]).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -159,9 +159,9 @@ def test_a_signal_ends_both(
 
 @pytest.mark.slow
 def test_a_signal_may_come_at_any_line(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handler that took a lock would hang where the line that it interrupts holds the lock."""
+    """A handler that takes a lock would hang if the interrupted line holds the lock."""
     monkeypatch.setattr(guard, "_POLL", 0.001)
-    monkeypatch.setattr(psutil, "pids", list)  # it has no children: to look for them takes long
+    monkeypatch.setattr(psutil, "pids", list)  # it has no children; the search for them is slow
     for line in range(120):
         runs = Guard(replace(order, children={}))
         thread = threading.Thread(target=interrupted, args=(runs, line), daemon=True)
@@ -171,7 +171,7 @@ def test_a_signal_may_come_at_any_line(order: Order, monkeypatch: pytest.MonkeyP
 
 
 def interrupted(runs: Guard, at: int) -> None:
-    """Serve, with a signal before the line ``at`` of those that keep the tree and wait."""
+    """Serve, with a signal before line ``at`` of the lines that keep the tree and wait."""
     lines = iter(range(at))
 
     def interrupt(frame: FrameType, event: str, _: Any) -> TraceFunction | None:
@@ -267,7 +267,7 @@ def test_what_is_beside_does_not_wait_and_what_died_is_started_again(
     runs = Guard(
         replace(
             order,
-            # Only where both run already is this at its end.
+            # This ends only if both others already run.
             prepare=touches(prepared, after=driven),
             children={
                 "server": Child(touches(served)),

@@ -42,7 +42,7 @@ def start(
     )
     began.append(process)
     assert process.stdout is not None
-    process.stdout.readline()  # it is under way
+    process.stdout.readline()  # it has started
     return process
 
 
@@ -71,7 +71,7 @@ def test_a_session_that_only_has_the_pid_is_none_of_them(
 
 
 def test_a_session_without_a_process_is_forgotten(began: list[subprocess.Popen[bytes]]) -> None:
-    """A child that ends again and again adds no entry each time."""
+    """A child that is started again and again does not add an entry each time."""
     ended, orphaned, living = (start(began, PARENT, WAITING) for _ in range(3))
     sessions = Sessions().plus(psutil.Process(ended.pid)).plus(psutil.Process(orphaned.pid))
     for child in psutil.Process(ended.pid).children():
@@ -99,7 +99,7 @@ def test_a_session_outlives_its_leader(began: list[subprocess.Popen[bytes]]) -> 
         began.append(leader)
         assert leader.stdin is not None
         assert leader.stdout is not None
-        leader.stdout.readline()  # the child is under way
+        leader.stdout.readline()  # the child has started
         sessions = Sessions().plus(psutil.Process(leader.pid))
         (member,) = psutil.Process(leader.pid).children()
         leader.stdin.close()
@@ -145,7 +145,7 @@ def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_pa
 def test_what_a_leader_started_is_its_own_to_end(
     began: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    """As a driver ends its JVM, after the batch."""
+    """For example, a driver itself ends its JVM, after the batch."""
     since, told = started(psutil.Process()), tmp_path / "told"
     child = f"import signal, sys; signal.signal(15, lambda *_: open({str(told)!r}, 'w')); {WAITING}"
     leader = (

@@ -27,7 +27,7 @@ def test_a_port_that_somebody_listens_on_is_refused(taken: int) -> None:
 
 def test_a_port_of_which_only_an_old_connection_is_left_is_free() -> None:
     with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker's is
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker does
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]

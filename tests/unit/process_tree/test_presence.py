@@ -41,7 +41,7 @@ def other() -> Iterator[psutil.Process]:
 
 
 def left(other: psutil.Process, boot: str, began: float) -> Presence:
-    """What a guard has left that had a child of the same pid."""
+    """The document that a guard left whose child had the same pid."""
     sessions = Sessions(boot, {other.pid: began})
     return Presence(other.pid, began, 0.0, {"child": other.pid}, sessions, 1.0, {})
 

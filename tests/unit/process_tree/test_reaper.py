@@ -1,4 +1,4 @@
-"""What tests leave running ends with a pytest that is killed."""
+"""If pytest is killed, the processes that its tests have started end, too."""
 
 from __future__ import annotations
 

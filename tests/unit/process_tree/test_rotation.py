@@ -38,7 +38,7 @@ def test_logs_are_kept_bounded_while_they_are_written(
 
 
 def test_a_log_that_cannot_be_kept_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who rotates lives on: a full disk must not end the supervisor of everybody."""
+    """No error is raised: a full disk must not end the supervisor of all pipelines."""
     monkeypatch.setattr(rotation, "KEPT", 3)
     log = tmp_path / "run.log"
     log.write_text("abcd")

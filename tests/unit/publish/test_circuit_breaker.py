@@ -55,7 +55,7 @@ def test_it_opens_and_closes_by_the_newest_batches(empty_lake: Lake) -> None:
     pipeline = broken(lake, "refused_above: 20 %, batches: 2")
     assert Breaker(lake.layout, pipeline).why_open() is None
     deliver(lake, 1, 0, 10)
-    assert Breaker(lake.layout, pipeline).why_open() is None  # there are no two batches yet
+    assert Breaker(lake.layout, pipeline).why_open() is None  # there is only one batch so far
     deliver(lake, 2, 10, 0)
     assert (
         Breaker(lake.layout, pipeline).why_open()
@@ -105,5 +105,5 @@ def at(lake: Lake, pipeline: Pipeline, now: datetime = NOON) -> HealthContext:
 
 
 def test_a_breaker_that_asks_nothing_is_refused(empty_lake: Lake) -> None:
-    with pytest.raises(DeclarationError, match="neither refused_above nor records_below"):
+    with pytest.raises(DeclarationError, match="needs refused_above or records_below"):
         broken(empty_lake, "batches: 2")

@@ -46,7 +46,8 @@ def rule(name: str, arguments: tuple[Argument, ...]) -> Rule:
 
 
 def result(of: Rule) -> RuleResult:
-    """As a validation says it: of rows, how many broke it; of the others, what was observed."""
+    """A result like a validation's: the number of rows that broke a rule of rows, else what was
+    observed."""
     if of.expectation is None or of.expectation in ROW_EXPECTATIONS or "mostly" in of.arguments:
         return RuleResult(of.id, "critical", of.action, met=False, unexpected=7, rows=20)
     observed = "['Anna', 'Otto']" if "distinct" in of.id or "common" in of.id else "42"
@@ -62,7 +63,7 @@ FAILED = RuleResult(MEAN.id, "critical", "hold", met=False, error="no number: 'A
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first page."""
+    """Builds a site. Returns its first page."""
     validations = (
         Validation("sales", 1, 4, NOON, ALL, tuple(map(result, ALL.rules))),
         Validation(
@@ -90,7 +91,7 @@ def test_each_run_has_a_page_that_the_first_one_lists(site: Path) -> None:
 
 
 def test_each_expectation_is_shown(site: Path) -> None:
-    """One that cannot be rendered would cost its whole page, and be named there."""
+    """If one could not be rendered, its run would have no page, only a name on the first page."""
     page = pages(site)["batch_1_version_4"]
     marks = re.findall(r'class="fas fa-(?:check-circle|times) ', page)
     assert len(marks) == len(ALL.rules) + 1, "one more is of the whole run"

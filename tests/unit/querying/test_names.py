@@ -1,4 +1,4 @@
-"""Which table is meant by a name that none has."""
+"""Which table is proposed for a name that no table has."""
 
 from __future__ import annotations
 

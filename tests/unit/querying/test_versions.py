@@ -1,4 +1,4 @@
-"""A batch that the tables no longer have, and what has taken it."""
+"""A batch that the tables no longer have, and what has removed it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOLD = "gold/per_minute"
 
 
 def absorb(lake: Lake, n: int) -> None:
-    """A batch without rows."""
+    """Commit batch ``n`` without rows to the tables that are before it."""
     for path in ("bronze/events", "silver/good", "late/per_minute", GOLD):
         table = lake.table(path)
         held = table.refresh()
@@ -40,13 +40,13 @@ def test_a_rebuild_has_taken_it_where_no_vacuum_ran(empty_lake: Lake) -> None:
     absorb(empty_lake, 3)
     with pytest.raises(NoSuchBatchError, match="log of gold/per_minute") as refused:
         cut(empty_lake.layout, empty_lake.pipeline, 1)
-    assert "batch 1; a restore or a rebuild has begun it anew" in refused.value.message
+    assert "batch 1; a restore or a rebuild has replaced its history" in refused.value.message
     assert "vacuum" not in str(refused.value)
 
 
 @pytest.mark.parametrize("restored", [False, True])
 def test_a_vacuum_has_taken_it(empty_lake: Lake, restored: bool) -> None:
-    """Also what a restore went back to."""
+    """Also if a restore went back to a version that the vacuum has removed."""
     fill(empty_lake)
     absorb(empty_lake, 2)
     absorb(empty_lake, 3)

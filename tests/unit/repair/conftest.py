@@ -1,4 +1,4 @@
-"""A small pipeline's tables, every batch all the way down, written without Spark: to be damaged."""
+"""A small pipeline's tables with every batch in each, written without Spark, to be damaged."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ FILES = "_headgate/files/events"
 
 @dataclass
 class Lake(support.Lake):
-    """Of each landing file's three records one is quarantined, one late, one folded; every fifth
-    file makes windows final."""
+    """Each landing file has three records: one is quarantined, one is late, one is folded. Every
+    fifth file makes windows final."""
 
     def open(self) -> None:
-        """As a driver: a new epoch over all tables."""
+        """Fence all tables with a new epoch, as a driver does."""
         self.start()
 
     @property
@@ -49,7 +49,7 @@ class Lake(support.Lake):
         return {t.name: t for t in self.runtime.owned() if t.name != FILES}
 
     def land_more(self, count: int) -> None:
-        """So many new files."""
+        """Land ``count`` new files."""
         first = self.last_sequence + 1
         for number in range(first, first + count):
             seals = number % 5 == 0
@@ -57,7 +57,8 @@ class Lake(support.Lake):
             self.land([bad, late, Record(number, seals=seals)])
 
     def run(self, files: int = 0) -> Lake:
-        """Every file that is not read, a batch and a step of each table for each; then all else."""
+        """Land ``files`` files. Absorb each unread file as a batch, and bring all tables level with
+        it."""
         self.land_more(files)
         for end in range(self.files.position + 1, self.last_sequence + 1):
             self.absorb(end)
@@ -75,7 +76,7 @@ class Lake(support.Lake):
         return sorted(self.folder(path).glob("_delta_log/*.json"))
 
     def data_files(self, path: str) -> list[Path]:
-        """The live ones, in the order in which they were written."""
+        """The live files of a table, in the order in which they were written."""
         handle = DeltaTable(self.layout.storage.uri(path))
         paths = pa.table(handle.get_add_actions()).column("path").to_pylist()
         in_order = sorted(paths, key=lambda p: int(p.split("/")[1].split("-")[1]))
@@ -100,19 +101,19 @@ class Lake(support.Lake):
         return examine(self.layout, self.pipeline, scratch, source_holds)
 
     def mend(self, plan: Plan) -> None:
-        """As another process does it."""
+        """Repair like another process, with a new epoch."""
         self.epoch += 1
         mend(self.layout, self.pipeline, plan, self.epoch, NOW + timedelta(seconds=self.epoch))
 
 
 def lake_in(folder: Path) -> Lake:
-    """What there is in a folder, opened by a new driver."""
+    """The lake in a folder, opened by a new driver."""
     return Lake(load(folder / "tiny.yml"), folder / "lake")
 
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Six batches of a declaration, all the way down; copied for every test."""
+    """Returns a folder with six batches in every table of a declaration. Every test copies it."""
 
     @cache
     def made(declaration: str) -> Path:
@@ -129,7 +130,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def lake(
     request: pytest.FixtureRequest, prepared: Callable[[str], Path], tmp_path: Path
 ) -> Iterator[Lake]:
-    """One table of each kind, or what ``of_two`` asks for: each table costs every case."""
+    """One table of each kind, or those of ``of_two``: each further table makes every case
+    slower."""
     declaration = getattr(request, "param", support.WIDE if IN_FULL else support.NARROW)
     with without_spark():
         yield lake_in(shutil.copytree(prepared(declaration), tmp_path / "here"))

@@ -1,4 +1,4 @@
-"""Damage of tables that were compacted and vacuumed: rebuilt from what is left above them."""
+"""Damaged tables that were compacted and vacuumed are rebuilt from the data left upstream."""
 
 from __future__ import annotations
 

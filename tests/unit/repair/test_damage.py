@@ -1,5 +1,5 @@
-"""Every part of a pipeline's folder, damaged in every way: mended, the tables end as they would
-have."""
+"""Every part of a pipeline's folder is damaged in every way. After the repair, the tables are as if
+there had been no damage."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ pytestmark = pytest.mark.slow
 TABLES = (BRONZE, ASIDE, SILVER[0], LATE[0], GOLD[0], FILES)
 CASES = list(product(TABLES, HARMS))
 UNSEEN = (GOLD[0], "missing")
-"""Nobody counts what gold has folded: a batch that is gone was never there."""
+"""No table counts what gold has folded, so a missing last batch of gold is not noticed."""
 EARLIER = [(*case, back) for back in (2, 5) for case in CASES if (back, case[0]) != (5, FILES)]
 
 
 def mended(lake: Lake, scratch: Path) -> None:
-    """Damage is found, mended, and is gone; then the pipeline goes on as ever."""
+    """Damage is found and repaired, and is not found again. Then the pipeline goes on."""
     plan = lake.examine(scratch / "before")
     assert plan.is_damage, "nothing was found"
     assert plan.refusal is None
@@ -61,7 +61,7 @@ def test_the_newest_entry_of_a_log(lake: Lake, tmp_path: Path, path: str, how: s
     before, files = lake.all_rows(), lake.recorded()
     harm(lake.entries(path)[-1], how)
     if how == "missing":
-        # That was a fence, which says nothing. Without the batch before it, the tables disagree.
+        # That was a fence without data. If the batch before it is missing too, the tables disagree.
         assert not lake.examine(tmp_path / "fence").findings
         harm(lake.entries(path)[-1], how)
     mended(lake, tmp_path)
@@ -136,7 +136,7 @@ def test_the_hint_of_a_log(lake: Lake, tmp_path: Path, path: str, how: str) -> N
 
 
 def test_an_entry_that_nobody_needs_is_no_alarm(lake: Lake, tmp_path: Path) -> None:
-    """What the last checkpoint holds, and every table has absorbed."""
+    """The last checkpoint includes the entry, and every table has absorbed its batch."""
     DeltaTable(lake.layout.storage.uri(SILVER[0])).create_checkpoint()
     harm(lake.entries(SILVER[0])[3], "truncated")
     plan = lake.examine(tmp_path / "look")
@@ -159,7 +159,7 @@ def test_an_entry_that_gold_has_still_to_read(lake: Lake, tmp_path: Path) -> Non
     ("part", "how"), some(list(product(("data file", "entry", "end", "all"), HARMS)), 5)
 )
 def test_bronze_is_never_guessed(lake: Lake, tmp_path: Path, part: str, how: str) -> None:
-    """The source has forgotten: nothing is changed, and what is lost is named."""
+    """If the source no longer has the records, nothing is changed and the error names the loss."""
     told = "batches 6 to 6"
     if part == "data file":
         harm(lake.data_files(BRONZE)[2], how)
@@ -194,7 +194,7 @@ def add_undeclared(lake: Lake) -> Table:
 def test_the_log_of_a_table_that_nobody_declares(
     lake: Lake, tmp_path: Path, version: int, how: str
 ) -> None:
-    """It stops every start, for nobody knows what epochs it tells; so it has to be mended."""
+    """It stops every start, because the epochs in it are unknown. So it has to be repaired."""
     before = lake.all_rows()
     add_undeclared(lake)
     harm(lake.entries("gold/of_old")[version], how)
@@ -205,7 +205,7 @@ def test_the_log_of_a_table_that_nobody_declares(
 def test_bronze_goes_back_and_what_nobody_declares_loses_its_place(
     lake: Lake, tmp_path: Path
 ) -> None:
-    """Declared again, it would go on behind batches of a bronze that is gone."""
+    """If it were declared again, it would go on after batches that bronze no longer has."""
     table = add_undeclared(lake)
     harm(lake.entries(BRONZE)[-1], "missing")
     harm(lake.entries(BRONZE)[-1], "missing")
@@ -232,7 +232,7 @@ def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
 
 @of_two
 def test_what_is_rebuilt_with_a_damaged_table(lake: Lake, tmp_path: Path) -> None:
-    """What is built on it, and its side table or the table that counts its rows; nothing else."""
+    """Only what is built on it, and its side table or the table that counts its rows."""
     harm(lake.data_files(GOLD[0])[0], "missing")
     assert set(lake.examine(tmp_path / "gold").targets) == {LATE[0], GOLD[0]}
     harm(lake.data_files(LATE[1])[1], "missing")
@@ -242,7 +242,7 @@ def test_what_is_rebuilt_with_a_damaged_table(lake: Lake, tmp_path: Path) -> Non
 
 
 def test_a_publication_that_has_still_to_read_a_damaged_entry(lake: Lake, tmp_path: Path) -> None:
-    """Its table is rebuilt, and it sends what comes behind the newest entry."""
+    """Its table is rebuilt, and the publication goes on after the newest entry."""
     file, path = lake.pipeline.file, "_headgate/publish/changes"
     file.write_text(
         f"{file.read_text()}\npublish:\n  changes:\n    from: gold.per_minute\n"

@@ -24,7 +24,7 @@ def log_and_file(lake: Lake) -> None:
 
 
 def lost_log(lake: Lake) -> None:
-    """Nothing of the late table's log can be read, and gold's checkpoint is bad."""
+    """No entry of the late table's log can be read, and gold's checkpoint is damaged."""
     for entry in lake.entries(LATE[0]):
         harm(entry, "emptied")
     DeltaTable(lake.layout.storage.uri(GOLD[0])).create_checkpoint()
@@ -37,7 +37,7 @@ def bronze_too(lake: Lake) -> None:
     harm(lake.entries(ASIDE)[-3], "missing")
 
 
-# Each point once; `make nightly` passes more of them, and after other damage.
+# Each point once; `make nightly` has more points, and with other damage.
 POINTS = [
     (log_and_file, "repair.entry_replaced", 4),
     (log_and_file, "repair.fenced", 1),
@@ -74,7 +74,7 @@ def test_a_repair_that_was_cut_short(
 
 
 def test_a_driver_may_come_between(lake: Lake, tmp_path: Path) -> None:
-    """Once a reset is intended, whoever comes next finishes it."""
+    """Once a reset is intended, the next driver or repair finishes it."""
     before = lake.all_rows()
     harm(lake.data_files(SILVER[0])[2], "flipped")
     with dying("reset.table_done"):
@@ -86,7 +86,7 @@ def test_a_driver_may_come_between(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_versions_are_never_given_twice(lake: Lake, tmp_path: Path) -> None:
-    """A savepoint of what was cut away is not taken for one of what came instead."""
+    """A savepoint of a version that was cut away does not match the version that replaced it."""
     savepoint = lake.take()
     newest = savepoint.tables[GOLD[0]].version
     harm(lake.entries(GOLD[0])[-3], "truncated")

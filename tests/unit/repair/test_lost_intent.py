@@ -1,5 +1,5 @@
-"""The entry that says which tables are to be reset is damaged: those that may await it are
-rebuilt, the others stay."""
+"""The entry that says which tables are to be reset is damaged. The tables that may still await the
+reset are rebuilt; the others stay."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.slow, of_two]
 
 
 def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
-    """One gold table is built anew, ``files`` batches follow, and the entry that asked for it goes
-    bad behind a checkpoint of every log."""
+    """One gold table is built anew, and ``files`` batches follow. Then every log gets a checkpoint,
+    and the entry that requested the reset is damaged."""
     bronze = lake.tables[BRONZE]
     intend(bronze, {GOLD[0]: Target()}, NOW, why="asked for by hand")
     asked = BronzePayload.of(bronze.refresh()).reset_commit
@@ -76,7 +76,8 @@ def test_a_table_that_nobody_declares_loses_its_place(lake: Lake, tmp_path: Path
 
 
 def test_all_is_read_again_where_no_table_has_gone_on(lake: Lake, tmp_path: Path) -> None:
-    """Any of them may have been named and has to begin anew; bronze cannot be read so far back."""
+    """Each table may have been named and must begin anew, but bronze cannot be read back that
+    far."""
     reset_and_forget(lake, files=0)
     before = lake.all_rows()
     plan = looked_at(lake, tmp_path)

@@ -63,7 +63,7 @@ def test_whoever_removes_an_earlier_request_leaves_the_one_that_waits(layout: La
     ("state", "is_done", "is_void"),
     [
         (bronze(EARLIER), False, False),
-        (bronze(), False, True),  # went back to before the earlier one
+        (bronze(), False, True),  # went back to before the earlier replay
         (bronze(EARLIER, Replay("r9", 4, 1, "by hand")), False, True),  # another one came first
         (bronze(EARLIER, generation=3), False, True),  # was reset
         (bronze(EARLIER, Replay("r1", 4, 2, "by hand")), True, True),

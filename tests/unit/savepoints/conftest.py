@@ -22,7 +22,7 @@ NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Two batches, all the way down."""
+    """Two batches in every table."""
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     pipeline = load(file)
@@ -36,7 +36,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def add_batch(lake: Lake, n: int) -> None:
-    """Three records: one quarantined, one late, one folded."""
+    """Commit batch ``n`` with three records: one quarantined, one late, one folded."""
     first = 3 * n
     rows = [bronze(first, reason="wrong_type"), bronze(first + 1), bronze(first + 2)]
     lake.commit("bronze/events", n, rows, {"read": 3, "duplicate": 0, "differing": 0})

@@ -51,7 +51,7 @@ def test_it_is_what_every_commit_of_the_lineage_says(lake: Lake, seed: int) -> N
 
 
 def test_one_of_the_same_batches_lies_in_it_whatever_was_committed_between(lake: Lake) -> None:
-    """As the start of a driver commits to every table."""
+    """For example, the start of a driver commits to every table."""
     first, bronze = take(lake), bronze_of(lake)
     bronze.fence(7)
     same = take(lake, 1)

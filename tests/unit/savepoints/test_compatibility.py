@@ -1,4 +1,4 @@
-"""Every way to change a declaration, and what each asks of the tables that are there."""
+"""Every way to change a declaration, and what each requires of the existing tables."""
 
 from __future__ import annotations
 
@@ -234,14 +234,14 @@ def test_a_source_that_lost_something_is_a_refusal(before: Pipeline, tmp_path: P
 
 
 def test_a_source_of_another_name_is_a_refusal(before: Pipeline, tmp_path: Path) -> None:
-    """Nothing would be built from the new bronze: everything there was built from the old one."""
+    """The existing tables were built from the old bronze; none would be built from the new one."""
     file = tmp_path / "readings.yml"
     text = before.text.replace("  raw:\n", "  orders:\n").replace("from: raw", "from: orders")
     file.write_text(text)
     found = plans(before, load(file))
     assert found["bronze/orders"].verdict == "refuse"
     assert found["bronze/orders"].reasons == (
-        "its source was called raw: name it so again, or run it into another root",
+        "its source was called raw: use that name again, or run under another root",
     )
 
 
@@ -250,7 +250,7 @@ def test_a_table_that_comes_and_one_that_goes(before: Pipeline, tmp_path: Path) 
     found = plans(before, after)
     assert (found["gold/tapes"].verdict, found[BANDS].verdict) == ("new", "left")
     assert found[BANDS].reasons == (
-        "gold/tapes means the same; a table that is renamed is built anew, this one stays",
+        "gold/tapes has the same definition; a renamed table is rebuilt, and this one stays",
     )
     assert worst(tuple(found.values())) == "resume"
 
@@ -268,7 +268,7 @@ def test_another_meaning_of_the_same_words_is_another_table(before: Pipeline) ->
     old = {p: Deployed("another digest", meant) for p in deployed(before)}
     found = compare(meaning_of(before), before.definitions, old, can_reread=True)
     assert {plan.verdict for plan in found} == {"rebuild", "reread"}
-    assert "this version of Headgate means something else" in found[0].reasons[0]
+    assert "this version of Headgate interprets the same declaration" in found[0].reasons[0]
 
 
 def test_gold_of_an_earlier_layout_is_built_anew(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a copy has to bring, so that everything in it can go on."""
+"""What a copy must contain, so that every table in it can go on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def absorb(table: Table, batches: range) -> None:
 def test_a_copy_has_the_batches_of_a_silver_table_that_no_gold_table_reads(
     lake: Lake, tmp_path: Path
 ) -> None:
-    """It is built anew, and is half way, over a bronze whose files were merged."""
+    """The silver table is being built anew and is at batch 2, and bronze's files were merged."""
     for n in range(3, 7):
         add_batch(lake, n)
     lake.pipeline.file.write_text(

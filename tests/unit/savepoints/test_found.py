@@ -1,4 +1,4 @@
-"""What the model of the protocol has found, on real tables (tests/property/protocol)."""
+"""Faults that the model in tests/property/protocol has found, tested on real tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES = "_headgate/files/events"
 
 
 def tables(lake: Lake, epoch: int = 0) -> dict[str, Table]:
-    """As another process sees them, which fences them first if it has an epoch."""
+    """The tables as another process sees them. With an epoch, it fences them first."""
     found = {table.name: table for table in tables_of(lake.layout, "tiny")}
     for table in found.values() if epoch else ():
         table.fence(epoch)
@@ -49,7 +49,7 @@ def test_what_was_built_from_another_past_of_bronze_is_not_brought_back(lake: La
     add_batch(lake, 3)
     second = take(lake, 1)
     restore(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
-    # The source is read again, in other batches: the records of 3 come with 4.
+    # The source is read again, in other batches: the old records of batch 3 are now in 4.
     for n, first_offset in ((3, 90), (4, 9)):
         rows = [bronze(first_offset + i) for i in range(3)]
         lake.commit(BRONZE, n, rows, {"read": 3, "duplicate": 0, "differing": 0})
@@ -57,7 +57,7 @@ def test_what_was_built_from_another_past_of_bronze_is_not_brought_back(lake: La
         restore(lake.layout, lake.pipeline, second, 8, NOW)
     except SavepointError:
         return
-    # Silver stands behind batch 3, which it never saw, and will be given 9 to 11 a second time.
+    # Silver is after a batch 3 that it never read, and will get offsets 9 to 11 a second time.
     assert tables(lake)[SILVER].refresh().n == 3
     held = offsets(lake, SILVER, "_offset") | offsets(lake, QUARANTINE, "offset")
     assert held == {3, 4, 5, 6, 7, 8, 90, 91, 92}
@@ -71,7 +71,7 @@ def in_order(savepoint: Savepoint) -> bool:
 
 @pytest.mark.slow
 def test_no_savepoint_is_taken_of_tables_that_await_a_reset(lake: Lake) -> None:
-    """Bronze's job has taken over from a restore that died, and is up before the others."""
+    """Bronze's job has taken over from a restore that died, and starts before the other jobs."""
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
@@ -84,7 +84,7 @@ def test_no_savepoint_is_taken_of_tables_that_await_a_reset(lake: Lake) -> None:
 
 
 def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(lake: Lake) -> None:
-    """Silver's job has finished its part of the restore, gold's has not begun."""
+    """Silver's job has finished its part of the restore, but gold's job has not begun."""
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
@@ -105,7 +105,7 @@ def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(lake: Lake) -> 
 
 
 def job_of_silver(lake: Lake) -> PipelineRuntime:
-    """Silver's own job as far as its tables go, without Spark."""
+    """Silver's own job as far as it concerns its tables, without Spark."""
     own = tables(lake)
     job: Any = PipelineRuntime.__new__(PipelineRuntime)
     stages: Any = Stages.__new__(Stages)
@@ -123,15 +123,15 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
 
 
 def test_a_job_that_runs_ends_when_a_paused_restore_asks_for_resets(lake: Lake) -> None:
-    """The restore was paused behind its fences, for longer than its lease; silver's job took over
-    its own tables. Nobody refuses the intent: bronze is still the restore's."""
+    """The restore was paused after its fences for longer than its lease, and silver's job took over
+    its own tables. The intent is not refused, because the restore still owns bronze."""
     savepoint = take(lake)
     add_batch(lake, 3)
     paused = tables(lake, 7)
     job = job_of_silver(lake)
     job.open(8, NOW)
     intend(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
-    with pytest.raises(FencedError, match="other versions"):
+    with pytest.raises(FencedError, match="requested a reset"):
         job.catch_up(NOW)
     assert job.resets.awaits(tables(lake)[SILVER])
     job = job_of_silver(lake)
@@ -141,7 +141,7 @@ def test_a_job_that_runs_ends_when_a_paused_restore_asks_for_resets(lake: Lake) 
 
 
 def test_a_gap_behind_a_reset_that_is_asked_for_is_no_damage(lake: Lake) -> None:
-    """The restore takes bronze back between the job's look at the generation and its step."""
+    """The restore takes bronze back after the job has read the generation and before its step."""
     savepoint = take(lake)
     add_batch(lake, 3)
     paused = tables(lake, 7)
@@ -154,7 +154,7 @@ def test_a_gap_behind_a_reset_that_is_asked_for_is_no_damage(lake: Lake) -> None
         raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
 
     job.stages.silver["events"].catch_up = step
-    with pytest.raises(FencedError, match="other versions"):
+    with pytest.raises(FencedError, match="requested a reset"):
         job.catch_up(NOW)
 
 
@@ -171,8 +171,8 @@ def test_a_gap_where_nothing_goes_back_is_damage(lake: Lake) -> None:
 
 
 def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
-    """The same, a moment earlier: silver's job has looked after quarantine and not yet after
-    silver. What it quarantined from batch 3 on is lost with the next start."""
+    """The same, a moment earlier: silver's job has handled resets of quarantine but not yet of
+    silver. Otherwise the next start loses what was quarantined from batch 3 on."""
     savepoint = take(lake)
     add_batch(lake, 3)
     paused = tables(lake, 7)
@@ -192,7 +192,8 @@ def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
 
 @pytest.mark.slow
 def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(lake: Lake) -> None:
-    """Silver's job has finished its part of a restore that died, and gone on; gold awaits its."""
+    """Silver's job has finished its part of a restore that died and gone on; gold awaits its
+    reset."""
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
@@ -205,7 +206,7 @@ def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(lake:
 
 
 def test_a_table_that_is_not_declared_goes_with_the_bronze_it_was_built_from(lake: Lake) -> None:
-    """Declared again some day, it would go on behind batch 2 of a bronze that it never saw."""
+    """If it were declared again, it would go on after batch 2 of a bronze that it never read."""
     path = "silver/of_old"
     old = Table(lake.layout.storage, path, pipeline="tiny")
     old.create(lake._schema(SILVER), "digest", time_column="time")

@@ -1,4 +1,4 @@
-"""Replays of late rows that a changed declaration does not repeat: `headgate plan` says so."""
+"""`headgate plan` names the replays of late rows that a changed declaration does not repeat."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_declaration_that_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_bronze_that_is_read_again_has_no_replays_but_those_of_loads(tmp_path: Path) -> None:
-    """Of loads that fold their late rows again: not of one that a person has ended."""
+    """Loads fold their late rows again, except a load that a person has ended."""
     (found,) = said(tmp_path, BY, {}, rereads=True)
     assert found == "1 replay of late rows will not be repeated, and the rows will be late again"
     assert said(tmp_path, BY, {}, rereads=True, load="l-1") == []

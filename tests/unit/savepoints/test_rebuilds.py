@@ -1,5 +1,5 @@
-"""What is being rebuilt, when it is ready, and what becomes of it where somebody dies or takes the
-tables back."""
+"""What is being rebuilt, when it is ready, and what happens to it if a process dies or the tables
+are taken back."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ BUILT = (SILVER, LATE, GOLD)
 
 
 def absorb(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
-    """Let the rebuild of some tables absorb bronze up to a batch. They are empty, which nobody
-    who publishes them looks at."""
+    """Let the rebuild of some tables absorb bronze up to a batch. The tables have no files, which
+    does not matter to the code that publishes them."""
     rebuild = begun(lake.layout, tables(lake)[BRONZE].refresh().generation)
     assert rebuild is not None
     for path in paths:
@@ -61,7 +61,7 @@ def test_it_is_ready_when_it_has_what_the_current_tables_have(lake: Lake) -> Non
 
 
 def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> None:
-    """A rebuild that is held goes no further than the step before, which nobody has validated."""
+    """A rebuild that is held stays at its previous step, which was not validated."""
     declared = lake.pipeline.gold["per_minute"]
     gated = {"per_minute": replace(declared, suite=Suite("s", ()))}
     pipeline = replace(lake.pipeline, gold=gated)
@@ -87,7 +87,7 @@ def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> 
 
 
 def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
-    """The jobs of layers go on while bronze's job looks."""
+    """The jobs of the other layers go on while bronze's job looks at the tables."""
     rebuild = begin(lake, BUILT)
     for n in (1, 2, 3):
         absorb(lake, n, SILVER)
@@ -138,7 +138,8 @@ def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> No
 
 
 def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
-    """Bronze's job publishes it; silver's goes on with its new table, in the same run."""
+    """Bronze's job publishes the rebuild; silver's job goes on with its new table in the same
+    run."""
     seen = tables(lake, 8)
     job: Any = job_of_silver(lake)
     job.open(9, NOW)
@@ -193,7 +194,7 @@ def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
 
 
 def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: Lake) -> None:
-    """A rebuild groups batches in its own way: its files hold rows that this reader has."""
+    """A rebuild groups batches in its own way, so its files have rows that this reader has read."""
     rebuild = begin(lake, BUILT)
     absorb(lake, 2, *BUILT)
     seen = tables(lake, 8)

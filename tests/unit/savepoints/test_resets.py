@@ -1,4 +1,5 @@
-"""Tables that go back: to a version, to nothing, with a crash in between, under a zombie's nose."""
+"""Tables that go back: to a version, to nothing, with a crash in between, beside a zombie
+driver."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def test_a_table_goes_back_and_on(tables: dict[str, Table]) -> None:
 
 
 def test_a_generation_is_above_any_that_bronze_has_lost(tables: dict[str, Table]) -> None:
-    """Bronze lost the commit that had asked for generation 4, and silver has carried it out."""
+    """Silver carried out the reset of generation 4, but bronze lost the commit that requested
+    it."""
     bronze, silver = tables.values()
     intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test", above=4)
     assert bronze.refresh().generation == 5
@@ -104,7 +106,7 @@ def test_carrying_out_again_does_nothing(tables: dict[str, Table]) -> None:
 def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
     tables: dict[str, Table], tmp_path: Path
 ) -> None:
-    """With another schema; and the way back to before it."""
+    """The rebuild has another schema. A later reset goes back to before it."""
     bronze, silver = tables.values()
     before, log = version_of(silver, 5), "_headgate/rebuild/7/silver/s"
     rebuilt = Table(Storage(str(tmp_path)), "silver/s", pipeline="p", log=log)
@@ -152,7 +154,7 @@ def test_bronze_goes_back_in_the_same_commit(tables: dict[str, Table]) -> None:
 
 
 def test_two_resets_keep_to_their_own_past(tables: dict[str, Table]) -> None:
-    """Batch 4 was committed three times; each past knows its own."""
+    """Batch 4 was committed twice; each past has its own."""
     bronze, silver = tables.values()
     at_two, at_five = version_of(silver, 2), version_of(silver, 5)
     intend(bronze, {silver.name: at_two}, NOON, why="first")
@@ -205,8 +207,8 @@ def columns(table: Table) -> pa.Schema:
 
 @pytest.mark.parametrize("path", ["bronze/b", "silver/s"])
 def test_added_fields_stay_where_files_stay(tmp_path: Path, path: str) -> None:
-    """A table goes back to before fields were added inside of a column, to before it was built
-    anew, and forth to after the fields were added."""
+    """A table goes back to before fields were added inside a column, back to before it was built
+    anew, and forward to after the fields were added."""
     bronze, silver = (
         Table(Storage(str(tmp_path)), each, pipeline="p") for each in ("bronze/b", "silver/s")
     )

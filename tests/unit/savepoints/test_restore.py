@@ -1,4 +1,4 @@
-"""A restore, in place and as a copy: exact, repeatable, refused where it could not be exact."""
+"""A restore, in place and as a copy: exact, repeatable, refused if it could not be exact."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_restore_proves_itself(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
     savepoint = take(lake)
     add_batch(lake, 3)
     monkeypatch.setattr(Resets, "carry_out", lambda *_: None)
-    with pytest.raises(LogGapError, match="it is not what the savepoint says"):
+    with pytest.raises(LogGapError, match="it differs from the savepoint"):
         restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
 
 
@@ -100,7 +100,7 @@ def test_a_restore_after_a_restore(lake: Lake) -> None:
 
 @pytest.mark.slow
 def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> None:
-    """And nothing else, whichever savepoints were restored before."""
+    """It takes back nothing else, whichever savepoints were restored before."""
     bronze = lake.table("bronze/events")
 
     def publish(id_: str) -> None:
@@ -131,7 +131,7 @@ def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> No
 
 
 def test_a_table_that_is_younger_begins_anew(lake: Lake) -> None:
-    """Taken before the gold table was there."""
+    """The savepoint was taken before the gold table existed."""
     savepoint = take(lake)
     without = {p: t for p, t in savepoint.tables.items() if "per_minute" not in p}
     object.__setattr__(savepoint, "tables", without)
@@ -165,8 +165,8 @@ def test_nothing_happens_where_a_file_is_not_what_it_was(lake: Lake, harm, told)
 
 @pytest.mark.long
 def test_no_flipped_byte_of_a_file_goes_unseen(lake: Lake) -> None:
-    """In its pages or in its footer, where one renames a column; a byte that changes no row and
-    that nothing covers may pass."""
+    """It is seen in the pages and in the footer, where it can rename a column. Only a byte that
+    changes no row and that no checksum covers may pass."""
     savepoint = take(lake)
     file = next(Path(lake.layout.storage.uri("bronze/events/data")).glob("0-2-*/*.parquet"))
     written, expected = file.read_bytes(), rows(lake.layout, BRONZE)
@@ -194,7 +194,7 @@ def test_a_log_that_tells_another_story_is_found(lake: Lake) -> None:
     (problem,) = verify(lake.layout, "tiny", savepoint)
     assert (problem.table, problem.what) == (
         "gold/per_minute",
-        "its log gives other files at version 2",
+        "has other files at version 2 of its log",
     )
 
 

@@ -1,4 +1,4 @@
-"""The savepoints that a running pipeline takes by itself."""
+"""The savepoints that a running pipeline takes on its schedule."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_clock_that_was_ahead_does_not_silence_it(lake: Lake) -> None:
     schedule = scheduled(lake)
     assert schedule.keep(NOW) is not None
     assert schedule.keep(NOW + 9 * HOUR) is not None
-    # The clock is set back: the same driver, and the next one.
+    # The clock was set back. First the same driver goes on, then the next one.
     assert schedule.keep(NOW + HOUR) is not None
     assert schedule.keep(NOW + 1.5 * HOUR) is None
     again = scheduled(lake)
@@ -69,7 +69,7 @@ def test_what_keeps_it_from_taking_one_is_told_and_passes(lake: Lake) -> None:
     assert (schedule.trouble or "").startswith(f"no savepoint at {NOW:%F %T}Z: ")
     entry.write_bytes(content)
     add_batch(lake, 3)
-    # Whatever it was may have passed: nobody waits six hours for the next try.
+    # The trouble may have passed, so the next try does not wait for the whole interval.
     assert schedule.keep(NOW + AGAIN_AFTER / 2) is None
     assert schedule.keep(NOW + AGAIN_AFTER) is not None
     assert schedule.trouble is None

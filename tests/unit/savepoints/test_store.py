@@ -78,7 +78,7 @@ def test_a_damaged_savepoint_is_named_and_passed_over(lake: Lake, content: bytes
 def test_one_that_may_not_be_read_stops_nothing(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A restored backup with another owner: whoever lists the others goes on."""
+    """For example, a restored backup has another owner. The other savepoints are still listed."""
     savepoint = take(lake)
 
     def refuse(*_: object) -> None:
@@ -92,7 +92,7 @@ def test_one_that_may_not_be_read_stops_nothing(
 
 
 def test_what_is_counted_is_what_was_seen(lake: Lake) -> None:
-    """The tables have gone on since the cut, and somebody's view of them too."""
+    """The tables have gone on since the snapshot, and the views of them were refreshed."""
     at = snapshot(lake.layout, lake.pipeline)
     add_batch(lake, 3)
     for standing in at.tables.values():
@@ -126,7 +126,7 @@ def test_a_name_that_is_not_one_is_told_with_those_there_are(lake: Lake) -> None
         with pytest.raises(SavepointError, match=savepoint.id):
             find(lake.layout, wrong)
     take(lake, 1)
-    with pytest.raises(SavepointError, match="several begin so"):
+    with pytest.raises(SavepointError, match="several savepoints begin with it"):
         find(lake.layout, "2026")
 
 

@@ -1,4 +1,4 @@
-"""Tables that nobody declares any more, while the rest goes back or is built anew."""
+"""Tables that are no longer declared, while the others go back or are built anew."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEPT = Target(keep=True)
 
 
 def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
-    """A table like a declared one, that has absorbed ``n`` batches, and has a row."""
+    """Create a table like a declared one. It has absorbed ``n`` batches and has a row."""
     table = Table(lake.layout.storage, path, pipeline="tiny")
     schema = lake._schema(SILVER)
     table.create(schema, "digest", time_column="time")
@@ -87,7 +87,7 @@ def test_a_younger_one_keeps_its_rows_in_a_restore(lake: Lake) -> None:
 
 
 def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
-    """No job owns them, so the one that owns bronze does it: no savepoint could be taken else."""
+    """No job owns them, so bronze's job does it. Otherwise no savepoint could be taken."""
     add_undeclared(lake, OLD[0])
     savepoint = take(lake)
     add_batch(lake, 3)

@@ -1,4 +1,4 @@
-"""What every sink keeps, without Spark; one of another package is declared like any."""
+"""The contract of every sink, without Spark. One of another package is declared like any."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_an_error_of_others_is_not_its_own(case: Case) -> None:
 
 @pytest.mark.slow
 def test_declarations_are_read_without_spark() -> None:
-    """As `headgate plan` reads them: it starts no JVM."""
+    """`headgate plan` reads them in this way and starts no JVM."""
     keys = [case.key for case in CASES]
     path = [str(INSTALLED), *(entry for entry in sys.path if entry)]
     code = (

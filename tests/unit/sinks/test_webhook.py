@@ -150,7 +150,7 @@ def test_the_example_of_the_docs_checks_requests(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", [400, 422, 500, "close"])
 def test_a_poisoned_row_becomes_a_dead_letter(tmp_path: Path, answer: int | str) -> None:
-    """The rows of other keys do not wait for it, those of its own come after it."""
+    """Rows of other keys do not wait for it. Rows of its own key are sent after it."""
     rows = [
         Row("bad", "k0", 1),
         Row("next", "k0", 2),
@@ -164,7 +164,7 @@ def test_a_poisoned_row_becomes_a_dead_letter(tmp_path: Path, answer: int | str)
         (letter,) = dead_letters(tmp_path).all()
         assert (letter.id, letter.attempts) == ("bad", 3)
         assert letter.why
-        # It is sent again when a person wants.
+        # It is sent again if a person requests it.
         sink = WebhookSink(receiver.url, "")
         why = SINKS["webhook"].resend(sink, letter)
         assert why == letter.why
@@ -185,7 +185,7 @@ def test_a_row_is_sent_again_until_it_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_receiver_that_answers_and_dies_gets_the_same_row_twice(tmp_path: Path) -> None:
-    """It has taken the row, and the answer is lost."""
+    """The receiver has taken the row, but its answer is lost."""
     with receiving() as receiver, closing(writer(receiver, tmp_path)) as to:
         receiver.answer = lambda request: "close" if len(receiver.seen) == 1 else 200
         send_all(to, outgoing(Row("r1", "k")))
@@ -207,7 +207,7 @@ def test_a_row_on_which_the_receiver_hangs(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [301, 307, 401, 404, 429, 503])
 def test_answers_that_say_nothing_about_the_row(tmp_path: Path, status: int) -> None:
-    """No row is given up for them, and no redirect is followed."""
+    """They make no row a dead letter, and no redirect is followed."""
     with receiving() as receiver, closing(writer(receiver, tmp_path, attempts=1)) as to:
         receiver.answer = lambda request: status
         what = outgoing(Row("r1", "k"), Row("r2", "l"))

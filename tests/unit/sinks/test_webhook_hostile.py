@@ -24,8 +24,8 @@ MESSAGE = Message("r1", None, b"{}", {})
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[str]:
-    """The url of a receiver that reads one request and gives ``answer``, with an event that is set
-    at the end."""
+    """The URL of a receiver that reads one request and then calls ``answer`` with its connection
+    and an event, which is set at the end."""
     over = threading.Event()
 
     def serve() -> None:
@@ -35,7 +35,7 @@ def answering(answer: Answer) -> Iterator[str]:
             try:
                 answer(connection, over)
             except OSError:
-                return  # it has heard enough
+                return  # the client has closed the connection
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=serve)
@@ -48,7 +48,7 @@ def answering(answer: Answer) -> Iterator[str]:
 
 
 def trickling(head: bytes, piece: bytes) -> Answer:
-    """Each piece comes well within the limit of a single one."""
+    """Sends each piece well within the time limit of a single piece."""
 
     def answer(connection: socket.socket, over: threading.Event) -> None:
         connection.sendall(head)
@@ -62,7 +62,7 @@ def trickling(head: bytes, piece: bytes) -> Answer:
 
 @pytest.mark.parametrize("secret", ["whsec_abcde", "whsec_", "whsec_aGVs-G8_", "whsec_é"])
 def test_a_secret_that_is_no_key_is_refused(monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
-    """Else a request in the background fails, and with it the driver."""
+    """Otherwise a request in the background would fail, and with it the driver."""
     monkeypatch.setenv("HOOK", secret)
     with pytest.raises(DeclarationError) as refused:
         declared("webhook: {url: 'https://h/x', secret: '${env:HOOK}'}")
@@ -73,7 +73,7 @@ def test_a_secret_that_is_no_key_is_refused(monkeypatch: pytest.MonkeyPatch, sec
 
 @pytest.mark.parametrize("host", ["receiver..example", f"{'a' * 64}.example", "a b.example"])
 def test_a_host_that_cannot_be_one(host: str) -> None:
-    """It is refused; and if a resolved one is such, the rows wait for a person."""
+    """It is refused. If only the resolved URL has such a host, the rows wait for a person."""
     url = f"https://{host}/x"
     with pytest.raises(DeclarationError, match="is not an address such as"):
         declared(f"webhook: {{url: '{url}'}}")
@@ -91,7 +91,7 @@ def test_a_host_that_cannot_be_one(host: str) -> None:
 def test_an_answer_that_trickles(
     monkeypatch: pytest.MonkeyPatch, head: bytes, piece: bytes, why: str
 ) -> None:
-    """Its status is taken, and its end is not waited for."""
+    """Its status counts, and the sink does not wait for its end."""
     monkeypatch.setattr(requests, "READ", 0.6)
     with answering(trickling(b"HTTP/1.1 200 OK\r\n" + head, piece)) as url:
         began = time.monotonic()
@@ -101,7 +101,7 @@ def test_an_answer_that_trickles(
 
 
 def test_no_library_writes_the_url_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """urllib3 quotes it where the headers of an answer are wrong."""
+    """urllib3 logs the URL if the headers of an answer are invalid."""
     logging.getLogger("urllib3").setLevel(logging.NOTSET)
 
     def answer(connection: socket.socket, over: threading.Event) -> None:

@@ -1,5 +1,5 @@
-"""What every kind of source keeps, without Spark; one of another package is declared and read like
-any."""
+"""The contract of every kind of source, without Spark. A kind of another package is declared and
+read like any."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_its_tables_are_in_the_graph(case: Case, pipeline: Pipeline, log: Log) -
 
 @pytest.mark.slow
 def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None:
-    """As `headgate plan` reads them: it starts no JVM."""
+    """`headgate plan` reads them in this way and starts no JVM."""
     code = (
         "import sys; from pathlib import Path\n"
         "from headgate.declaration.load import load\n"
@@ -151,7 +151,7 @@ def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None
 
 
 def drain(source: MicroBatchSource) -> int:
-    """Absorb what waits; the number of batches."""
+    """Absorb all waiting input. Returns the number of batches."""
     batches = 0
     while source.pending():
         assert source.absorb()

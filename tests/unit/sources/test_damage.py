@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_opened_is_not_damaged(
     def refused(self: Storage, path: str) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    # Root may read everything, so the refusal is made here.
+    # Root may read every file, so the test raises the error itself.
     monkeypatch.setattr(Storage, "open", refused)
     with pytest.raises(FileNotReachedError, match="Permission denied") as error:
         unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])

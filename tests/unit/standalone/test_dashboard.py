@@ -1,4 +1,4 @@
-"""The dashboard beside an Airflow."""
+"""The dashboard that runs beside Airflow."""
 
 from __future__ import annotations
 

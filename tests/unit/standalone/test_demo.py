@@ -19,7 +19,7 @@ def file(sequence: int, age: timedelta) -> LoggedFile:
 
 
 def test_only_a_new_project_is_started_beside_airflow(tmp_path: Path) -> None:
-    """Later, somebody may have asked for the stream to be stopped."""
+    """A person may have stopped the stream of a project that is not new."""
     started = children(tmp_path)["driver"].command
     assert started[-4:] == ("start", str(tmp_path / "pipelines/auctions.yml"), *started[-2:])
     assert started[-2:] == ("--root", str(tmp_path / "lake"))

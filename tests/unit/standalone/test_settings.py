@@ -1,4 +1,4 @@
-"""What the components of an Airflow of one's own are told."""
+"""The environment of the components of a standalone Airflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document is what was written, or says that it is not."""
+"""A document is read as it was written, or reported as damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The storage seam on a local disk: names that are no text, writes that fail half way."""
+"""The storage seam on a local disk: names that are not valid text, writes that fail half way."""
 
 from __future__ import annotations
 

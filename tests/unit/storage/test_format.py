@@ -1,4 +1,4 @@
-"""A lake that was stored once is read for ever, and one of another format is refused by name."""
+"""A lake that was stored once stays readable, and one of another format is refused by name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_its_declaration_asks_for_no_rebuild(stored: tuple[Layout, Pipeline]) ->
 
 @pytest.mark.parametrize(("found", "says"), [(1, "an earlier Headgate"), (9, "a newer Headgate")])
 def test_another_format_is_refused_by_name(tmp_path: Path, found: int, says: str) -> None:
-    """Format 1 had other keys; what a newer one has nobody knows, but it says its number."""
+    """Format 1 had other keys. The keys of a newer format are unknown, except its number."""
     storage = Storage(str(tmp_path))
     if found == 1:
         storage.write("a.json", b'{"schema": 1, "seal": "00", "epoch": 3}')

@@ -1,4 +1,4 @@
-"""Who owns a pipeline, whatever becomes of the clock."""
+"""Who owns a pipeline, even if the clock is corrected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ended() -> Owner:
 def test_a_corrected_clock_makes_no_other_process_of_an_owner(
     monkeypatch: pytest.MonkeyPatch, seconds: int
 ) -> None:
-    """Linux tells the machine's start by the clock as it is now."""
+    """Linux computes the boot time from the present clock."""
     owner = Owner.here()
     corrected = psutil.boot_time() + seconds
     monkeypatch.setattr("psutil._psplatform.boot_time", lambda: corrected)

@@ -1,4 +1,4 @@
-"""Addresses of this machine and of object stores, and that nobody else takes one apart."""
+"""Addresses of this machine and of object stores; no other module takes an address apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stop request is about."""
+"""Which driver, supervisor and failure a stop request applies to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAILURE = Failure(8, "no java", "install it", NOON)
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """Of a pipeline whose driver, supervisor and failure are from noon."""
+    """The layout of a pipeline whose driver, supervisor and failure are from noon."""
     layout = Layout.of(str(tmp_path), "p")
     hold(layout, 3)
     record_failure(layout, FAILURE)

@@ -30,7 +30,7 @@ def lease(
     released: bool = False,
     renewed: datetime = NOW - timedelta(seconds=3),
 ) -> None:
-    """Write what a driver that holds these layers writes."""
+    """Write the leases of a driver that holds these layers."""
     for layer in layers:
         content: dict[str, Any] = {**vars(owner), "epoch": epoch, "released": released}
         content |= {"since": (NOW - timedelta(hours=1)).isoformat(), "renewed": renewed.isoformat()}
@@ -46,7 +46,7 @@ def report(
     backlog: Backlog = TWO_FILES,
     **more: Any,
 ) -> None:
-    """Write what a job says of itself after a batch."""
+    """Write the status of a job after a batch."""
     content: dict[str, Any] = {
         "state": "running",
         "epoch": epoch,

@@ -1,4 +1,4 @@
-"""Which command lines are drivers, and what they are of."""
+"""Which command lines are drivers, and of which pipelines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_root_of_the_environment() -> None:
 
 
 def test_a_process_of_this_machine(tmp_path: Path) -> None:
-    """The real process table: a process that calls itself so."""
+    """The real process table has a process with the command line of a driver."""
     words = ["import time; time.sleep(60)", "headgate.cli", "run", "a.yml", "--root", "/r"]
     with subprocess.Popen([sys.executable, "-c", *words], cwd=tmp_path) as process:
         try:
@@ -57,7 +57,7 @@ def test_a_process_of_this_machine(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
-    """It is damaged, or of another version of Headgate, and perhaps somebody else's."""
+    """It is damaged, or of another version of Headgate, and may belong to another person."""
     lease = Layout.of(str(tmp_path), "old").storage
     lease.write(lease_path("bronze"), b'{"schema": 1, "seal": "00"}')
     assert sightings((), [tmp_path], datetime.now(UTC)) == ()

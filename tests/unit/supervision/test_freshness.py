@@ -1,4 +1,4 @@
-"""How fresh tables are: what commits say, whoever drives and however often it starts."""
+"""How fresh tables are: commits decide, not which driver runs or how often it starts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> 
 
 
 def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
-    """As an older version wrote them, and the fence of a newer one over them."""
+    """An older version wrote such commits, and the fence of a newer one may follow them."""
     batch(lake, "bronze/events", NOON, changed=True)
     bronze = table(lake, "bronze/events")
     bronze.refresh()

@@ -132,7 +132,7 @@ SHARES: Mapping[str, str] = {
 
 @pytest.mark.parametrize("check", ["late", "quarantine"])
 def test_too_many_rows_beside_the_way(lake: Lake, check: str) -> None:
-    """The commits of the fixture say that they are of 1970."""
+    """The commits of the fixture have times in 1970."""
     context = replace(seen(lake, JOB), now=datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=5))
     assert violations(check, context, Limits()) == (SHARES[check],)  # type: ignore[arg-type]
     long_after = replace(context, now=NOON)
@@ -140,7 +140,7 @@ def test_too_many_rows_beside_the_way(lake: Lake, check: str) -> None:
 
 
 def expecting(lake: Lake, text: str, tmp_path: Path) -> Lake:
-    """The same lake, its source declared with more."""
+    """The same lake, with ``text`` added to the declaration of its source."""
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION.replace("    record:", f"    {text}\n    record:"))
     lake.pipeline = load(file)
@@ -189,11 +189,11 @@ def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: P
     "job",
     [
         replace(JOB, state="paused"),
-        replace(JOB, state="stopped"),  # at rest, or finished: `run --once`
-        replace(JOB, state="dead"),  # nobody reads, which `freshness` tells
-        replace(JOB, n=None, backlog=None),  # it starts
+        replace(JOB, state="stopped"),  # stopped, or `run --once` has finished
+        replace(JOB, state="dead"),  # nothing is read; `freshness` reports it
+        replace(JOB, n=None, backlog=None),  # it is starting
         replace(JOB, backlog=None),  # the source has not answered yet
-        replace(JOB, backlog=Backlog("files", 3)),  # what waits has come
+        replace(JOB, backlog=Backlog("files", 3)),  # input has come and waits
     ],
 )
 def test_silence_is_reported_only_while_a_driver_waits_for_input(

@@ -1,4 +1,4 @@
-"""How jobs are judged from their documents."""
+"""How the states of jobs are derived from their documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a supervisor sees, and what it bears with."""
+"""What a supervisor observes, and what it tolerates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_job_whose_tables_are_not_open_yet() -> None:
 
 @pytest.mark.parametrize("state", ["stopped", "dead", "stale"])
 def test_a_stop_that_was_asked_for_is_rest(state: State) -> None:
-    """Also of a driver that was dead before: it must not come back."""
+    """Also if the driver was dead before: it must not be started again."""
     stopped = replace(JOB, state=state)
     assert seen(stopped, stop_asked=FOR_IT).condition == "resting"
 

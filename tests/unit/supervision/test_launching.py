@@ -1,4 +1,4 @@
-"""When a start is done: its process has reached its source, or cannot."""
+"""A start is done when its process has reached its source, or cannot reach it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headgate.supervision.local import NotAliveError, Started, launch
 from headgate.supervision.log_lines import json_line
 from headgate.supervision.logs import run_log, tail
 
-# What is launched outlives whoever launched it.
+# A launched process outlives the process that launched it.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:subprocess:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -139,7 +139,7 @@ def test_tables_that_take_long_to_come_level_end_nothing(
     now, opened = [0.0], local._opened
 
     def leaping(layout: Layout, began: datetime) -> tuple[JobState, ...]:
-        """The time that a start may take is over as soon as the tables are open."""
+        """Let the time limit of a start pass as soon as the tables are open."""
         jobs = opened(layout, began)
         now[0] += local.STARTS_WITHIN if jobs else 0
         return jobs

@@ -41,7 +41,7 @@ def now() -> datetime:
 
 
 class Clock:
-    """Time that passes only while somebody waits."""
+    """A clock that moves only during a wait."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -67,7 +67,7 @@ def test_stop_asks_and_waits_until_released(layout: Layout) -> None:
 
 
 def test_stop_asks_again_for_a_job_that_was_still_starting(layout: Layout) -> None:
-    """A driver heeds only requests made after it had its lease."""
+    """A driver obeys only requests that are made after it takes its lease."""
     lease(layout, Owner.here(), renewed=now())
     clock = Clock()
 
@@ -89,7 +89,8 @@ def test_stop_gives_up_in_time_and_says_what_to_do(layout: Layout) -> None:
 
 
 def test_a_stop_of_what_does_not_run_holds(layout: Layout) -> None:
-    """A supervisor may be about to start it; a kill is no stop, it is what supervisors do."""
+    """A supervisor may be about to start it. A kill is not a stop request: supervisors kill,
+    too."""
     lease(layout, Owner.here(), released=True)
     assert kill(layout) == ()
     assert stop_asked(layout) is None
@@ -106,7 +107,7 @@ def test_a_stop_under_a_root_without_tables_leaves_nothing(layout: Layout, tmp_p
 def test_a_stop_at_once_is_asked_for_before_the_kill(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In between, a supervisor would see a driver that died."""
+    """Otherwise a supervisor could see a dead driver that no one has asked to stop."""
     lease(layout, Owner.here(), released=True)
 
     def killed(_: Layout) -> tuple[JobState, ...]:
@@ -155,7 +156,7 @@ def test_a_failed_start_is_reported_with_the_output_of_the_job(
 def test_a_failed_start_that_needs_a_person_is_recorded(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A declaration that cannot be read: the process does not even know its pipeline."""
+    """If the declaration cannot be read, the process does not even know its pipeline."""
     record_failure(layout, Failure(3, "of another start", "skip it", now()))
     script = "import sys; print('tiny.yml:2: sorces', file=sys.stderr); sys.exit(2)"
     monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
@@ -221,7 +222,7 @@ def test_a_driver_does_not_inherit_the_environment_of_airflow(
 def test_a_start_that_takes_too_long_is_ended(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It holds no lease yet, so nobody would find it, and it might come up after all."""
+    """It holds no lease yet, so no command would find it, and it might still start later."""
     monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", "import time; time.sleep(60)"))
     monkeypatch.setattr(local, "STARTS_WITHIN", 0.5)
     with pytest.raises(NotAliveError, match="was ended") as late:
@@ -233,7 +234,8 @@ def test_a_start_that_takes_too_long_is_ended(
 def test_a_job_that_lets_go_again_has_not_started(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the job before it said last is still there, and the process takes a while to end."""
+    """The last status of the previous job is still present, and the process takes a while to
+    end."""
     report(layout, "fused", epoch=1, n=7)
     lease(layout, Owner.here(), released=True)
     script = f"""
@@ -286,7 +288,7 @@ def test_a_pause_that_is_not_heeded_says_so_and_stands(layout: Layout) -> None:
 
 
 def test_a_stage_that_lasts_is_relayed_without_how_long(tmp_path: Path) -> None:
-    """Whoever shows it counts the seconds as well."""
+    """The command that shows the stage counts the seconds itself."""
     log, said = tmp_path / "run.log", list[str]()
     log.write_text("… opening tables\n… opening tables: 10 s\nother\n… batch 2: rea")
     read = local._relay(log, 0, said.append)

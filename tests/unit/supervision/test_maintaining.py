@@ -1,4 +1,4 @@
-"""Waiting for the answers of jobs that are documents only."""
+"""Waiting for the answers of jobs that are only documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DONE = Compacted("silver/good", Amount(9, 900), Amount(1, 800), Amount(2, 20))
 
 
 class Clock:
-    """Time passes where somebody waits, and then something happens."""
+    """A clock that moves only during a wait, and then calls ``happens``."""
 
     def __init__(self, happens: Callable[[float], None] = lambda _: None) -> None:
         self.time = 0.0

@@ -1,4 +1,4 @@
-"""What is told of a stream while something that is no driver holds its lease."""
+"""What is reported of a stream while something that is no driver holds its lease."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def stopped(lake: Lake) -> None:
 
 
 def owner_is_gone(lake: Lake) -> None:
-    """The process of the lease is another one, which does not live."""
+    """Write leases whose owner is a process that does not exist."""
     for layer in LAYERS:
         document = read_document(lake.layout.storage, lease_path(layer))
         assert document is not None
@@ -67,7 +67,7 @@ def owner_is_gone(lake: Lake) -> None:
 
 
 def test_a_restore_is_reported_until_its_driver_runs(lake: Lake) -> None:
-    """Never as an end that nobody asked for, which supervision would answer with a driver."""
+    """It is never reported as an unrequested end, because supervision would then start a driver."""
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)
     found: list[tuple[str, str | None]] = []

@@ -1,4 +1,4 @@
-"""What is told of loads, replays and backfills, over a small pipeline's documents."""
+"""What is reported of loads, replays and backfills, over a small pipeline's documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a stream, over a small pipeline's tables and documents."""
+"""What is reported of a stream, over a small pipeline's tables and documents."""
 
 from __future__ import annotations
 

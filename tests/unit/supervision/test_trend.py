@@ -50,11 +50,11 @@ def test_what_is_said(backlog: float, growth: float, absorbed: float, says: str)
         [],
         history(90_000, 1200, 2400, count=3),
         history(90_000, 1200, 2400, count=10, every=1),
-        # Level: what is unread is what ten seconds take in.
+        # Up to date: only the records of ten seconds are unread.
         history(24_000, 100, 2400),
         history(0, 0, 0),
         history(0, 0, 2400),
-        # It was level until a moment ago.
+        # It was up to date until a moment ago.
         [*history(0, 0, 2400), Sample(NOON + timedelta(seconds=60), 900_000, 1_000_000)],
     ],
     ids=["none", "three", "of ten seconds", "level", "still", "flowing", "a burst"],
@@ -64,14 +64,14 @@ def test_nothing_to_say(samples: Sequence[Sample]) -> None:
 
 
 def test_only_time_with_a_backlog_counts() -> None:
-    """An hour of a trickle before the flood says nothing of how fast it is."""
+    """An hour without a backlog before the flood does not change the trend."""
     before = [Sample(NOON - timedelta(seconds=3600 - 5 * i), 0, 900_000) for i in range(10)]
     flood = history(90_000, 1200, 2400)
     assert trend_of([*before, *flood]) == trend_of(flood)
 
 
 def test_batches_that_move_the_backlog_up_and_down_are_seen_through() -> None:
-    """It grows by 1,200 a second, in teeth of 20,000."""
+    """The backlog grows by 1,200 records a second, and swings by 20,000 between samples."""
     smooth = history(500_000, 1200, 2400, count=20)
     teeth = [
         Sample(s.at, s.backlog + (10_000 if i % 2 else -10_000), s.read)

@@ -23,7 +23,7 @@ Open = Callable[[], Table]
 
 @pytest.fixture
 def open_table(tmp_path: Path) -> Open:
-    """Opens the same table anew each time: as another process, or another part of a driver."""
+    """Opens the same table again with each call, like another process or part of a driver."""
 
     def open_() -> Table:
         return Table(Storage(str(tmp_path)), "gold/t", pipeline="p")
@@ -35,7 +35,7 @@ def open_table(tmp_path: Path) -> Open:
 def file(
     name: str, bounds: tuple[datetime, datetime] | None = None, *, final: bool = False
 ) -> DataFile:
-    """A file as its commit describes it; nobody reads it."""
+    """A file as its commit describes it; its content is never read."""
     stats = statistics(1, TIME, bounds)
     return DataFile(f"data/{name}.parquet", 1, 1, stats, {"final": str(final).lower()})
 

@@ -1,4 +1,4 @@
-"""Tables tell on each other: a log that has lost its end looks whole by itself."""
+"""A log that has lost its end looks undamaged; a comparison with other tables shows the loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log entry is what was written, or it is refused; so is a set of live files."""
+"""A log entry that is not what was written is refused, and so is a set of live files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_each_commit_says_which_files_are_live_after_it(open_table: Open) -> Non
 
 
 def test_a_checkpoint_gives_the_same_files_as_the_log(open_table: Open) -> None:
-    """Bounds to the microsecond among them: a dashboard skips files by those."""
+    """The checkpoint keeps bounds to the microsecond, because a dashboard skips files by them."""
     table = open_table()
     next_batch(table, file("a", (NOON, NOON)), file("with space%"))
     table.handle.create_checkpoint()
@@ -74,24 +74,24 @@ def test_a_checkpoint_gives_the_same_files_as_the_log(open_table: Open) -> None:
 def test_a_checkpoint_with_other_files_is_refused(open_table: Open, tmp_path: Path) -> None:
     table = open_table()
     next_batch(table, file("a"))
-    # A line lost from an entry that nobody reads by itself any more.
+    # An entry loses a line; only the checkpoint after it is still read.
     next_batch(table, file("b"))
     path = tmp_path / "gold/t" / entry_path(1)
     lines = [line for line in path.read_text().splitlines() if '"add"' not in line]
     path.write_text("\n".join(lines))
     again = open_table()
     again.refresh()
-    with pytest.raises(LogGapError, match="other files than its last commit says"):
+    with pytest.raises(LogGapError, match="the files in the log differ"):
         again.require_intact()
 
 
 def test_columns_that_were_renamed_in_the_log_are_refused(open_table: Open, tmp_path: Path) -> None:
-    """What the first entry says of columns is not what commits have the checksums of."""
+    """The columns in the first entry differ from those in the checksums of commits."""
     next_batch(open_table(), file("a"))
     open_table().require_intact()
     path = tmp_path / "gold/t" / entry_path(0)
     path.write_text(path.read_text().replace('\\"id\\"', '\\"ie\\"'))
-    with pytest.raises(LogGapError, match="other columns than its last commit says"):
+    with pytest.raises(LogGapError, match="the columns in the log differ"):
         open_table().require_intact()
 
 

@@ -1,4 +1,4 @@
-"""Jobs of a pipeline that start at the same moment make the same tables."""
+"""Jobs of a pipeline that start at the same moment create the same tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.tables.errors import LogGapError
 from headgate.tables.table import Table
 from tests.unit.tables.conftest import SCHEMA, TIME
 
-ROUNDS = 25  # one in two fails where the loser of a race is not forgiven
+ROUNDS = 25  # if losing the race is an error, about one in two fails
 
 
 @pytest.mark.slow
@@ -25,7 +25,7 @@ def test_three_make_a_table_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         found = is_there(uri)
         if not getattr(first_look, "done", False):
             first_look.done = True
-            all_looked.wait(20)  # nobody makes it before all have seen that it is missing
+            all_looked.wait(20)  # none creates it before all have seen that it is missing
         return found
 
     monkeypatch.setattr(DeltaTable, "is_deltatable", staticmethod(look))

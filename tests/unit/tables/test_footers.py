@@ -1,4 +1,4 @@
-"""Footers of a table's files, asked for again and again."""
+"""Footers of a table's files, requested again and again."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.storage.files import Storage
@@ -78,7 +78,7 @@ def test_a_file_is_left_out_only_if_its_bounds_say_so(open_table: Open) -> None:
         ([span(0, 10)], {"wide", "10 to 20"}),
         ([span(20, 25)], {"wide", "10 to 20"}),
         ([span(12, 13)], {"wide", "10 to 20"}),
-        ([span(20.0005, 25)], {"wide", "10 to 20"}),  # a bound may be cut off at milliseconds
+        ([span(20.0005, 25)], {"wide", "10 to 20"}),  # a bound may be truncated to milliseconds
         ([span(20.1, 30), span(31, 40)], {"wide"}),
         ([span(-9, -5), span(5, 6), span(30, 31), span(400, 401)], {"wide", "instant"}),
         ([span(-9, -5), span(101, 200)], set()),
@@ -90,14 +90,13 @@ def test_a_file_is_left_out_only_if_its_bounds_say_so(open_table: Open) -> None:
 SECONDS = st.integers(0, 40)
 
 
-@settings(deadline=None)  # the first example imports
 @given(
     st.lists(st.tuples(SECONDS, SECONDS).map(sorted), max_size=6),
     st.sets(SECONDS, min_size=1).map(sorted),
 )
 def test_every_file_with_a_wanted_time_is_found(bounds: list[list[int]], wanted: list[int]) -> None:
-    """Against the rule said plainly; tables are made once for a thousand examples, so the add
-    actions are given as delta-rs would give them."""
+    """Compared with a plain form of the rule. The add actions are given in the form of delta-rs,
+    because a table for each of a thousand examples would be slow."""
     times = pa.timestamp("us", "UTC")
     low, high = (
         pa.StructArray.from_arrays([pa.array([at(b[i]) for b in bounds], times)], [TIME])

@@ -1,4 +1,4 @@
-"""Open rows are found with their states, also where another tool has left these out."""
+"""Open rows are found with their states, also if another tool rewrites the files without states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def add_batch(table: Table, n: int) -> None:
-    """Two files of two open rows in the place of those before, and one of final rows."""
+    """Replace the open rows by two files of two open rows each, and add a file of final rows."""
     state = table.refresh().absorbing(n, NOON)
     added = []
     for final, number in (("false", n), ("false", 10 * n), ("true", 100 * n)):

@@ -1,4 +1,4 @@
-"""What every payload keeps, and that one of another package needs no change here."""
+"""The contract of every payload; a payload of another package needs no change here."""
 
 from __future__ import annotations
 
@@ -123,14 +123,14 @@ def test_what_describes_one_commit_is_not_carried_on() -> None:
 
 
 def test_the_payload_of_another_kind_is_not_taken_for_it() -> None:
-    with pytest.raises(TypeError, match="the payload of silver, and not of gold"):
+    with pytest.raises(TypeError, match="expected the payload of gold, not of silver"):
         GoldPayload.of(State(SilverPayload()))
 
 
 @pytest.mark.parametrize(
     ("harm", "says"),
     [
-        (lambda said: said["payload"].update(kind="unheard"), "it has a payload of unheard"),
+        (lambda said: said["payload"].update(kind="unheard"), "unknown kind of payload: unheard"),
         (lambda said: said["payload"].update(kind=7), "damaged"),
         (lambda said: said["payload"].pop("kind"), "kind"),
         (lambda said: said["payload"].update(offsets={}), "unexpected keyword argument 'offsets'"),
@@ -152,7 +152,7 @@ def test_a_payload_that_is_not_whole_is_damage(
 
 
 def test_a_log_of_another_kind_of_table_is_damage(open_table: Open, tmp_path: Path) -> None:
-    """As of somebody who has moved a folder."""
+    """For example, a person has moved a folder."""
     open_table()
     (tmp_path / "gold").rename(tmp_path / "silver")
     with pytest.raises(LogGapError, match="another kind of table"):

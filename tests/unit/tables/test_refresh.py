@@ -1,5 +1,5 @@
-"""Looking at a table again: state and files of one version, and cheap where nothing was committed,
-however long the log is."""
+"""Refreshing a table gives the state and files of one version. It is cheap if nothing was
+committed, however long the log is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def files(table: Table) -> str:
 def test_each_commit_is_seen_by_every_view_of_the_table(open_table: Open) -> None:
     writer, reader = open_table(), open_table()
     writer.fence(1)
-    for n in range(1, 60):  # past the reopening of a handle
+    for n in range(1, 60):  # enough commits to reopen a handle
         assert reader.refresh().n == n - 1
         next_batch(writer, file(str(n)))
         assert (writer.refresh().n, reader.refresh().n) == (n, n)
@@ -53,7 +53,7 @@ def test_nothing_is_listed_where_nothing_was_committed(
 def test_the_files_are_those_of_the_state_and_not_of_a_later_commit(
     open_table: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Were they of different versions, the accounting would be of one and the files of another."""
+    """If they were of different versions, the accounting would not match the files."""
     writer, reader = open_table(), open_table()
     writer.fence(1)
     reader.refresh()

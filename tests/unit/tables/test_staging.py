@@ -1,4 +1,4 @@
-"""Commits that are prepared beside each other."""
+"""Commits that are prepared in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_they_come_in_their_order_and_those_with_nothing_to_do_are_left_out() ->
 
 @pytest.mark.parametrize("first", [True, False])
 def test_an_error_waits_for_the_others(first: bool) -> None:
-    """The caller may end then: nobody writes behind its back."""
+    """After the error the caller may end, so no other commit may still be written."""
     fails, ended, never = threading.Event(), threading.Event(), threading.Event()
 
     def failing() -> Prepared:

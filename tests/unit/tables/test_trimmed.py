@@ -31,7 +31,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("time", pa.timestamp("us", "UTC"))])
 
 
 def make(folder: Path, upto: int = 10) -> Table:
-    """A file a batch; version v + 1 is batch v, version 1 a fence."""
+    """A table with one file per batch. Version 1 is a fence, version v + 1 is batch v."""
     table = Table(Storage(str(folder)), "silver/s", pipeline="p")
     table.create(SCHEMA, "digest", time_column="time")
     table.fence(1)
@@ -51,7 +51,7 @@ def written(table: Table, path: str) -> DataFile:
 
 
 def merge(table: Table, lowest: int, highest: int) -> None:
-    """What compaction commits: the files of some batches become one."""
+    """Commit like compaction: the files of some batches become one."""
     held = table.refresh()
     gone = [f for f in live(table) if lowest <= f.n <= highest]
     merged = written(table, f"data/0-{highest}-merged/{merged_name(lowest)}")
@@ -66,7 +66,7 @@ def live(table: Table) -> Sequence[DataFile]:
 
 
 def forget_files(table: Table, highest: int) -> None:
-    """What vacuum deletes: files that are not live, up to a batch."""
+    """Delete like vacuum: files that are not live, up to a batch."""
     needed = {f.path for f in live(table)}
     for stat in table.storage.list("data", recursive=True):
         file = DataFile(stat.path, 4, 1, "", {})
@@ -75,7 +75,7 @@ def forget_files(table: Table, highest: int) -> None:
 
 
 def trim(table: Table, version: int) -> None:
-    """Nothing is left below ``version`` but a checkpoint there."""
+    """Write a checkpoint at ``version`` and delete all files of the log below it."""
     DeltaTable(table.storage.uri(), version=version).create_checkpoint()
     for at, path in log_folder(table.storage).paths:
         if at < version:
@@ -131,7 +131,7 @@ def test_a_trimmed_log_begins_with_what_is_live(tmp_path: Path) -> None:
     assert sorted(f.n for f in first.files) == [1, 2, 3, 4, 5]
     assert [c.state.n for c in later] == [6, 7, 8, 9, 10]
     assert seen(table, 5, 7) == plain(6, 7)
-    # Nothing lies across 3, so it is a place to begin and to end.
+    # No file spans batch 3, so reading can begin and end there.
     assert [c.state.n for c in batches(table, 3, 10)] == [5, 6, 7, 8, 9, 10]
     (ends,) = batches(table, 0, 3)
     assert (sorted(f.n for f in ends.files), ends.state.payload) == ([1, 2, 3], SilverPayload())
@@ -194,12 +194,12 @@ def test_an_entry_that_is_missing_without_a_checkpoint_is_damage(tmp_path: Path)
 
 
 @pytest.mark.slow
-@settings(max_examples=400 if IN_FULL else 15, deadline=None)
+@settings(max_examples=400 if IN_FULL else 15)
 @given(st.data())
 def test_every_row_is_read_once_whatever_was_merged_and_trimmed(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """From any position that compaction respected, to the end: each batch once."""
+    """Each batch is read once, from any position that compaction respected to the end."""
     table = make(tmp_path_factory.mktemp("table"), 8)
     cuts = sorted(data.draw(st.sets(st.integers(1, 7), max_size=2)))
     ends = [0, *cuts, 8]
@@ -247,12 +247,12 @@ def test_a_trimmed_log_has_no_room_for_a_zombie(tmp_path: Path) -> None:
 def test_a_commit_that_comes_behind_a_checkpoint_is_refused_however_it_got_in(
     tmp_path: Path,
 ) -> None:
-    """As if the process had been frozen between delta-rs's look at the log and its put."""
+    """For example, the process was frozen after delta-rs read the log and before it wrote."""
     table = make(tmp_path, 3)
     state = table.refresh().absorbing(4, NOON)
     note = {"version": table.version + 2, "size": 1}
     table.storage.write("_delta_log/_last_checkpoint", json.dumps(note).encode())
-    with pytest.raises(CommitRefusedError, match="behind a checkpoint"):
+    with pytest.raises(CommitRefusedError, match="a newer checkpoint exists"):
         table.commit(state)
 
 

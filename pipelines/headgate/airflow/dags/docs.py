@@ -13,7 +13,7 @@ own: nothing that happens to tasks, workers or Airflow itself ends it.
 | **pause the DAG** | It continues, but is not restarted when it dies. |
 | **clear** the task | It continues; the new attempt adopts it. To restart it: `{name}__control`. |
 | **mark failed**, **mark success** | It stops after its batch. The next run leaves it stopped. |
-| **delete the DAG** or a run | As marking the task failed, if it is still running. |
+| **delete the DAG** or a run | Same as marking the task failed, if it is still running. |
 | **trigger** | The run waits until the running one is over. |
 
 Stop, restart, savepoints: trigger **{name}__control**. From a shell: `{status}`.
@@ -53,10 +53,10 @@ publish: `{publish}` (`airflow: {{backfill: …}}` in the declaration).
 | **clear** `compute` | The same; a person is asked again. |
 | **pause**, **mark**, **delete** | Change no table and no stream. |
 
-A published interval has a savepoint before it, which takes it back. The hours of an interval that
-was published, or whose late rows were replayed, are emitted again as events of the tables' assets,
-so what follows them runs again; clearing such a run emits them again, too. An approval holds for
-the rows that were computed when it was asked for: others are not published.
+A savepoint is taken before an interval is published; restoring it undoes the publication. The hours
+of an interval that was published, or whose late rows were replayed, are emitted again as events of
+the tables' assets, so what follows them runs again; clearing such a run emits them again, too. An
+approval holds for the rows that were computed when it was asked for: others are not published.
 """
 
 HEALTH = """\

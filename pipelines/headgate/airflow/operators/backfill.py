@@ -62,7 +62,7 @@ class IntervalTask(TablesTask):
             if time.monotonic() >= ends:
                 look = f"{pipeline_command('status')}; {pipeline_command('gate status')}"
                 raise AirflowException(
-                    "what an earlier attempt has asked for is not carried out yet: the stream is "
+                    "the request of an earlier attempt is not carried out yet: the stream is "
                     f"stopped, or a gate holds a table: {rendered(look)}"
                 )
             time.sleep(_POLL)
@@ -123,7 +123,7 @@ class BackfillInterval(IntervalTask):
         if code:
             raise _failure("", code)
         if report is None:
-            raise AirflowFailException("it has left no report; the log says why")
+            raise AirflowFailException("the backfill wrote no report; see the log")
         published = report.differing if report.published is not None else ()
         return {
             "id": report.id,
@@ -141,7 +141,7 @@ class BackfillInterval(IntervalTask):
             options += ["--note", _note(context)]
         if self.approved:
             if not (approved or {}).get("backfilled"):
-                raise AirflowFailException(f"nobody knows what was approved: {self._ask_again}")
+                raise AirflowFailException(f"the approved result is missing: {self._ask_again}")
             for table, digest in approved["backfilled"].items():
                 options += ["--expect", f"gold.{table}={digest}"]
         if self.declaration:
@@ -165,8 +165,8 @@ class BackfillInterval(IntervalTask):
         if report is not None and report.declaration != approved.get("declaration"):
             what.append("the declaration")
         return (
-            "what would be published is not what was approved, so nothing was published. Since "
-            f"then has changed: {', '.join(what) or 'see the log'}. To publish, {self._ask_again}"
+            "the result differs from the approved one, so nothing was published. Changed since: "
+            f"{', '.join(what) or 'see the log'}. To publish, {self._ask_again}"
         )
 
     def _report(self, since: datetime) -> Report | None:

@@ -77,7 +77,7 @@ class EmitFinalHours(TablesTask):
             else []
         )
         if not keys:
-            raise AirflowSkipException(f"{self.table}: no hour more is final")
+            raise AirflowSkipException(f"{self.table}: no further hour is final")
         self.log.info("%s: final now: %s", self.table, ", ".join(keys))
         outlet = context["outlet_events"][asset]
         outlet.add_partitions(list(keys))

@@ -116,7 +116,7 @@ class StreamOperator(StreamTask):
         if event["event"] == "down" and now_there == event["epochs"]:
             watch = self._start(launcher, watch, event["condition"], event["log"])
         else:
-            self.log.info("%s was started by somebody else meanwhile", self.name)
+            self.log.info("%s was started by another process meanwhile", self.name)
         held = claimed(self._stream.layout)
         self._watch(watch, None if held is None else held.reported)
 
@@ -144,7 +144,7 @@ class StreamOperator(StreamTask):
             self.log.info("%s runs as %s", self.name, launcher.launch(self._stream))
         except HeadgateError as error:
             if error.exit_code == _LEASE_HELD:
-                self.log.info("%s was started by somebody else", self.name)
+                self.log.info("%s was started by another process", self.name)
                 return watch
             if not any(job.is_alive for job in launcher.probe(self._stream, datetime.now(UTC))):
                 self._repeat_stop(asked)

@@ -37,5 +37,5 @@ class TablesTask(BaseOperator):
         declared = load(self.file)
         layout = Layout.of(self.root, declared.name)
         if not layout.storage.folders("bronze"):
-            raise AirflowSkipException(f"it has never run under {layout.storage.root}")
+            raise AirflowSkipException(f"the pipeline has never run under {layout.storage.root}")
         return declared, layout

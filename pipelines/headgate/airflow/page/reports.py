@@ -136,5 +136,5 @@ class Reports:
             kept.report, kept.at, kept.reading = kept.reading.result(), time.monotonic(), None
             return kept.report
         if kept.report.at is None:
-            return replace(kept.report, error="its tables have not answered yet")
+            return replace(kept.report, error="its tables have not been read yet")
         return kept.report

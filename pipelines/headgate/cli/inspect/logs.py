@@ -31,7 +31,7 @@ def logs(
 ) -> None:
     """Show the log of a pipeline that `start` has started."""
     if follow and json:
-        raise typer.BadParameter("one object has an end: leave out --follow", param_hint="--json")
+        raise typer.BadParameter("cannot be combined with --follow", param_hint="--json")
     from headgate.supervision import logs as files
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)

@@ -53,7 +53,7 @@ def query(
     named = [_called(name, root) for name in pipelines_in(sql, stems) if name not in known]
     if at is not None:
         if len(given) != 1 or named:
-            raise typer.BadParameter("batches are of one pipeline", param_hint="--at")
+            raise typer.BadParameter("needs exactly one pipeline", param_hint="--at")
         given = [replace(given[0], versions=_versions(given[0], at))]
     columns, rows = answer([*given, *named], sql, short=given[0] if len(given) == 1 else None)
     document = {"columns": columns, "rows": [[_plain(v) for v in row] for row in rows]}

@@ -72,7 +72,7 @@ def topics(
     if partitions is not None and create is None:
         raise typer.BadParameter("belongs to --create", param_hint="--partitions")
     if create is not None and create == delete:
-        raise typer.BadParameter("names the topic of --create", param_hint="--delete")
+        raise typer.BadParameter("is the same topic as --create", param_hint="--delete")
     there = servers_of(servers, root)
     if delete is not None:
         all_topics.delete(there, delete)

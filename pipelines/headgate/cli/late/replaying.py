@@ -73,7 +73,7 @@ def replay_rows(
         root,
         lambda: _state(declared, layout, table, request),
         gone=NotReplayedError(
-            f"{name}: the request is gone, and no table has carried it out",
+            f"{name}: the request no longer exists, and no table has carried it out",
             remedy=f"see what happened: {pipeline_command('logs')}",
         ),
         waits=NotReplayedError(

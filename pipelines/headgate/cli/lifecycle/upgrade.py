@@ -96,7 +96,7 @@ def upgrade(
             if not ended:
                 wait_for_loads(layout, declared, say)
         except KeyboardInterrupt:
-            message = f"the new declaration is left at work; before it: {savepoint.id}"
+            message = f"the new declaration keeps running; savepoint before it: {savepoint.id}"
             print(message, file=sys.stderr)
             raise
         except HeadgateError as error:
@@ -132,7 +132,7 @@ def _require_possible(found: Deployment, declared: Pipeline) -> None:
         gone = next((f": {each.gone}" for each in found.loads if each.gone), "")
         raise UpgradeError(f"{MEANINGS['refuse']}{gone}", f"see why: {command('plan')}")
     if not found.declaration:
-        print("the declaration of before is not kept: a rollback cannot start it", file=sys.stderr)
+        print("the old declaration is not kept, so a rollback cannot start it", file=sys.stderr)
 
 
 def _await_progress(
@@ -208,7 +208,7 @@ def _roll_back(
         done = "the pipeline is stopped"
         remedy = back
         restore_in_place(declared, layout, savepoint, reread=reread)
-        done = "the tables are what they were, and the pipeline is stopped"
+        done = "the tables are restored, and the pipeline is stopped"
         remedy = f"{_put_back(declared)}, then {command('start')}"
         if restart and found.declaration:
             local.launch(layout, declared.file, root, ["--declared-as", found.declaration])

@@ -153,7 +153,7 @@ def _require_meaning(
     none begins, and an id without --pause, --resume or --cancel."""
     unheeded = [] if named else [name for name, value in told.items() if value is not None]
     if unheeded:
-        said = "it belongs to a load that begins: name what it reads, with --files or --kafka"
+        said = "it is only for a new load: name what it reads, with --files or --kafka"
         raise typer.BadParameter(said, param_hint=unheeded[0])
     if id_ is not None and not wishes:
         said = "it belongs to --pause, --resume or --cancel"
@@ -240,7 +240,7 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
             try:
                 return follow(layout, declared, request.id, say)
             except KeyboardInterrupt:
-                print("the load goes on without you", file=sys.stderr)
+                print("the load continues in the running driver", file=sys.stderr)
                 raise
         finally:
             ended.set()

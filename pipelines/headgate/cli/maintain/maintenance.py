@@ -34,7 +34,9 @@ KeepFor = Annotated[
         help="Keep files that were in a table, or written, within this time, for running readers.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
+]
 
 
 def compact(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:

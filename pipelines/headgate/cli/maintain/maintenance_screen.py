@@ -51,9 +51,9 @@ def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
                 print(f"{each.table}: {files} files ({size}) kept: {WHY[reason]}")
     removed = sum((each.removed for each in done), Amount())
     files, size = _amount(removed)
-    print(f"{files} files ({size}) {'would go' if dry_run else 'removed'}")
+    print(f"{files} files ({size}) {'would be removed' if dry_run else 'removed'}")
     if any(each.entries for each in done if kind_of(each.table) in (BRONZE, SILVER)):
-        print("a table that is built anew reads what bronze and silver hold, not batch by batch")
+        print("a later rebuild reads the oldest batches of bronze and silver in one step")
 
 
 def _amount(amount: Amount) -> tuple[str, str]:

@@ -117,14 +117,17 @@ def _show(plan: Plan, declared: Pipeline, layout: Layout, *, dry_run: bool) -> N
     for finding in plan.findings:
         print(shown(rendered(f"{finding}" + (" (nothing needs it)" if finding.harmless else ""))))
     if not plan.is_needed:
-        print(f"{declared.name}: nothing is damaged" + " that is needed" * bool(plan.findings))
+        print(
+            f"{declared.name}: nothing is damaged"
+            + ", except files that nothing needs" * bool(plan.findings)
+        )
         return
     print("would do:" if dry_run else "done:", file=sys.stdout)
     for line in plan.descriptions:
         print(shown(rendered(f"  {line}")))
     if plan.refusal is None:
         if plan.targets and not dry_run and (id_ := _good_savepoint(layout, declared)):
-            print("this savepoint, restored now, leaves less to build again:")
+            print("restoring this savepoint now leaves less to rebuild:")
             print(command("savepoint restore", id_))
         print(command("repair" if dry_run else "run"))
 

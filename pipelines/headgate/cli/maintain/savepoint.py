@@ -144,7 +144,7 @@ def verify_savepoint(
     elif today:
         _print_problems(f"savepoint {savepoint.id} is whole, but today's tables are not:", today)
         print(command("repair"), file=sys.stderr)
-        print("or leave them as they are, and have a copy:", file=sys.stderr)
+        print("or keep them and restore into a copy:", file=sys.stderr)
         copied = command("savepoint restore", savepoint.id, "--to", NEW_ROOT)
         print(copied, file=sys.stderr)
     else:

@@ -36,7 +36,7 @@ SHOWN = 20
 _STAYS = {
     "invalid": "it is still invalid",
     "rejected": "it still breaks a rule",
-    "filtered": "the tables do not want it",
+    "filtered": "the `where` of the silver tables leaves it out",
     "known": "the tables have decided on a valid copy of it",
     "other id": "it has another id",
 }

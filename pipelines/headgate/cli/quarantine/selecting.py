@@ -98,7 +98,7 @@ def _require_possible(table: str | None, rule: str | None, reason: str | None) -
         said = "a record that breaks a rule is in rejected.T, not in quarantine"
         raise typer.BadParameter(said, param_hint="--rule")
     if reason is not None and table not in (None, "quarantine"):
-        said = f"it is of records in quarantine, not in {table}"
+        said = f"it is only for records in quarantine, not in {table}"
         raise typer.BadParameter(said, param_hint="--reason")
 
 

@@ -108,7 +108,7 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     database = os.environ.get(DATABASE) or None
     if database is not None and not database.startswith(("postgres://", "postgresql")):
         raise AskedWrongError(
-            f"{DATABASE} names no PostgreSQL",
+            f"{DATABASE} is not a PostgreSQL address",
             f"type: export {DATABASE}=postgresql://USER:PASSWORD@HOST/DATABASE, or, to use SQLite: "
             f"unset {DATABASE}",
         )

@@ -147,12 +147,12 @@ def _check(chart: Chart, sql: Field, result: Result, report: Report) -> None:
         report.add(sql.line, sql.path, f"a {chart.kind} needs a column with numbers")
     for name in chart.y:
         if chart.kind in ("line", "bar") and not is_number(types[name]):
-            report.add(sql.line, sql.path, f"the column {name!r} is {types[name]}, and no number")
+            report.add(sql.line, sql.path, f"the column {name!r} is {types[name]}, not a number")
     rising = types[chart.x or ""]
     if chart.kind == "line" and not (is_number(rising) or rising.startswith(("TIMESTAMP", "DATE"))):
         report.add(sql.line, sql.path, f"the x of a line, {chart.x!r}, is {rising}: use a bar")
     if chart.series is not None and len(chart.y) != 1:
-        report.add(sql.line, sql.path, "with series, a chart has one y")
+        report.add(sql.line, sql.path, "a chart with series needs exactly one y")
 
 
 def _declared(table: TableName, pipelines: Mapping[str, Pipeline]) -> Pipeline:

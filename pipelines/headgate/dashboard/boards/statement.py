@@ -46,7 +46,7 @@ def tables_in(sql: str) -> tuple[TableName, ...]:
     statement = json.loads(text)
     if statement.get("error"):
         # DuckDB classifies SHOW and DESCRIBE as SELECT, but cannot serialize them.
-        raise Invalid(f"must be one SELECT: {statement.get('error_message', 'it is none')}")
+        raise Invalid(f"must be one SELECT: {statement.get('error_message', 'it is not a SELECT')}")
     return tuple(dict.fromkeys(_named(statement)))
 
 
@@ -64,7 +64,7 @@ def _named(statement: Any) -> Iterator[TableName]:
         if node.get("type") == "TABLE_FUNCTION":
             name = str(node["function"]["function_name"]).lower()
             if name not in FUNCTIONS:
-                raise Invalid(f"reads {name}(…): a chart reads gold tables alone")
+                raise Invalid(f"reads {name}(…): a chart reads only gold tables")
         elif node.get("type") in ("SHOW_REF", "COLUMN_DATA"):
             raise Invalid("must read gold tables")
         elif node.get("type") == "BASE_TABLE":

@@ -33,7 +33,7 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
         if node.this:
             compare(node.this, branch.this, type_of)
         elif not is_boolean(type_of(branch.this)):
-            raise Invalid(f"WHEN takes a condition, and {sql(branch.this)} is none")
+            raise Invalid(f"WHEN takes a condition, and {sql(branch.this)} is not one")
         results.append(type_of(branch.args["true"]))
     if node.args.get("default"):
         results.append(type_of(node.args["default"]))

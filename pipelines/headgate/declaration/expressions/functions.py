@@ -246,7 +246,7 @@ _AGGREGATES = (
 AGGREGATES = frozenset(_AGGREGATES.split())
 # Functions of Spark that are refused, by the reason that a message gives.
 REFUSED_FOR = {
-    "gives another result each time": "rand randn random uuid shuffle now current_date "
+    "is not deterministic": "rand randn random uuid shuffle now current_date "
     "current_timestamp current_time curdate current_timezone localtimestamp "
     "monotonically_increasing_id spark_partition_id current_user user session_user "
     "current_catalog current_database current_schema version randstr uniform",
@@ -261,7 +261,7 @@ REFUSED_FOR = {
     "parse_json to_json split_part regexp_count regexp_extract_all sentences "
     "array_repeat array_insert flatten slice map map_concat map_from_arrays map_from_entries "
     "str_to_map",
-    "makes several rows of one; use exists, filter, transform or aggregate": "explode "
+    "returns several rows for one; use exists, filter, transform or aggregate": "explode "
     "explode_outer posexplode posexplode_outer inline inline_outer stack",
 }
 REFUSED = {name: reason for reason, names in REFUSED_FOR.items() for name in names.split()}

@@ -68,7 +68,7 @@ def _aggregate(node: exp.Expression, type_of: TypeOf) -> Typed:
         _, merged = _apply(node, body, type_of, [first, element])
     if merged.type != first.type:
         raise Invalid(
-            f"{name}() starts with a {first.type} and goes on with a {shown(merged.type)}; "
+            f"{name}() starts with a {first.type}, but the lambda returns a {shown(merged.type)}; "
             f"write cast(... as {first.type}) around what follows ->, or change the start"
         )
     if not rest:
@@ -94,8 +94,8 @@ def _arguments(node: exp.Expression) -> Sequence[exp.Expression]:
         raise Invalid(f"{function.name}() takes {function.usage} arguments, not {len(given)}")
     for argument, one in zip(declared, given, strict=False):
         if (argument.kind == "lambda") != isinstance(one, exp.Lambda):
-            wanted = "a lambda, such as x -> x > 0," if argument.kind == "lambda" else "a value"
-            raise Invalid(f"{function.name}() takes {wanted} where {sql(one)} is")
+            wanted = "a lambda such as x -> x > 0" if argument.kind == "lambda" else "a value"
+            raise Invalid(f"{function.name}() takes {wanted}, not {sql(one)}")
     return given
 
 
@@ -134,7 +134,7 @@ def _apply(
         if types.is_nested(type_ := inside(column).type):
             raise Invalid(
                 f"{sql(column)} is a {shown(type_)} from outside of the lambda: "
-                "it would be gone through for every element"
+                "it would be scanned for every element"
             )
     return inside, typed
 
@@ -162,7 +162,7 @@ def _check_growth(body: exp.Expression, inside: TypeOf) -> None:
         if not _is_small(inside(column).type):
             raise Invalid(
                 f"transform() would copy {sql(column)} into every element; "
-                "make text in it of the element alone"
+                "build text only from the element"
             )
     calls = (call.name.lower() for call in body.this.find_all(exp.Anonymous))
     texts = sum(
@@ -170,6 +170,6 @@ def _check_growth(body: exp.Expression, inside: TypeOf) -> None:
     )
     if texts > MOST_TEXT or any(name in _PADDING for name in calls):
         raise Invalid(
-            "transform() cannot pad text, and has at most "
-            f"{MOST_TEXT} characters of it: they would be there for every element"
+            "transform() cannot pad text, and can have at most "
+            f"{MOST_TEXT} characters of it: text is repeated for every element"
         )

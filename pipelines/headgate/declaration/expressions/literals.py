@@ -69,7 +69,7 @@ def _key(text: str) -> None:
 def _like(text: str) -> None:
     escapes = iter(text)
     if any(c == "\\" and next(escapes, "") not in ("%", "_", "\\") for c in escapes):
-        raise Invalid(f"in {text!r} a backslash stands before something other than % _ and itself")
+        raise Invalid(f"in {text!r}, a backslash may only precede %, _ or another backslash")
 
 
 _CHECKS: dict[str, Callable[[str], None]] = {

@@ -28,7 +28,7 @@ def field_of(typed: Typed, name: str) -> Typed:
 
 def _dot(node: exp.Expression, type_of: TypeOf) -> Typed:
     if not isinstance(node.expression, exp.Identifier):
-        raise Invalid(f"{sql(node)} is not supported: a dot stands before a field")
+        raise Invalid(f"{sql(node)} is not supported: a field name must follow the dot")
     return field_of(type_of(node.this), node.expression.name)
 
 

@@ -15,4 +15,4 @@ OPTIONS = (
     "Client properties with the names of Kafka's Java client, such as `security.protocol`. A "
     "password or another secret must be a placeholder."
 )
-NO_INTERCEPTORS = "nothing may come between a record and its row"
+NO_INTERCEPTORS = "an interceptor could change records"

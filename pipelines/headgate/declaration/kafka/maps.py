@@ -105,7 +105,9 @@ class OptionsReader:
         if node.value is None:
             raise Invalid('has no value; write "" for an empty text, and quote one with a comma')
         if writes_a_secret_out(entry.key, node.text):
-            raise Invalid("is a secret, and belongs elsewhere: write ${env:NAME} or ${file:PATH}")
+            raise Invalid(
+                "is a secret and must not be in plain text: write ${env:NAME} or ${file:PATH}"
+            )
         if not has_placeholder(node.text):
             return node.text
         try:

@@ -40,8 +40,8 @@ AIRFLOW = Key(
                     "publish",
                     "choice",
                     "With `mode: rebuild`. `when_equal`: nothing that differs is published, the "
-                    "run fails. `always`: it is. `after_approval`: it is, once a person has seen "
-                    "the report and approved in Airflow.",
+                    "run fails. `always`: the rows are published. `after_approval`: they are "
+                    "published once a person has seen the report and approved in Airflow.",
                     default="when_equal",
                     choices=POLICIES,
                 ),

@@ -7,7 +7,7 @@ from headgate.declaration.keys.key import Key
 CIRCUIT_BREAKER = Key(
     "circuit_breaker",
     "section",
-    "Publications of gold and late rows pause while this says that the input is broken. Bronze, "
+    "Publications of gold and late rows pause while the input breaks one of these limits. Bronze, "
     "silver and gold go on. Publications continue by themselves once the newest batches are good.",
     children=(
         Key(

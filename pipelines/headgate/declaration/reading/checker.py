@@ -174,7 +174,7 @@ class Checker:
             return Field(path, line, SCALARS[key.kind](resolved, value, key), written)
         except Invalid as error:
             if secret:
-                self._report.add(line, path, f"what {node.text} stands for does not fit here")
+                self._report.add(line, path, f"the value of {node.text} is not valid here")
             else:
                 self._report.add(line, path, error.message, error.nearest)
             return None

@@ -78,7 +78,7 @@ def _delimiter(text: str, value: object, key: Key) -> str:
         raise Invalid("must be one character")
     if text in '"\r\n':
         what = "the quote character" if text == '"' else "the end of a line"
-        raise Invalid(f"must not be {what}, which CSV needs itself")
+        raise Invalid(f"must not be {what}, which CSV reserves")
     return text
 
 

@@ -31,7 +31,7 @@ def build_publication(
     found = _table(section.get("from"), tables, report)
     when = section.get("when")
     if found and when and found[0] != "gold":
-        message = f"a row of {'.'.join(found)} never changes; remove the key, which is gold's"
+        message = f"a row of {'.'.join(found)} never changes; remove the key: it is for gold only"
         report.add(when.line, when.path, message)
     sink = _sink(section, sources, report)
     if found is None or sink is None:

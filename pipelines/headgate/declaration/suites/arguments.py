@@ -85,13 +85,13 @@ def literal(value: str | int | bool, type_: DataType) -> str:
         return shown
     if is_number(type_) and not isinstance(value, bool) and _NUMBER.fullmatch(shown):
         return _number_literal(shown, type_)
-    raise Invalid(f"{value!r} is not a {type_}, which the column is")
+    raise Invalid(f"{value!r} is not a {type_}, which is the type of the column")
 
 
 def _number_literal(text: str, type_: DataType) -> str:
     """A number that Spark compares exactly with a column of whole numbers or decimals."""
     if not math.isfinite(float(text)):
-        raise Invalid(f"{text} is not a {type_}, which the column is")
+        raise Invalid(f"{text} is not a {type_}, which is the type of the column")
     if is_floating(type_):
         return text
     # With an exponent, it would be a double.

@@ -253,7 +253,7 @@ class TableRuleReader(RuleReader):
         """Reports what prevents a sum over gold from being equal to a sum over silver."""
         column, expect = given["column"], self._entries["expect"]
         if self._subject.pairs_per_row is None:
-            self._say(expect, "is for windows in which each row is equally often")
+            self._say(expect, "needs each silver row to be in the same number of windows")
         if column not in self._subject.adds_up:
             message = f"the values of {column!r} do not add up; sums, counts and columns may"
             self._say(self._entries["column"], message)

@@ -138,12 +138,12 @@ class Ledger:
             )
         relation = self.relation(cursor)
         if relation is None:
-            raise self._refusal("is gone, or has another name now", "give it its name back")
+            raise self._refusal("does not exist, or has another name now", "give it its name back")
         if relation != entry.relation or not self._is_watched(cursor, relation):
-            raise self._refusal("was made again, or has lost its triggers", "put it back")
+            raise self._refusal("was created again, or has lost its triggers", "put it back")
         if entry.changed is not None:
             at, by = entry.changed
-            raise self._refusal(f"was changed by {by} at {at:%F %T}Z, and is not written over", "")
+            raise self._refusal(f"was changed by {by} at {at:%F %T}Z, and is not overwritten", "")
 
     def _refusal(self, what: str, instead: str) -> SinkRefusalError:
         other = f"{instead}; or, to" if instead else "to"

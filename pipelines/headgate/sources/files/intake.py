@@ -51,7 +51,7 @@ class FilesIntake:
         logged = next((f for f in self.log.files if f.path == stat.path), None)
         if logged is None:
             return FileChangedError(
-                f"{self.landing.uri(stat.path)}: a file above 64 GiB has no room for offsets",
+                f"{self.landing.uri(stat.path)}: files above 64 GiB are not supported",
                 remedy="split it into smaller files and remove it from the landing folder",
             )
         return FileChangedError(

@@ -34,7 +34,7 @@ class Files(Connector[FilesSource]):
         {"path", "settle", "max_files_per_batch", "max_bytes_per_batch", "csv_fields"}
     )
     keeps = (FILES_LOG,)
-    why_no_gap = "reads files; one that is gone is passed over with: files skip"
+    why_no_gap = "reads files; skip a missing file with: files skip"
 
     def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
         return build_files(section, report, project)

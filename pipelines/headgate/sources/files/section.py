@@ -16,7 +16,7 @@ def build_files(section: Section, report: Report, project: Path) -> FilesSource 
     csv = section.section("csv")
     format_, path = section.text("format"), section.text("path")
     if csv and format_ and format_ != "csv":
-        report.add(csv.line, csv.path, f"says how CSV is written, and the format is {format_}")
+        report.add(csv.line, csv.path, f"is only for format csv, but the format is {format_}")
     if format_ is None or path is None:
         return None
     values: dict[str, Any] = {

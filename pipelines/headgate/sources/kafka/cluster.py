@@ -99,7 +99,8 @@ class Cluster:
         topics = shell_command("kafka topics", "--servers", servers)
         return (
             f"see whether a broker listens there: {topics}; "
-            "one that wants a password or TLS answers only with security.protocol in options"
+            "a broker that requires a password or TLS answers only with security.protocol in "
+            "options"
         )
 
     def _list_offsets(self, partitions: Iterable[Partition], at: At) -> dict[int, int]:

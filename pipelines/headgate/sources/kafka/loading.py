@@ -102,7 +102,8 @@ def _require_known(names: Sequence[Named], meant: Mapping[int, Partition]) -> No
         if not any(each.has(partition) for partition in meant.values()):
             which = each.topic if each.partition is None else f"{each.topic}/{each.partition}"
             raise SourceError(
-                f"the pipeline reads no {which}: ids are known within the topics that it reads",
+                f"the pipeline does not read {which}; a load can only read the pipeline's own "
+                "topics",
                 remedy="name a topic of the declaration, or load files",
             )
 
@@ -125,7 +126,7 @@ def _require_there(
         if first < earliest[number] or end > latest[number]:
             raise SourceError(
                 f"{meant[number]} has the offsets {earliest[number]:,} to {latest[number]:,}, and "
-                f"{first:,} to {end:,} are asked for",
+                f"{first:,} to {end:,} are requested",
                 remedy="name offsets that are there",
             )
 
@@ -234,6 +235,6 @@ class KafkaLoad(MicroBatchSource):
         if gone:
             names = ", ".join(sorted(label.rpartition("@")[0] for label in gone))
             raise OffsetsLostError(
-                f"deleted or recreated since the load was asked for: {names}",
+                f"deleted or recreated since the load was requested: {names}",
                 remedy="end the load: what it has read stays",
             )

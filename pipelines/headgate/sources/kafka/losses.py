@@ -69,8 +69,9 @@ def losses(
 def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
     """The error that reports ``lost``."""
     listed = "\n".join(f"  {loss}" for loss in lost)
-    remedy = f"pass over it, which the ledger then tells: {pipeline_command('run', '--accept-gap')}"
+    remedy = "continue after the gap, which the ledger then reports: "
+    remedy += pipeline_command("run", "--accept-gap")
     if not all(loss.acceptable for loss in lost):
-        remedy = "offsets would be given twice: read the topic into a root of its own: "
+        remedy = "the same offsets would be used twice: read the topic into a root of its own: "
         remedy += pipeline_command("run", "--root", NEW_ROOT)
-    return OffsetsLostError(f"records that were not read are gone:\n{listed}", remedy=remedy)
+    return OffsetsLostError(f"unread records are lost:\n{listed}", remedy=remedy)

@@ -47,7 +47,7 @@ def source_lines(kafka: Mapping[str, Any]) -> list[str]:
     least, most = kafka["min_per_batch"], kafka["max_per_batch"]
     return [
         f"  kafka    {what} at {kafka['servers']}, {kafka['isolation']}, from {start}",
-        f"  batch    at most {most} records, down to {least} where one takes over "
+        f"  batch    at most {most} records, down to {least} if a batch takes longer than "
         f"{kafka['batch_target']}",
         f"  idle     a partition after {kafka['idle_after']}",
         f"  wait     {kafka['unreachable_after']} for brokers that do not answer",

@@ -27,8 +27,8 @@ def readable_before(error: Exception, listing: TopicListing, position: Offsets) 
     if position[number] < offset:
         return {number: offset}
     raise SourceError(
-        f"{topic}/{partition}: the record at offset {offset:,} has a timestamp that no calendar "
-        "has; Kafka's are in milliseconds",
+        f"{topic}/{partition}: the record at offset {offset:,} has a timestamp that is out of "
+        "range; Kafka's timestamps are in milliseconds",
         remedy=f"correct its producer, remove the topic's records up to {offset:,} "
         f"(kafka-delete-records), and pass over the gap: {pipeline_command('run', '--accept-gap')}",
     ) from None

@@ -51,7 +51,8 @@ def test_addresses(url: str, problem: str) -> None:
 
 @pytest.mark.parametrize("password", ["p@ss-hunter22", "1/hunter22", "1?hunter22", "1#hunter22"])
 def test_a_password_that_must_be_encoded(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
-    """Messages of the server would show what they take for its name or the database."""
+    """Error messages would show a part of the password as the name of the server or the
+    database."""
     monkeypatch.setenv("PG", password)
     with pytest.raises(DeclarationError) as refused:
         declared("postgres: {url: 'postgresql://ann:${env:PG}@db/shop', table: a}")

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not is_there, reason="PostgreSQL is not installe
 def test_two_drivers_write_each_row_once(
     server: Server, mirror: PostgresMirror, place: str
 ) -> None:
-    """The second one comes while the first is between its rows and its commit."""
+    """The second driver starts after the first has written its rows and before it commits."""
     mirror.apply(step(rows(("a", 1)), 1))
     said: list[str] = []
 

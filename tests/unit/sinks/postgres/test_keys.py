@@ -49,7 +49,7 @@ def _several(*values: tuple[str, int]) -> pa.Table:
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_keys_can_change(server: Server, is_old: bool) -> None:
-    """In both directions, and also where an earlier version has named the index."""
+    """In both directions, and also if an earlier version has named the index."""
     _keyed(server, ("shop",), step(_several(("a", 1)), 1))
     if is_old:
         ((name,),) = server.ask("SELECT indexname FROM pg_indexes WHERE indexname LIKE '%_keys'")
@@ -81,7 +81,7 @@ def test_a_reset_drops_the_index_of_the_keys_too(server: Server) -> None:
 
 
 def test_each_table_gets_its_index(server: Server) -> None:
-    """Also where long names begin alike, and where a renamed table has kept its index."""
+    """Also if long names begin alike, or if a renamed table has kept its index."""
     tables = [f"{'x' * 62}{end}" for end in "ab"]
     for table in tables:
         _keyed(server, ("shop",), step(rows(("a", 1)), 1), table=table)

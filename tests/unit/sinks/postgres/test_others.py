@@ -85,7 +85,7 @@ def test_one_without_a_right_to_the_positions_is_told_too(
         (
             "ALTER TABLE sales RENAME TO other",
             "ALTER TABLE other RENAME TO sales",
-            "is gone, or has another name",
+            "does not exist, or has another name",
         ),
         (
             "ALTER TABLE sales DISABLE TRIGGER headgate_changed",
@@ -110,7 +110,7 @@ def test_a_table_that_was_made_again_is_another(server: Server, mirror: Postgres
     mirror.apply(step(rows(("a", 1)), 1))
     server.ask("CREATE TABLE twin (LIKE sales INCLUDING ALL); DROP TABLE sales")
     server.ask("ALTER TABLE twin RENAME TO sales")
-    with pytest.raises(SinkRefusalError, match="was made again"):
+    with pytest.raises(SinkRefusalError, match="was created again"):
         mirror.apply(step(rows(("a", 2)), 2, 1))
 
 
@@ -179,7 +179,7 @@ def test_a_new_column_is_added(server: Server, mirror: PostgresMirror) -> None:
 
 
 def test_a_column_that_was_dropped_is_not_made_up(server: Server, mirror: PostgresMirror) -> None:
-    """The rows that do not change would have no values in it."""
+    """The rows that do not change would have no values in a new column."""
     mirror.apply(step(rows(("a", 1), ("b", 2)), 1))
     mirror.close()
     server.ask("ALTER TABLE sales DROP COLUMN total")
@@ -201,7 +201,7 @@ def test_a_column_that_left_and_came_back_is_new(server: Server, mirror: Postgre
 
 
 def test_positions_of_an_earlier_version_go_on(server: Server, mirror: PostgresMirror) -> None:
-    """It did not keep which columns it had written."""
+    """An earlier version did not store which columns it had written."""
     mirror.apply(step(rows(("a", 1)), 1))
     server.ask("ALTER TABLE headgate_publications DROP COLUMN columns")
     assert mirror.held() == version(1)

@@ -26,7 +26,7 @@ def test_changed_new_and_gone_rows(server: Server, mirror: PostgresMirror) -> No
     mirror.apply(step(rows(("b", 20), ("d", 4)), 7, 4, gone("a", "x")))
     assert sales(server) == [("b", 20), ("c", 3), ("d", 4)]
     assert mirror.held() == version(7)
-    # What is not known to have changed is compared: no row is written without need.
+    # Rows that may be unchanged are compared, so no row is written without need.
     before = server.ask("SELECT xmin::text FROM sales WHERE shop = 'c'")
     mirror.apply(
         Difference([rows(("c", 3), ("e", 5))], None, PLAIN, ("shop",), version(7), version(9))
@@ -64,7 +64,8 @@ HOSTILE: tuple[tuple[str, Any, list[Any], str], ...] = (
 def test_values_and_types(
     server: Server, mirror: PostgresMirror, name: str, type_: Any, values: list[Any], wanted: str
 ) -> None:
-    """PostgreSQL has no NUL in a text: what stands for unknown characters takes its place."""
+    """PostgreSQL has no NUL in text: the replacement character for unknown ones is written
+    instead."""
     schema = pa.schema([(name, type_)])
     keys = pa.array([str(i).encode() for i in range(len(values) + 1)], pa.binary())
     table = pa.table({KEY: keys, name: pa.array([*values, None], type_)})

@@ -37,7 +37,7 @@ def read(folder: Path, *names: str, format: str = "json", **csv: Any) -> pa.Tabl
 
 
 def positions(content: bytes, split: int) -> Sequence[tuple[int, bytes]]:
-    """The lines that count, each with its position, as a split's reader finds them."""
+    """The lines that are not blank, each with its position, as a split's reader finds them."""
     found, counted, start = [], dict[int, int](), 0
     for line in content.split(b"\n"):
         of = max(start - 1, 0) // split * split

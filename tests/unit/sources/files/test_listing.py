@@ -35,7 +35,7 @@ def listed(
 def test_a_file_is_ready_once_it_has_not_changed_for_so_long() -> None:
     ready, young = stat("a"), stat("b", SETTLE - MOMENT)
     assert listed(ready, young) == LandingListing((ready,), {"b": young}, (), ())
-    # That it was there before says nothing about how long it has not changed.
+    # An earlier listing of the file does not show how long it has been unchanged.
     assert listed(young, before=(young,)).settling == {"b": young}
 
 

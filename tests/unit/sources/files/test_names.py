@@ -1,4 +1,4 @@
-"""Landing files and folders with names that a URL would say otherwise."""
+"""Landing files and folders with names that a URL would encode."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_waiting_is_counted_from_when_the_record_was_first_seen(
         position = min(end, position + read)
         seen.observe(now, {0: position}, {0: end})
         oldest = now - moments[position] if position < end else 0.0
-        # Never too low, and too high by no more than a part of the oldest age.
+        # Never too low, and too high by at most a fraction of the whole time.
         told = seen.waiting(now, 0, position)
         assert oldest - 1e-6 <= told <= oldest + now / arrivals._EXACT_TO + 1e-6
 

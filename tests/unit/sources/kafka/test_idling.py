@@ -1,4 +1,4 @@
-"""When a partition is idle: after so much flow of others, never before, never with more to read."""
+"""A partition is idle if it is fully read, and silent for long enough while others deliver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def idling() -> Idling:
 def flow(
     over: Idling, start: float, seconds: float, ends: dict[int, int], every: float = 1
 ) -> None:
-    """Partition 0 grows, the others hold still."""
+    """Partition 0 grows, the others do not."""
     for tick in range(1, round(seconds / every) + 1):
         ends[0] += 1
         over.observe(start + tick * every, ends)
@@ -29,7 +29,7 @@ def flow(
 def test_a_silent_partition_is_idle_after_exactly_so_much_flow() -> None:
     over, ends = idling(), {0: 0, 1: 5, 2: 0}
     over.observe(0, ends)
-    # The first arrival says nothing of the time before it.
+    # The time before the first arrival does not count.
     flow(over, 0, AFTER, ends)
     assert over.idle(ends) == frozenset()
     flow(over, AFTER, 1, ends)
@@ -82,7 +82,7 @@ def test_a_partition_that_was_added_has_a_timer_of_its_own() -> None:
     flow(over, 0, 50, ends, every=10)
     ends[1] = 0
     flow(over, 50, 110, ends, every=10)
-    # It was there from the second 60 on, not from 50, when arrivals were seen before it.
+    # It counts from second 60 on, when it was first seen, and not from second 50.
     assert over.idle(ends) == {1}
     over, ends = idling(), {0: 0}
     over.observe(0, ends)
@@ -116,7 +116,7 @@ STEPS = st.lists(
 def test_idle_means_read_and_silent_while_others_delivered(
     steps: list[tuple[float, dict[int, int], dict[int, int]]],
 ) -> None:
-    """Against the definition, computed from the whole history."""
+    """Compared with the definition, which is computed from the whole history."""
     over = idling()
     now, ends, position = 0.0, dict.fromkeys(range(4), 0), dict.fromkeys(range(4), 0)
     arrivals: list[tuple[float, frozenset[int]]] = []
@@ -136,7 +136,7 @@ def test_idle_means_read_and_silent_while_others_delivered(
 
 
 def silent(partition: int, arrivals: list[tuple[float, frozenset[int]]]) -> float:
-    """How long others have delivered without a pause, and this one nothing."""
+    """How long the others have delivered without a pause while this partition delivered nothing."""
     last = -1
     for number, (at, came) in enumerate(arrivals):
         paused = number and at - arrivals[number - 1][0] > AFTER / PAUSE

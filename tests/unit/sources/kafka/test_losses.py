@@ -50,11 +50,11 @@ def test_a_topic_that_is_gone_and_one_that_was_made_anew() -> None:
     anew = Topic("bids", "two", 2)
     names = enrolled(NAMES, [anew])
     listed = partitions(names, [anew])
-    # Longer than the first one: offsets alone would not tell.
+    # It is longer than the first one, so offsets alone would not show the loss.
     found = losses(names, {0: 5, 1: 0}, listed, dict.fromkeys(listed, 0), dict.fromkeys(listed, 99))
     assert [loss.reason for loss in found] == ["the topic was made anew"] * 2
     assert all(loss.acceptable for loss in found)
-    # Once it was accepted, its own partitions are compared.
+    # Once the loss was accepted, the partitions of the new topic are compared.
     later = {SECOND: 50, SECOND + 1: 99}
     assert losses(names, later, listed, dict.fromkeys(listed, 60), dict.fromkeys(listed, 99)) == (
         Loss("bids", 0, 50, 60, "expired: the topic kept them no longer"),

@@ -1,4 +1,4 @@
-"""Micro-batches of Kafka over brokers of nothing but numbers: listed, decided, committed."""
+"""Micro-batches of Kafka, from fake brokers with offsets only: listed, decided, committed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Place:
         return KafkaMicroBatches(context)
 
     def sleep(self, seconds: float) -> None:
-        """Of the test's own thread: those that other tests left behind sleep, and move no time."""
+        """Moves the clock for the test's own thread; threads that other tests left really sleep."""
         if threading.current_thread() is self.thread:
             self.now += seconds
         else:
@@ -97,7 +97,7 @@ def test_the_start_is_committed_before_anything_is_read(place: Place) -> None:
 
 
 def test_an_end_that_moved_while_it_was_listed_is_no_harm(place: Place) -> None:
-    """``latest`` is asked for after the listing, and may be further."""
+    """``latest`` is requested after the listing, and may be higher."""
     place.brokers.make("a", 7)
     offsets, asked = place.brokers.offsets, []
 
@@ -147,7 +147,7 @@ def test_a_topic_that_vanished_is_in_no_commit_forgotten(place: Place) -> None:
 
 
 def test_topics_keep_the_places_they_were_given(place: Place) -> None:
-    """One appears, and while its first batch is read another that sorts before it."""
+    """A topic appears. While its first batch is read, another one appears that sorts before it."""
     place.brokers.make("b", 5)
     source = place.start()
     read_all(source)
@@ -329,7 +329,7 @@ def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> No
     place.brokers.make("b", 5)
     source.poll(final=True)
     place.brokers.remove("b")
-    # Another one appears: the next commit looks again.
+    # Another one appears, so the next commit lists again.
     place.brokers.make("c", 5)
     place.reading.meanwhile = lambda: source._share(source._list_raw())
     read_all(source)

@@ -1,4 +1,4 @@
-"""What a pause does to a source of Kafka: it polls on, and nothing is asked to be absorbed."""
+"""A source of Kafka during a pause: it is still polled, but absorbs nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ A_MINUTE: KafkaKeys = {"idle_after": "1 minute"}
 
 
 def wait_paused(place_: Place, source: MicroBatchSource, seconds: int) -> None:
-    """One log gets a record a second, the other nothing; the driver polls."""
+    """Each second, one partition gets a record, the other nothing, and the driver polls."""
     for _ in range(seconds):
         place_.now += 1
         place_.brokers.logs["a"][0].end += 1

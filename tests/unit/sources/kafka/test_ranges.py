@@ -1,4 +1,4 @@
-"""How much a batch takes: never more than asked for, never past an end, all in the end."""
+"""How much a batch takes: at most its limit, never past an end, and everything in the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_batch_is_within_its_limit_and_the_ends(
     behind, taken = unread(position, ends), {p: reached[p] - position[p] for p in position}
     assert reached.keys() == position.keys()
     assert all(position[p] <= reached[p] <= ends[p] for p in position)
-    # One each, whatever the limit: only that may go beyond it.
+    # Each partition gives at least one record. Only these may exceed the limit.
     assert sum(taken.values()) <= limit + sum(n == 1 for n in taken.values())
     assert all(taken[p] >= 1 for p in behind)
     total = sum(behind.values())
@@ -84,15 +84,15 @@ BOUNDS = {"target": 10 * SECOND, "lowest": 10, "highest": 1000}
 @pytest.mark.parametrize(
     ("limit", "taken", "took", "then"),
     [
-        (400, 400, 20, 200),  # what would have fitted
+        (400, 400, 20, 200),  # the number that would have fitted
         (400, 400, 12, 333),
-        (400, 400, 100, 200),  # no less than half
+        (400, 400, 100, 200),  # at least half
         (15, 15, 100, 10),
         (400, 3, 100, 200),  # a slow batch of a few records is no measure of them
         (400, 400, 10, 400),
-        (400, 400, 5, 400),  # in between it stays
+        (400, 400, 5, 400),  # in between, the limit stays
         (400, 400, 4.9, 601),
-        (400, 399, 1, 400),  # it was not full: more would not have come
+        (400, 399, 1, 400),  # the batch was not full: there was no more input
         (900, 900, 1, 1000),
     ],
 )
@@ -120,10 +120,10 @@ def test_limits_stay_in_their_bounds(
 
 @given(st.floats(1, 1e5), st.floats(0, 20))
 def test_limits_settle(records_per_second: float, overhead: float) -> None:
-    """Under steady load they come to rest: at a bound, or where batches take their time."""
+    """Under steady load they settle at a bound, or where batches have about the target duration."""
     limits = [1000]
     took = 0.0
-    for _ in range(1100):  # one record fewer a step, at the least
+    for _ in range(1100):  # at least one record fewer per step
         took = overhead + limits[-1] / records_per_second
         limits.append(next_limit(limits[-1], limits[-1], took * SECOND, **BOUNDS))  # type: ignore[arg-type]
     assert len(set(limits[-5:])) == 1

@@ -1,4 +1,4 @@
-"""One number for every partition, given once."""
+"""Every partition has one number, which is assigned once."""
 
 from __future__ import annotations
 
