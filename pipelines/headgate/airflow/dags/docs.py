@@ -60,11 +60,14 @@ approval holds for the rows that were computed when it was asked for: others are
 """
 
 HEALTH = """\
-Checks every stream every five minutes: is gold **fresh**, is the **backlog** short, does
-**input** come, is **event time** recent, are few rows **late** or in **quarantine**, is no gold
-table held by its **gate**, does the **ledger** balance. One task for each stream makes all checks.
-It fails with the problems, so that callbacks and alerts fire; its log and its XCom `health` have
-the result of every check by name.
+Checks every stream every five minutes. A check fails if the driver makes no progress
+(`freshness`), the backlog is long (`backlog`), input is missing (`input`), the watermark is far
+behind (`event_time`), many rows are late (`late`) or refused (`quarantine`), rules hold a gold
+table (`gate`), the circuit breaker pauses publications (`breaker`), a sink takes no rows or refuses
+some (`publications`), or the ledger does not balance (`ledger`).
+
+One task for each stream makes all checks. It fails with the problems, so that callbacks and alerts
+fire. Its log and its XCom `health` have the result of every check by name.
 A stream that was stopped or paused on request is healthy.
 
 *Pause* ends the checks, *clear* repeats them, *mark* and *delete* change no stream.
