@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import psutil
 import pytest
 
 from headgate.process_tree.members import started
-from headgate.storage.ownership import Owner
+from headgate.storage.ownership import EXPIRES_AFTER, Owner, in_force
 
 
 @pytest.fixture
@@ -36,3 +37,44 @@ def test_a_corrected_clock_makes_no_other_process_of_an_owner(
 def test_who_ended_is_dead_and_who_is_elsewhere_only_silent(ended: Owner) -> None:
     assert ended.is_dead()
     assert not Owner(ended.pid, "another-host", ended.started).is_dead()
+    here = Owner.here()
+    assert Owner(here.pid, "another-host", here.started).process() is None
+    assert Owner(here.pid, here.host, here.started - 60).process() is None, "its pid was used again"
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+DRIVER = {"epoch": 4, "released": True}
+
+
+@pytest.mark.parametrize("starts", [False, True])
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_an_operation_is_in_force_until_it_has_ended(
+    ended: Owner, starts: bool, released: bool, is_gone: bool, is_silent: bool
+) -> None:
+    """One that starts a driver is in force until that driver has the lease; if it has released its
+    own lease, only while its process is alive and has not been silent for long."""
+    silence = EXPIRES_AFTER * 2 if is_silent else EXPIRES_AFTER
+    lease = {
+        "epoch": 5,
+        "operation": "repair",
+        "before": DRIVER,
+        "starts": starts,
+        "released": released,
+        "renewed": (NOW - silence).isoformat(),
+        **vars(ended if is_gone else Owner.here()),
+    }
+    if starts:
+        expected = not released or not (is_gone or is_silent)
+    else:
+        expected = not released and not is_gone
+    found = in_force(lease, NOW)
+    assert found == (lease | {"released": False} if expected else DRIVER)
+
+
+def test_the_lease_of_a_driver_is_in_force_or_the_only_one(ended: Owner) -> None:
+    assert in_force(DRIVER, NOW) == DRIVER
+    over = {"operation": "repair", "before": None, "starts": False, "released": True}
+    lease = {"epoch": 5, "renewed": NOW.isoformat(), **over, **vars(ended)}
+    assert in_force(lease, NOW) == lease
