@@ -32,6 +32,15 @@ def test_only_its_own_claim_is_given_up(layout: Layout) -> None:
     assert claimed(layout) == replace(ONE, is_over=True)
 
 
+def test_the_failure_that_was_reported_last_is_kept(layout: Layout) -> None:
+    claim(layout, ONE)
+    give_up(layout, "one", NOON)
+    assert claimed(layout) == replace(ONE, is_over=True, reported=NOON)
+    claim(layout, replace(TWO, reported=NOON))
+    give_up(layout, "two")
+    assert claimed(layout) == replace(TWO, is_over=True, reported=NOON)
+
+
 def test_what_another_supervisor_left_behind() -> None:
     assert is_orphaned(ONE, TWO.by, None)
     assert is_orphaned(ONE, TWO.by, StopRequest("", 9, claim="an earlier one"))

@@ -11,7 +11,15 @@ from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import DOWN, Condition, Observation, RestartPolicy, observe
+from headgate.supervision.keeping import (
+    DOWN,
+    Condition,
+    Observation,
+    RestartPolicy,
+    Step,
+    observe,
+    step,
+)
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
@@ -43,6 +51,32 @@ def test_what_a_job_says_of_itself(state: State, condition: Condition) -> None:
 
 def test_nothing_ran_yet() -> None:
     assert seen().condition == "absent"
+
+
+def test_an_operation_makes_no_progress_and_is_not_stuck() -> None:
+    first = seen(replace(JOB, operation="restore"))
+    found = seen(replace(JOB, operation="restore"), after=STUCK * 2, before=first)
+    assert (first.condition, found.condition) == ("starting", "starting")
+    assert seen(JOB, after=STUCK * 2, before=seen(JOB)).condition == "stuck"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [(each, "start") for each in DOWN]
+    + [(each, "watch") for each in ("starting", "running", "paused", "resting")],
+)
+def test_a_supervisor_starts_what_is_down_and_watches_all_else(
+    found: Condition, expected: Step
+) -> None:
+    assert step(found, failure(7), None) == expected
+
+
+def test_a_failure_that_needs_a_person_is_reported_once() -> None:
+    why = failure(5)
+    assert step("failed", why, None) == "report"
+    assert step("failed", why, why.at) == "watch"
+    assert step("failed", why, why.at - timedelta(seconds=1)) == "report", "of an earlier failure"
+    assert step("failed", None, None) == "watch"
 
 
 def test_a_job_whose_tables_are_not_open_yet() -> None:
