@@ -94,6 +94,15 @@ def test_each_job_writes_its_tables_and_follows_those_of_the_job_above(graph: Gr
     assert graph.read_by(["bronze", "silver", "gold"]) == ()
 
 
+def test_the_tables_below_a_table_follow_its_commits(graph: Graph) -> None:
+    assert {node.path for node in graph.below("silver/paid")} == {
+        *("late/per_hour", "gold/per_hour", "late/per_day", "gold/per_day"),
+    }
+    assert graph.below("gold/per_day") == ()
+    assert "gold/per_day" in graph
+    assert "gold/per_week" not in graph
+
+
 def test_a_rebuild_takes_all_that_is_built_on_a_table_and_its_side_table(graph: Graph) -> None:
     gold = {"gold/per_hour", "late/per_hour"}
     silver = {"silver/paid", "gold/per_day", "late/per_day", *gold}
