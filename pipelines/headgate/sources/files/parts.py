@@ -120,10 +120,9 @@ class CsvRows:
         return _size(self.file)
 
     def blocks(self) -> Blocks:
-        position = 0
+        position, source = 0, self.source
         with text_of(self.landing, self.file.path) as text:
-            rows_of = csv_rows(text, self.source.csv_delimiter, self.source.csv_fields)
-            for rows in _batches(rows_of):
+            for rows in _batches(csv_rows(text, source.csv_delimiter, source.csv_fields)):
                 values, documents = (
                     pa.array(each, pa.binary()) for each in zip(*rows, strict=True)
                 )
