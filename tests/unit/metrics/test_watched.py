@@ -28,9 +28,9 @@ def said() -> list[str]:
 
 @pytest.fixture
 def watch(folder: Path, said: list[str], clock: Clock, tmp_path: Path) -> Watch:
-    def watch(*, only_run: bool = False) -> Watched:
+    def watch(*named: Path, only_run: bool = False) -> Watched:
         return Watched(
-            lambda: sorted(folder.glob("*.yml")),
+            lambda: named or sorted(folder.glob("*.yml")),
             str(tmp_path / "lake"),
             Histograms(),
             only_run=only_run,
@@ -63,17 +63,10 @@ def test_files_come_and_go(folder: Path, watch: Watch, clock: Clock) -> None:
 
 
 def test_a_named_file_that_is_deleted_is_reported_once(
-    folder: Path, said: list[str], clock: Clock, tmp_path: Path
+    folder: Path, watch: Watch, said: list[str], clock: Clock
 ) -> None:
     file = write(folder, "a")
-    watched = Watched(
-        lambda: [file],
-        str(tmp_path / "lake"),
-        Histograms(),
-        only_run=False,
-        say=said.append,
-        monotonic=clock,
-    )
+    watched = watch(file)
     assert names(watched, clock) == ["a"]
     file.unlink()
     assert [names(watched, clock) for _ in range(3)] == [["a"]] * 3, "its last version counts"

@@ -44,6 +44,17 @@ def test_who_ended_is_dead_and_who_is_elsewhere_only_silent(ended: Owner) -> Non
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DRIVER = {"epoch": 4, "released": True}
+IN_FORCE = {
+    # starts, released, is_gone, is_silent
+    (False, False, False, False),
+    (False, False, False, True),
+    (True, False, False, False),
+    (True, False, False, True),
+    (True, False, True, False),
+    (True, False, True, True),
+    (True, True, False, False),
+}
+"""The operations that count, of all 16 combinations."""
 
 
 @pytest.mark.parametrize("starts", [False, True])
@@ -65,12 +76,8 @@ def test_an_operation_is_in_force_until_it_has_ended(
         "renewed": (NOW - silence).isoformat(),
         **vars(ended if is_gone else Owner.here()),
     }
-    if starts:
-        expected = not released or not (is_gone or is_silent)
-    else:
-        expected = not released and not is_gone
-    found = in_force(lease, NOW)
-    assert found == (lease | {"released": False} if expected else DRIVER)
+    counts = (starts, released, is_gone, is_silent) in IN_FORCE
+    assert in_force(lease, NOW) == (lease | {"released": False} if counts else DRIVER)
 
 
 def test_the_lease_of_a_driver_is_in_force_or_the_only_one(ended: Owner) -> None:
