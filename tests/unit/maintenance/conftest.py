@@ -21,6 +21,7 @@ from headgate.maintenance.work import compact, vacuum_tables
 from headgate.storage.layout import Layout
 from headgate.tables.snapshot import tables_of
 from headgate.tables.table import Table
+from tests.support.copies import put
 from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
 from tests.unit.savepoints.conftest import add_batch
 
@@ -103,3 +104,38 @@ def files_of(layout: Layout, paths: Iterable[str] = tuple(SCHEMAS)) -> Iterator[
     """The files that lie in the folders of tables."""
     for path in paths:
         yield from (s.path for s in layout.storage.list(path, recursive=True))
+
+
+@pytest.fixture
+def short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short log is worth a Delta checkpoint, too."""
+    monkeypatch.setattr("headgate.maintenance.retention.WORTH_A_CHECKPOINT", 4)
+
+
+def maintain(lake: Lake) -> None:
+    """Delete all that can be deleted: a log needs a checkpoint after the one it begins with."""
+    compacted(lake)
+    vacuumed(lake)
+    for each in owned(lake):
+        DeltaTable(each.storage.uri()).create_checkpoint()
+    vacuumed(lake)
+
+
+Before = dict[str, list[str]]
+
+
+@pytest.fixture
+def maintained(
+    short_logs: None, prepared: Callable[[int], Path], tmp_path: Path
+) -> tuple[Lake, Before]:
+    """A lake of twelve batches after ``maintain``, and its rows before it."""
+
+    def make(folder: Path) -> None:
+        maintain(lake_in(shutil.copytree(prepared(12), folder, dirs_exist_ok=True)))
+
+    put(tmp_path, "maintained", make)
+    return lake_in(tmp_path), all_rows(lake_in(prepared(12)).layout)
+
+
+def table(lake: Lake, path: str) -> Table:
+    return Table(lake.layout.storage, path, pipeline="tiny")

@@ -1,0 +1,207 @@
+"""Compaction and vacuum keep what savepoints, stages, rebuilds and resets need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headgate.ledger import balance
+from headgate.ledger.by_id import by_id
+from headgate.maintenance.retention_context import NotLevelError
+from headgate.savepoints.clone import clone
+from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.rebuilds import DOCUMENT
+from headgate.savepoints.resets import Resets, Target, intend
+from headgate.savepoints.restore import restore
+from headgate.savepoints.store import delete
+from headgate.savepoints.verify import verify
+from headgate.storage.layout import Layout
+from headgate.tables.arrow import stage_arrow
+from headgate.tables.history import batches
+from headgate.tables.live_files import live_files
+from headgate.tables.log_folder import log_folder
+from headgate.tables.payloads.bronze import BronzePayload
+from tests.unit.ledger.conftest import NOON, Lake, bronze, silver
+from tests.unit.maintenance.conftest import (
+    BUILT,
+    TOMORROW,
+    Before,
+    Fill,
+    all_rows,
+    compacted,
+    maintain,
+    owned,
+    table,
+    vacuumed,
+)
+from tests.unit.savepoints.conftest import add_batch, begin, take
+
+pytestmark = pytest.mark.usefixtures("short_logs")
+
+
+@pytest.mark.long
+def test_a_savepoint_can_be_restored_after_all_of_it(fill: Fill) -> None:
+    lake = fill(3)
+    then = all_rows(lake.layout)
+    savepoint = take(lake)
+    for n in range(4, 9):
+        add_batch(lake, n)
+    compacted(lake)
+    done = vacuumed(lake)
+    assert done["gold/per_minute"].kept["savepoints"].files == 3
+    assert done["silver/good"].kept["savepoints"].files == 3
+    assert done["silver/good"].kept["batches"].files == 5
+    assert done["gold/per_minute"].removed.files == 5
+    maintain(lake)
+    assert verify(lake.layout, "tiny", savepoint, read=True) == ()
+    restore(lake.layout, lake.pipeline, savepoint, 99, NOON)
+    now = all_rows(lake.layout)
+    assert {path: now[path] for path in BUILT} == {path: then[path] for path in BUILT}
+    # The stages also find every later batch, in the files that were merged since.
+    upstream = table(lake, "bronze/events")
+    found = batches(upstream, 3, 8)
+    assert [c.state.n for c in found] == [4, 5, 6, 7, 8]
+    assert all(upstream.storage.exists(f.path) for c in found for f in c.files)
+
+
+@pytest.mark.long
+def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(
+    maintained: tuple[Lake, Before], tmp_path: Path
+) -> None:
+    lake, before = maintained
+    savepoint = take(lake)
+    there = Layout.of(str(tmp_path / "copy"), "tiny")
+    clone(lake.layout, savepoint, there)
+    assert all_rows(there) == before
+    assert balance(there, lake.pipeline).balanced
+
+
+@pytest.mark.slow
+def test_what_only_a_savepoint_needed_goes_with_it(fill: Fill) -> None:
+    lake = fill(3)
+    savepoint = take(lake)
+    for n in range(4, 7):
+        add_batch(lake, n)
+    compacted(lake)
+    vacuumed(lake)
+    delete(lake.layout, savepoint)
+    assert vacuumed(lake)["silver/good"].removed.files == 6
+
+
+def test_a_savepoint_that_cannot_be_read_stops_it(fill: Fill) -> None:
+    lake = fill(3)
+    savepoint = take(lake)
+    compacted(lake)
+    lake.layout.storage.write(Layout.savepoint(savepoint.id), b"{}")
+    with pytest.raises(NotLevelError, match="what it needs is unknown") as error:
+        vacuumed(lake)
+    assert f"headgate savepoint delete PIPELINE {savepoint.id}" in error.value.remedy
+
+
+@pytest.mark.long
+def test_a_stage_that_lags_finds_its_batches(fill: Fill) -> None:
+    """Gold is at 3, silver at 6, bronze at 9: compaction stops at 3, and so does vacuum."""
+    lake = fill(3)
+    for n in range(4, 10):
+        lake.commit("bronze/events", n, [bronze(3 * n)], {"read": 1, "duplicate": 0})
+        if n <= 6:
+            counts = {"silver": 1, "filtered": 0, "quarantined": 0, "duplicate": 0}
+            lake.commit("silver/good", n, [silver(3 * n)], counts)
+    before = all_rows(lake.layout)
+    wanted = {path: names(lake, path, 3) for path in ("bronze/events", "silver/good")}
+    done = compacted(lake)
+    assert done["bronze/events"].merged.files == done["silver/good"].merged.files == 3
+    assert [name for path in wanted for name in names(lake, path, 3)] == [
+        name for path in wanted for name in wanted[path]
+    ]
+    first = vacuumed(lake)
+    # The ledger compares gold with bronze and silver as of batch 3.
+    assert first["bronze/events"].kept["ledger"].files == 3
+    assert first["bronze/events"].removed.files == 0
+    maintain(lake)
+    for path, files in wanted.items():
+        assert names(lake, path, 3) == files
+        assert all(map(table(lake, path).storage.exists, files))
+    assert all_rows(lake.layout) == before
+    assert by_id(lake.layout, lake.pipeline).holds
+
+
+def names(lake: Lake, path: str, after: int) -> list[str]:
+    of = table(lake, path)
+    return [f.path for c in batches(of, after, of.refresh().n) for f in c.files]
+
+
+@pytest.mark.long
+def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, Before]) -> None:
+    lake, before = maintained
+    assert log_folder(lake.layout.storage.at("silver/good")).oldest > 10
+    held = table(lake, "bronze/events")
+    held.fence(99)
+    gold = table(lake, "gold/per_minute")
+    gold.fence(99)
+    intend(held, {"gold/per_minute": Target()}, NOON, why="a test")
+    Resets(held).carry_out([gold], NOON)
+    upstream = table(lake, "silver/good")
+    found = batches(upstream, 0, 12)
+    assert (found[0].state.from_n, found[-1].state.n) == (0, 12)
+    files = [f for c in found for f in c.files]
+    assert sum(f.rows for f in files) == len(before["silver/good"])
+    # Until the table has caught up, none of these files is merged or removed.
+    compacted(lake)
+    vacuumed(lake)
+    assert all(upstream.storage.exists(f.path) for f in files)
+
+
+@pytest.mark.slow
+def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fill) -> None:
+    """The rebuild is at batch 2: no files are merged across it, and its own files are kept."""
+    lake = fill(6)
+    rebuild = begin(lake, ("late/per_minute", "gold/per_minute"))
+    rebuilt = rebuild.table(lake.layout, "tiny", "gold/per_minute")
+    rows_ = pa.Table.from_pylist([{"events": 1, "time": NOON}], lake._schema("gold/per_minute"))
+    state = rebuilt.refresh().absorbing(2, NOON)
+    (file,) = stage_arrow(rebuilt, state, rows_, time_column="time")
+    rebuilt.commit(state, [replace(file, partition={"final": "true"})])
+    compacted(lake)
+    live = live_files(table(lake, "silver/good").handle)
+    assert not any(each.is_across(2) for each in live)
+    report = vacuumed(lake, now=datetime.now(UTC) + TOMORROW)
+    assert rebuilt.storage.exists(file.path)
+    assert report["gold/per_minute"].kept["rebuilt"].files == 1
+    assert batches(table(lake, "silver/good"), 2, 6)
+    lake.layout.storage.remove(DOCUMENT)
+    vacuumed(lake, now=datetime.now(UTC) + TOMORROW)
+    assert not rebuilt.storage.exists(file.path)
+
+
+def test_nothing_is_touched_while_a_reset_is_open(fill: Fill) -> None:
+    lake = fill(4)
+    held = owned(lake, "bronze/events")[0]
+    intend(held, {"silver/good": Target()}, NOON, why="restore of savepoint s1")
+    for act in (compacted, vacuumed):
+        with pytest.raises(ResetOpenError, match=r"restore of savepoint s1\): silver/good") as e:
+            act(lake)
+        assert "headgate run PIPELINE --once" in e.value.remedy
+
+
+@pytest.mark.long
+def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
+    lake = fill(4)
+    held, gold = (owned(lake, p)[0] for p in ("bronze/events", "gold/per_minute"))
+    intend(held, {"gold/per_minute": Target()}, NOON, why="a test")
+    Resets(held).carry_out([gold], NOON)
+    for n in range(1, 5):
+        rows_ = [{"window_start": NOON + timedelta(minutes=n), "events": 1}]
+        counts = {"pairs": 2, "folded": 1, "late": 1, "final": 1}
+        lake.commit("gold/per_minute", n, rows_, counts)
+    asked = BronzePayload.of(held.refresh()).reset_commit
+    for n in range(5, 12):
+        add_batch(lake, n)
+    maintain(lake)
+    assert log_folder(lake.layout.storage.at("bronze/events")).oldest > asked
+    assert Resets(table(lake, "bronze/events")).intent is None
+    restore(lake.layout, lake.pipeline, take(lake), 99, NOON)
