@@ -21,7 +21,7 @@ _MEANS = {
     "maintained": "the report of a job on maintenance: the next maintenance writes a new one",
     "failure": "why the last start failed: it is forgotten until a start fails again",
     "rebuild": "the rebuild of some tables is forgotten: ask again",
-    "pause": "the pause is forgotten: the pipeline takes in what is new, until: "
+    "pause": "the pause is removed: the pipeline reads new data, until: "
     + pipeline_command("pause"),
     "replay": "a replay that waits is forgotten, and its records stay refused: ask again, "
     + pipeline_command("quarantine replay"),

@@ -46,7 +46,7 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
         if IN_FULL:  # it costs one more start
             once = Said(tmp_path)("run", "watched", "--once")
             assert (once.returncode, read(headgate)) == (9, 50)
-        assert "takes in nothing new, until:" in headgate("status", "watched").stdout
+        assert "reads no new data, until:" in headgate("status", "watched").stdout
         job = headgate.json("status", "watched")["jobs"][0]
         lines += family(job["owner"]["pid"])
         log = headgate("logs", "watched").stdout

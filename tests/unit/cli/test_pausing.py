@@ -111,7 +111,7 @@ def test_status_and_list_of_a_paused_job(
     pause(running(NOON), NOON)
     code, out, _ = ask("status", *of_lake)
     assert code == 0
-    assert "paused since 2026-05-04 12:00:00Z: it takes in nothing new, until:" in out
+    assert "paused since 2026-05-04 12:00:00Z: it reads no new data, until:" in out
     document = last_object(ask("status", *of_lake, "--json")[1])
     assert (document["state"], document["paused"]) == ("paused", NOON.isoformat())
     assert document["jobs"][0]["paused"] == NOON.isoformat()

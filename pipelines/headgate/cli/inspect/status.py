@@ -238,7 +238,7 @@ def _remark(
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
         effect = (
-            "takes in nothing new once its batch has ended" if ending else "takes in nothing new"
+            "reads no new data after its current batch" if ending else "reads no new data"
         )
         resume = command("resume")
         typer.echo(f"paused since {paused:%F %T}Z: it {effect}, until:\n{resume}")

@@ -45,7 +45,8 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
         is_so = "DEAD: its process ended without releasing its lease" if state == "dead" else state
         print(f"{declared.name}: does not run ({is_so})", file=sys.stderr)
         print(
-            "it takes in nothing new once it is started: the pause stays in force", file=sys.stderr
+            "the pause stays in force: the pipeline reads no new data when it is started",
+            file=sys.stderr,
         )
         print(command("start"), file=sys.stderr)
     respond(
@@ -75,7 +76,7 @@ def check_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> No
     """Print a warning if the pipeline is paused. Raises PausedError for ``once``."""
     if (since := paused_since(layout)) is None:
         return
-    message = f"{declared.name} is PAUSED since {_time(since)}: it takes in nothing new until:"
+    message = f"{declared.name} is PAUSED since {_time(since)}: it reads no new data until:"
     remedy = command("resume")
     if once:
         raise PausedError(message, remedy)

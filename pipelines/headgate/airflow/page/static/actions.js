@@ -8,40 +8,40 @@ import { moment } from "./words.js";
 const ALIVE = "alive";
 const DOWN = "down";
 
-// Actions of which a button stands beside what they are about.
+// Actions whose button is in the note that they belong to, and not in the card's row of buttons.
 const OTHERS = [
   [
     "Release…",
     "release",
     null,
-    "A run asks for an approval and a reason, under its required actions. Then readers see the held version, although it breaks rules.",
+    "The run waits for an approval and a reason, under its required actions. Then readers see the held version, although it breaks rules.",
   ],
 ];
 
-// Label, the control DAG's action, when it is of use, and what has to be confirmed.
+// The label, the control DAG's action, the state in which it is of use, and the text to confirm.
 const ACTIONS = [
   ["Start", "start", DOWN],
   ["Savepoint", "savepoint", ALIVE],
-  ["Restart", "restart", ALIVE, "It ends after its batch, and starts again where its tables stand."],
-  ["Stop", "stop", ALIVE, "It ends after its batch, and rests until somebody starts it again."],
+  ["Restart", "restart", ALIVE, "The stream ends after its current batch, and starts again from there."],
+  ["Stop", "stop", ALIVE, "The stream ends after its current batch. It stays stopped until somebody starts it."],
   [
     "Stop with savepoint",
     "stop with savepoint",
     ALIVE,
-    "It ends after its batch, a savepoint is taken, and it rests until somebody starts it again.",
+    "The stream ends after its current batch, and a savepoint is taken. It stays stopped until somebody starts it.",
   ],
   [
     "Restore…",
     "start from savepoint",
     null,
-    "It ends after its batch. Silver, gold, late and quarantine go back to where they stood at the savepoint; " +
-      "what bronze has had since is built again from there.",
+    "The stream ends after its current batch. The silver, gold, late and quarantine tables go back to the " +
+      "savepoint. The records that bronze has read since are then processed again.",
   ],
   [
     "Take over",
     "take over",
     null,
-    "A new driver starts, and one that still runs, here or elsewhere, can write nothing more.",
+    "A new driver starts. A driver that still runs, here or elsewhere, can commit nothing more.",
   ],
 ];
 const OVER = ["success", "failed"];
@@ -83,7 +83,7 @@ export function actions() {
   };
 }
 
-/** Not `disabled`: that would hide why from keyboards and pointers. */
+/** Not `disabled`: then neither keyboard nor pointer would reach the reason. */
 function disable(button, why) {
   button.setAttribute("aria-disabled", why !== null);
   button.title = why ?? "";
@@ -97,7 +97,7 @@ export function whyNot(stream, action) {
   return null;
 }
 
-/** What to ask for: at once, or once a person has said so; null if they have not. */
+/** What to ask for, after a person has confirmed it where that is needed; null if they cancel. */
 function confirmed(stream, label, action, consequence) {
   if (!consequence) return { action };
   const dialog = document.getElementById("confirm");
@@ -137,7 +137,7 @@ async function follow(stream, conf, message) {
     message.replaceChildren(`${conf.action}: ${text}`, ...(link ? [" · ", link] : []));
   };
   try {
-    tell("", "asked for");
+    tell("", "requested");
     const body = JSON.stringify({ logical_date: null, conf });
     const headers = { "Content-Type": "application/json" };
     let run = await asked(runs, { method: "POST", headers, body });

@@ -66,7 +66,7 @@ export function card(identity) {
 
 const hasPast = (past) => past && Object.values(past).some((each) => each.length);
 
-/** Leaves alone what is as it was: a focus, a selection, a tooltip stay. */
+/** Replaces only content that changed, so that a focus, a selection and a tooltip stay. */
 function replace(place, content, mark = content.map((each) => each.outerHTML).join("\n")) {
   if (place.dataset.mark === mark) return;
   place.dataset.mark = mark;
@@ -89,7 +89,7 @@ function linksOf(stream) {
   return [
     place(make("a", { title: stream.dag_id }, "DAG"), dag),
     place(make("a", { title: stream.task_id }, "Task"), `${dag}/tasks/${encodeURIComponent(stream.task_id)}`),
-    ...(stream.tables?.has_rules ? [place(make("a", { title: "Rules, and what they have decided" }, "Quality"), quality(stream))] : []),
+    ...(stream.tables?.has_rules ? [place(make("a", { title: "Rules and their results" }, "Quality"), quality(stream))] : []),
   ];
 }
 
@@ -106,12 +106,12 @@ function notes(stream, act) {
   if (error) say("bad", error);
   if (status?.trouble) say("bad", status.trouble);
   if (stream.is_paused && status?.is_alive) {
-    say("warn", "Its DAG is paused, and the stream continues: it is not restarted when it dies. ", act.another("stop"));
+    say("warn", "Its DAG is paused. The stream continues, but it is not restarted if it fails. ", act.another("stop"));
   } else if (stream.is_paused && status && !["resting", "finished"].includes(nameOf(stream))) {
     const start = stream.control.may_act ? ", or press Start" : "";
-    say("warn", `Its DAG is paused: nobody starts the stream. Switch the DAG on${start}.`);
+    say("warn", `Its DAG is paused, so the stream is not started. Switch the DAG on${start}.`);
   }
-  if (status?.paused && status.condition === "running") say("warn", "It is to take in nothing new once its batch has ended.");
+  if (status?.paused && status.condition === "running") say("warn", "It is asked to pause: it reads no new data after its current batch.");
   for (const hold of tables?.held ?? []) {
     const what = make("strong", {}, `${hold.table} is held at batch ${number(hold.n)} since ${moment(hold.since)}`);
     say("bad", what, ` because a later version breaks its rules. ${hold.rules.join("; ")} `, act.another("release"));
@@ -121,11 +121,11 @@ function notes(stream, act) {
   }
   for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);
   for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);
-  if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago: its tables do not answer.`);
+  if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago. Its tables cannot be read now.`);
   return found;
 }
 
-/** Why it failed, what to type, and what then. */
+/** Why it failed, what to type, and what to press after that. */
 function failure({ status, control }) {
   const start = status.condition === "failed" && control.may_act ? ["Then press Start."] : [];
   return [make("strong", {}, status.failure.reason), ...remedy(status.failure), ...start];

@@ -7,20 +7,20 @@ const ago = (status, now) => (status.since ? `${span(since(status.since, now))} 
 const lasting = (status, now) => (status.since ? `for ${span(since(status.since, now))}` : "");
 
 const KNOWN = {
-  failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}; it stays down until somebody acts`],
-  dead: ["dead", "bad", (l, n) => `its process is gone or silent; last heard of ${ago(l, n)}`],
+  failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}; it is not restarted until somebody acts`],
+  dead: ["dead", "bad", (l, n) => `its process ended or does not respond; last report ${ago(l, n)}`],
   stuck: ["stuck", "bad", (l, n) => `it is alive, but has made no progress for ${span(since(l.level ?? l.since, n))}`],
   crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
   unknown: ["unknown", "bad", () => "its state cannot be read"],
   ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
   absent: ["never ran", "still", () => "it has no tables yet"],
-  starting: ["starting", "busy", (l, n) => `it opens its tables, ${lasting(l, n)}`],
-  restoring: ["restoring", "busy", (l, n) => `its tables go back to a savepoint, ${lasting(l, n)}`],
+  starting: ["starting", "busy", (l, n) => `it is opening its tables, ${lasting(l, n)}`],
+  restoring: ["restoring", "busy", (l, n) => `its tables are being restored from a savepoint, ${lasting(l, n)}`],
   working: ["at work", "busy", (l, n) => `${l.operation}, ${lasting(l, n)}`],
-  paused: ["paused", "warn", (l, n) => `it reads nothing new, ${lasting(l, n)}`],
+  paused: ["paused", "warn", (l, n) => `it reads no new data, ${lasting(l, n)}`],
   running: ["running", "good", (l, n) => lasting(l, n)],
-  finished: ["finished", "good", (l, n) => `it has taken in all there was; it ended ${ago(l, n)}`],
-  resting: ["stopped", "still", (l, n) => `somebody asked it to stop; it ended ${ago(l, n)}`],
+  finished: ["finished", "good", (l, n) => `it has processed all data, and ended ${ago(l, n)}`],
+  resting: ["stopped", "still", (l, n) => `it was asked to stop, and ended ${ago(l, n)}`],
 };
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");
@@ -38,18 +38,18 @@ export function condition(stream, now) {
   return { word, tone, means: means(stream.status, now) };
 }
 
-/** Something is wrong, whether it runs or not. */
+/** Whether something is wrong that the state does not show. */
 export const isWrong = ({ error, tables }) =>
   error !== null || tables?.held?.length > 0 || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
 
 const need = (stream) => (isWrong(stream) ? Math.min(ORDER.indexOf(nameOf(stream)), WRONG) : ORDER.indexOf(nameOf(stream)));
 
-/** What needs somebody comes first, then by name. */
+/** The streams that need a person come first. Then they are sorted by name. */
 export function byNeed(one, other) {
   return need(one) - need(other) || one.name.localeCompare(other.name) || one.dag_id.localeCompare(other.dag_id);
 }
 
-/** How many there are of each, as elements. */
+/** The number of streams in each state, as elements. */
 export function counted(streams) {
   const words = new Map(ORDER.map((name) => KNOWN[name]).map(([word, tone]) => [word, tone]));
   const count = (word) => streams.filter((stream) => KNOWN[nameOf(stream)][0] === word).length;

@@ -4,7 +4,7 @@ import { make, table } from "./elements.js";
 import { copy } from "./shell.js";
 import { clock, moment, number, share, since, span } from "./words.js";
 
-/** A `<details>` whose content is made anew with each answer, and only while it is open. */
+/** A `<details>` whose content is built again with each answer, but only while it is open. */
 export function drawer(title, content, load) {
   const body = make("div", { class: "drawer" });
   const shown = make("details", {}, make("summary", {}, title), body);
@@ -36,7 +36,7 @@ export function goldTables(stream, now) {
   return [table(headers, rows, [3, 4, 5])];
 }
 
-/** What was done about the past: loads of history, replays of late rows, backfills. */
+/** Loads of history, replays of late rows, and backfills. */
 export function past(stream) {
   const { loads, replays, backfills } = stream.tables.past;
   const shown = [];
@@ -46,7 +46,7 @@ export function past(stream) {
   }
   if (replays.length) {
     const rows = replays.map((replay) => [number(replay.number), replay.table, number(replay.n), replay.by]);
-    shown.push(table(["replay of late rows", "gold table", "after batch", "asked by"], rows, [0, 2]));
+    shown.push(table(["replay of late rows", "gold table", "after batch", "requested by"], rows, [0, 2]));
   }
   if (backfills.length) {
     const rows = backfills.map((each) => [each.id, moment(each.begin), each.end ? moment(each.end) : "all that is final", verdict(each)]);
@@ -89,7 +89,7 @@ export function driver(stream, now) {
     job.backlog ?? "–",
     `${span(since(job.renewed, now))} ago`,
   ]);
-  const headers = ["job", "state", "process", "batch", "backlog", "heard of"];
+  const headers = ["job", "state", "process", "batch", "backlog", "last report"];
   return [
     ...(jobs.length ? [table(headers, jobs, [3])] : []),
     path("declaration", stream.file),

@@ -14,7 +14,7 @@ function figure(label, value, more, tone, title) {
   );
 }
 
-/** How it runs, then what became of its events: five and five. */
+/** Five figures about the run, then five about what became of its events. */
 export function figures(stream, now) {
   const { tables } = stream;
   const account = tables?.account;
@@ -43,7 +43,7 @@ function speed(status) {
 }
 
 function backlog({ backlog: behind, is_alive: alive }) {
-  if (!behind) return figure("Backlog", "–", "not known");
+  if (!behind) return figure("Backlog", "–", "unknown");
   if (!behind.count) return figure("Backlog", "none", alive ? "up to date" : "when it ended");
   const unit = behind.count === 1 ? ONE[behind.unit] : behind.unit;
   const size = behind.size ? `, ${bytes(behind.size)}` : "";
@@ -51,9 +51,9 @@ function backlog({ backlog: behind, is_alive: alive }) {
   return figure("Backlog", about(behind.count), `${unit}${oldest}`, null, behind.says);
 }
 
-/** What commits say: a driver that starts again makes nothing younger. */
+/** From the times of commits, so that a restart of the driver makes nothing look newer. */
 function gold(fresh, now) {
-  const record = fresh?.arrived ? `last record ${span(since(fresh.arrived, now))} ago` : "last record not known";
+  const record = fresh?.arrived ? `last record ${span(since(fresh.arrived, now))} ago` : "last record unknown";
   if (!fresh?.changed) return figure("Gold changed", "–", record);
   return figure("Gold changed", `${span(since(fresh.changed, now))} ago`, record, null, moment(fresh.changed));
 }
@@ -67,7 +67,7 @@ function watermark(status, fresh, now) {
   return figure("Watermark", clock(time, now), lag, null, moment(time));
 }
 
-/** A part and its whole: the percentage, and what it is a percentage of, in one unit. */
+/** A part of a whole: the percentage, and what it is a percentage of, in one unit. */
 function outcome(label, count, of, short, unit) {
   const part = share(count, of) || "0 %";
   return figure(label, about(count), `${part} of ${about(of)} ${short}`, null, `${number(count)} of ${number(of)} ${unit}: ${part}`);

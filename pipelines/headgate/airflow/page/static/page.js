@@ -55,7 +55,7 @@ function show(streams, now) {
     if (!cards.has(id)) cards.set(id, card(id));
     const shown = cards.get(id);
     shown.update(stream, now);
-    // Only what moved is moved: what has the focus keeps it.
+    // Only cards that changed place are moved, so that the focus stays.
     const before = find("list").children[index];
     if (before !== shown.element) find("list").insertBefore(shown.element, before ?? null);
   });

@@ -1,11 +1,11 @@
-// Numbers and times, as a person reads them.
+// Numbers and times, formatted for people.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 export const number = (value) => whole.format(value);
-/** In full as long as that is short. */
+/** Rounded where the full number is long. */
 export const about = (value) => (Math.abs(value) < 10 ? short : Math.abs(value) < 1e5 ? whole : compact).format(value);
 export const bytes = (size) => (size < 1e6 ? `${about(size / 1e3)} kB` : `${about(size / 1e6)} MB`);
 
@@ -16,7 +16,7 @@ export function share(part, of) {
   return `${short.format(percent)} %`;
 }
 
-/** Roughly how long, in one unit. */
+/** A duration, rounded to one unit. */
 export function span(seconds) {
   const size = Math.max(0, seconds);
   for (const [unit, name] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
@@ -27,7 +27,7 @@ export function span(seconds) {
 
 export const since = (then, now) => (now - Date.parse(then)) / 1000;
 
-/** In UTC, as tables and logs have it. */
+/** A time in UTC, written as tables and logs write it. */
 export const moment = (time) => new Date(time).toISOString().replace("T", " ").slice(0, 19) + "Z";
 
 export function clock(time, now) {
