@@ -39,9 +39,9 @@ def trigger(place: Place, emitted: datetime | None, *tables: str) -> FinalHoursT
 
 def test_an_hour_is_news_when_its_lateness_has_passed(place: Place) -> None:
     assert trigger(place, None).news() == {}
-    place.absorb(watermark=commit_time(NOON + timedelta(minutes=4)))
+    place.ingest(watermark=commit_time(NOON + timedelta(minutes=4)))
     assert trigger(place, NOON - timedelta(hours=1)).news() == {}
-    place.absorb(watermark=commit_time(NOON + timedelta(minutes=5)))
+    place.ingest(watermark=commit_time(NOON + timedelta(minutes=5)))
     assert trigger(place, NOON - timedelta(hours=1)).news() == {"per_minute": NOON.isoformat()}
     assert trigger(place, None).news() == {"per_minute": NOON.isoformat()}
     assert trigger(place, NOON).news() == {}
@@ -58,7 +58,7 @@ def test_it_fires_when_there_is_news_and_the_deferral_has_settled(
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0.05)
         assert not waiting.done()
-        place.absorb(watermark=commit_time(NOON + timedelta(hours=1, minutes=5)))
+        place.ingest(watermark=commit_time(NOON + timedelta(hours=1, minutes=5)))
         return (await asyncio.wait_for(waiting, 10)).payload
 
     assert asyncio.run(fired()) == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}
@@ -68,7 +68,7 @@ def test_it_fires_when_there_is_news_and_the_deferral_has_settled(
 def test_a_table_that_nobody_declares_delays_no_other(place: Place) -> None:
     waiting = trigger(place, NOON, "removed", "per_minute")
     assert waiting.news() is None
-    place.absorb(watermark=commit_time(NOON + timedelta(hours=1, minutes=5)))
+    place.ingest(watermark=commit_time(NOON + timedelta(hours=1, minutes=5)))
     assert waiting.news() == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}
 
 
@@ -76,7 +76,7 @@ def test_a_damaged_table_delays_no_other(place: Place) -> None:
     text = place.file.read_text()
     table = text[text.index("  per_minute:") :]
     place.file.write_text(text + table.replace("per_minute", "damaged"))
-    place.absorb(watermark=commit_time(NOON + timedelta(minutes=5)))
+    place.ingest(watermark=commit_time(NOON + timedelta(minutes=5)))
     gold = Path(place.lake.layout.storage.uri("gold"))
     shutil.copytree(gold / "per_minute", gold / "damaged")
     waiting = trigger(place, None, "damaged", "per_minute")

@@ -31,11 +31,11 @@ class Place:
         self.root = folder / "lake"
         self.lake = Lake(self.root, load(self.file))
 
-    def absorb(self, watermark: int, closed_through: int | None = None) -> None:
-        """Commit a batch of gold that has absorbed a watermark, or the end of an operation."""
+    def ingest(self, watermark: int, closed_through: int | None = None) -> None:
+        """Commit a batch of gold that has processed a watermark, or the end of an operation."""
         table = Table(self.lake.layout.storage, "gold/per_minute", pipeline="tiny")
         held = table.refresh()
-        table.commit(held.absorbing(held.n + 1, NOON, GoldPayload(watermark, closed_through)))
+        table.commit(held.advanced_to(held.n + 1, NOON, GoldPayload(watermark, closed_through)))
 
     @property
     def final(self) -> datetime | None:
@@ -58,12 +58,12 @@ def place(tmp_path: Path) -> Place:
 
 def test_a_window_is_final_when_its_lateness_has_passed(place: Place) -> None:
     assert place.final is None
-    place.absorb(watermark=commit_time(NOON))
+    place.ingest(watermark=commit_time(NOON))
     assert place.final == NOON - timedelta(minutes=5)
 
 
 def test_windows_that_an_operation_closed_are_final(place: Place) -> None:
-    place.absorb(watermark=commit_time(NOON), closed_through=commit_time(NOON))
+    place.ingest(watermark=commit_time(NOON), closed_through=commit_time(NOON))
     assert place.final == NOON
 
 
@@ -86,10 +86,10 @@ def test_it_fires_when_the_table_has_come_so_far_and_the_deferral_has_settled(
 
     async def wait() -> tuple[bool, Any]:
         waiting = asyncio.create_task(_next(place.trigger(NOON)))
-        place.absorb(watermark=commit_time(NOON + timedelta(minutes=4)))
+        place.ingest(watermark=commit_time(NOON + timedelta(minutes=4)))
         await asyncio.sleep(0.2)
         early = waiting.done()
-        place.absorb(watermark=commit_time(NOON + timedelta(minutes=5)))
+        place.ingest(watermark=commit_time(NOON + timedelta(minutes=5)))
         return early, await asyncio.wait_for(waiting, 20)
 
     assert asyncio.run(wait()) == (False, {"final_up_to": NOON.isoformat()})
@@ -104,7 +104,7 @@ def test_it_can_be_made_again_elsewhere(place: Place) -> None:
 
 @pytest.mark.parametrize("minutes", [4, 5])
 def test_no_worker_waits(place: Place, minutes: int) -> None:
-    place.absorb(watermark=commit_time(NOON + timedelta(minutes=minutes)))
+    place.ingest(watermark=commit_time(NOON + timedelta(minutes=minutes)))
     sensor = GoldFinalSensor(
         task_id="final",
         file=str(place.file),

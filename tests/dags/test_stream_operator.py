@@ -165,7 +165,7 @@ def test_a_failure_that_no_supervisor_saw_is_tried_again(tmp_path: Path, layout:
     assert StreamReport.done == ["launch"]
 
 
-def test_a_failure_that_was_mended_meanwhile_is_watched(tmp_path: Path) -> None:
+def test_a_failure_that_was_corrected_meanwhile_is_watched(tmp_path: Path) -> None:
     kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
     with pytest.raises(TaskDeferred):
         operator(tmp_path).resume(run("run 1"), {"event": "failed"}, **kept)

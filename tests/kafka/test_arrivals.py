@@ -45,14 +45,14 @@ def test_the_oldest_record_of_a_batch_counts(
     send(broker, topic, 1)
     engine.list_new()
     engine.wait(3)
-    engine.absorb()
+    engine.ingest()
     first = arrived(engine)
     assert first is not None
     assert timedelta() <= first - ARRIVED < timedelta(seconds=1)
     send(broker, topic, 1)
     engine.list_new()
     engine.wait(2)
-    engine.absorb()
+    engine.ingest()
     second = arrived(engine)
     assert second is not None
     assert abs(second - ARRIVED - timedelta(seconds=10)) < timedelta(seconds=1)

@@ -89,7 +89,7 @@ def run(
     batches = -(-len(topic.records) // limit)
     done = 0
     while engine.list_new():
-        engine.absorb()
+        engine.ingest()
         done += 1
         if restart and done == -(-batches // 2):
             engine.start()

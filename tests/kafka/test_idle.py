@@ -116,7 +116,7 @@ def test_a_partition_falls_silent_and_comes_back(
         sensors.send((0, minute + tick))
         assert engine.list_new()
         if tick in (0, 10, 11, 13):
-            engine.absorb()
+            engine.ingest()
             clocks[tick] = closing(engine)
         if tick in (0, 10):
             engine.catch_up()
@@ -182,7 +182,7 @@ def test_a_backlog_after_an_outage_is_folded(
         sensors.send((0, minute + tick))
         assert engine.list_new()
         if tick % 6 == 0:
-            engine.absorb()
+            engine.ingest()
         if tick == IDLE // TICK:
             engine.start()
     unread = engine.source.backlog().partitions

@@ -193,7 +193,7 @@ def test_a_topic_that_is_made_anew_before_it_is_read(
     monkeypatch.setattr(KafkaReader, "read", read_later)
     before = reader.versions()
     with pytest.raises(OffsetsLostError, match="the topic was made anew"):
-        reader.engine.absorb()
+        reader.engine.ingest()
     assert reader.versions() == before
     monkeypatch.undo()
     reader.accept()

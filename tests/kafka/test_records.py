@@ -148,14 +148,14 @@ def test_times_that_no_calendar_has(spark: SparkSession, tmp_path: Path, broker:
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=("bands",))
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
     assert engine.list_new()
-    engine.absorb()
+    engine.ingest()
     rows = {row["event_id"]: row for row in read(engine.root, "bronze/raw")}
     assert rows.keys() == {"micros", "before"}
     assert rows["micros"]["ingested_at"] is None
     assert ARRIVED <= rows["micros"]["seen_at"] < ARRIVED + timedelta(seconds=1)
     assert engine.list_new()
     with pytest.raises(SourceError, match=f"{topic}/1: the record at offset 1 has a timestamp"):
-        engine.absorb()
+        engine.ingest()
     expire(broker, topic, {1: 2})
     engine.close()
     engine.accept_gap = True

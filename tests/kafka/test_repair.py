@@ -17,7 +17,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.ledger.by_id import by_id
-from headgate.repair.apply import highest_epoch, mend
+from headgate.repair.apply import apply, highest_epoch
 from headgate.repair.examine import examine
 from headgate.repair.plan import Plan
 from headgate.sources.kafka.cluster import Cluster
@@ -48,7 +48,7 @@ class Prepared:
 def prepared(
     spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
 ) -> Prepared:
-    """Five batches, absorbed by every table."""
+    """Five batches, processed by every table."""
     folder = tmp_path_factory.mktemp("prepared")
     topic = create_topic(broker, 2, message_timestamp_type="LogAppendTime")
     values = [value.replace(b"2026-", b"2021-") for value in readings(200, seed=9)]
@@ -92,7 +92,7 @@ def looked(spark: SparkSession, pipeline: Pipeline, layout: Layout, scratch: Pat
 
 
 @pytest.mark.parametrize("hurt", [bronze_file, bronze_end, silver_entry])
-def test_mended(
+def test_repaired(
     spark: SparkSession, prepared: Prepared, tmp_path: Path, hurt: Callable[[Path], None]
 ) -> None:
     folder = shutil.copytree(prepared.folder, tmp_path / "here")
@@ -106,7 +106,7 @@ def test_mended(
 
     plan = looked(spark, pipeline, layout, tmp_path / "scratch")
     epoch = highest_epoch(layout, "readings") + 1
-    mend(layout, pipeline, plan, epoch, datetime.now(UTC))
+    apply(layout, pipeline, plan, epoch, datetime.now(UTC))
     assert not looked(spark, pipeline, layout, tmp_path / "again").is_needed
 
     engine = KafkaEngine(spark, pipeline, root)

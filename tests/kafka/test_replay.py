@@ -1,4 +1,4 @@
-"""Mended copies of refused records stay in their partition and keep their key and headers."""
+"""Corrected copies of refused records stay in their partition and keep their key and headers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.declaration.load import load
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.replay import requests
-from headgate.replay.mending import copies, exported, patched, unchanged
+from headgate.replay.corrections import copies, exported, patched, unchanged
 from headgate.replay.outcomes import outcomes
 from headgate.replay.refused import RefusedRecords, Selection
 from headgate.replay.requests import Request
@@ -70,12 +70,12 @@ def test_partitions_are_logs_of_their_own(
     records = RefusedRecords(engine.layout, engine.pipeline)
     refused = unchanged(records.rows(Selection()), lambda each: each.value or b"")
     assert [each["value"] for each in exported(refused)][-1] == ""
-    mended = patched(refused, "json_merge_patch(value, '{\"level\": 50}')")
+    corrected = patched(refused, "json_merge_patch(value, '{\"level\": 50}')")
     now = datetime.now(UTC)
-    wanted = copies(records, mended, now)
-    found = outcomes(spark, engine.layout, engine.pipeline, records, mended, wanted)
+    wanted = copies(records, corrected, now)
+    found = outcomes(spark, engine.layout, engine.pipeline, records, corrected, wanted)
     assert [each.verdict for each in found] == ["silver", "silver", "invalid"]
-    good = [each.mended for each in found if each.passes]
+    good = [each.corrected for each in found if each.passes]
     request = Request("r", "raw", 0, 0, len(good), "a test", now)
     requests.ask(engine.layout, request, copies(records, good, now).rows)
     engine.replay()

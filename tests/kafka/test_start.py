@@ -68,7 +68,7 @@ def test_the_declared_start(
     send(broker, topic, 2, after=4)
     engine.start()
     while engine.list_new():
-        engine.absorb()
+        engine.ingest()
     assert was_read(engine) == [offsets | {4, 5} for offsets in STARTS[start]]
     engine.close()
 
@@ -83,7 +83,7 @@ def test_a_partition_that_comes_later_is_read_from_its_beginning(
     add_partitions(broker, topic, 2)
     send(broker, topic, 1, after=2)
     assert engine.list_new()
-    engine.absorb()
+    engine.ingest()
     assert was_read(engine) == [{2}, {0}]
     engine.close()
 

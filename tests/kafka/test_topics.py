@@ -51,7 +51,7 @@ def test_topics_of_a_pattern(spark: SparkSession, tmp_path: Path, broker: Broker
     later = [reading(f"a{k}", NOON + timedelta(minutes=50, seconds=k), value=1) for k in range(40)]
     make(broker, f"{prefix}.a", later, partitions=1)
     assert engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.start().read_all()
     places = {f"{prefix}.b": 0, f"{prefix}.c": 1 << 16, f"{prefix}.a": 2 << 16}
     told = [label.partition("@")[0] for label in state(engine.root, "bronze/raw")["topics"]]

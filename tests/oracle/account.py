@@ -17,7 +17,7 @@ from tests.oracle.stamps import Stamped, closing_clock, stamp
 
 @dataclass(frozen=True)
 class Tables:
-    """What each table holds when all records are absorbed. ``clock`` is the watermark of the
+    """What each table holds when all records are processed. ``clock`` is the watermark of the
     source. ``rejected`` has the silver tables with a suite."""
 
     bronze: list[Row]

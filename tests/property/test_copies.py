@@ -82,7 +82,7 @@ def test_steps_of_any_size_take_the_same_copies(log: list[Sent], cuts: set[int])
     assert stepwise(log, ends) == oracle(log)
 
 
-def test_a_replay_belongs_to_the_log_of_what_it_mends() -> None:
+def test_a_replay_belongs_to_the_log_of_what_it_corrects() -> None:
     known = Earlier(WITHIN, [Copy("a", Position(1, 7), 0)])
     assert known.has_copy_of(Copy("a", Position(~1, 0), 5))
     assert not known.has_copy_of(Copy("a", Position(0, 9), 5))
@@ -92,5 +92,5 @@ def test_a_replay_belongs_to_the_log_of_what_it_mends() -> None:
 def test_without_a_rule_for_duplicates_only_a_replay_takes_a_place() -> None:
     rejected = Earlier(None, [Copy("a", Position(0, 7), 0)])
     sent = Copy("a", Position(0, 8), 0)
-    mended = Copy("a", Position(~0, 0), 0, mends=Position(0, 7))
-    assert [*candidates([sent, mended], rejected)] == [mended]
+    corrected = Copy("a", Position(~0, 0), 0, corrects=Position(0, 7))
+    assert [*candidates([sent, corrected], rejected)] == [corrected]

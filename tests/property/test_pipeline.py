@@ -74,7 +74,7 @@ REPLAYS: Mapping[str, tuple[Replay, Mapping[str, Any]]] = {
 }
 """Replays of late rows, as arguments for the oracle and for the engine."""
 
-OTHERS = ("absorb", "load", "restart", "catch up", "savepoint", "restore")
+OTHERS = ("process", "load", "restart", "catch up", "savepoint", "restore")
 
 # Each step is a file, and the actions after its arrival.
 STEPS = st.lists(
@@ -102,17 +102,17 @@ def test_any_pipeline_equals_the_oracle(
         folder = Path(name)
         landing = Landing(folder / "landing")
         engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
-        happenings, absorbed = list[Replay](), 0
+        happenings, processed = list[Replay](), 0
         history: list[SourceRecord] = []
         savepoint, at_savepoint = engine.savepoint(), (0, 0, 0)
         for number, (values, again, then, old) in enumerate(steps, 1):
             landing.write_all([lines(values * 2 if again else values)], first=number)
-            if "absorb" in then:
+            if "process" in then:
                 engine.list_new()
-                engine.absorb()
-                absorbed = number
+                engine.ingest()
+                processed = number
             # The oracle counts files from 0.
-            known = [r.offset for r in landing.records() if r.offset >> 36 < absorbed]
+            known = [r.offset for r in landing.records() if r.offset >> 36 < processed]
             after = {0: max(known, default=-1)}
             for replay, document in (REPLAYS[name] for name in REPLAYS if name in then):
                 engine.operate("late_replay", table=replay.table, to=None, **document)
@@ -135,11 +135,11 @@ def test_any_pipeline_equals_the_oracle(
                 engine.catch_up()
             if "savepoint" in then:
                 savepoint = engine.savepoint()
-                at_savepoint = (absorbed, len(happenings), len(history))
+                at_savepoint = (processed, len(happenings), len(history))
             if "restore" in then:
                 engine.restore(savepoint, reread=True)
                 engine.start()
-                absorbed, replayed, loaded_before = at_savepoint
+                processed, replayed, loaded_before = at_savepoint
                 del happenings[replayed:], history[loaded_before:]
         engine.run_all()
         records = [*landing.records(), *history]

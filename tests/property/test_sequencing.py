@@ -103,7 +103,7 @@ class Log:
     def restart(self) -> None:
         self._seen = None
 
-    def absorb(self, stamped: Sequence[Stamped]) -> None:
+    def ingest(self, stamped: Sequence[Stamped]) -> None:
         if self._seen is None:
             newest = max(self.clocks.values(), default=None)
             within = WITHIN * 1_000_000
@@ -188,7 +188,7 @@ def test_stamps_equal_the_oracle(
     for number in range(len(batches)):
         if number in restarts:
             log.restart()
-        log.absorb([wanted[o] for o, (batch, _) in enumerate(sent) if batch == number])
+        log.ingest([wanted[o] for o, (batch, _) in enumerate(sent) if batch == number])
     for one in wanted.values():
         at = one.source.partition, one.source.offset
         clock, duplicate, differs = log.stamps.get(at, (None, False, False))
@@ -209,7 +209,7 @@ def test_one_partition_does_not_know_the_ids_of_another() -> None:
     values = [reading("same", at), reading("same", at)]
     records = [SourceRecord(partition, 0, values[partition], ARRIVED) for partition in (0, 1)]
     log = Log("warn", 100)
-    log.absorb(stamp(records, _rules("warn")))
+    log.ingest(stamp(records, _rules("warn")))
     assert log.stamps == {}
 
 
@@ -249,7 +249,7 @@ def stamped(found: Sequenced) -> dict[int, tuple[Micros, bool, bool]]:
     return {row: (_micros(clock), *flags) for row, clock, *flags in zip(*columns, strict=True)}
 
 
-def test_mended_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
+def test_corrected_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
     was_valid = np.array([False, True, False, False])
     found = sequence_copies(rows(5, 30, 12, None), was_valid, 20, None)
     assert stamped(found) == {
@@ -261,7 +261,7 @@ def test_mended_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
 
 
 @pytest.mark.parametrize("differing", ["warn", "keep", "quarantine"])
-def test_mended_copies_are_copies_whatever_is_in_them(differing: OnDiffering) -> None:
+def test_corrected_copies_are_copies_whatever_is_in_them(differing: OnDiffering) -> None:
     index = DedupIndex(10, differing, lambda _: DEDUP_ROWS.empty_table(), None)
     found = sequence_copies(one_id([1, 2, 3], 30, 35, 60), np.zeros(3, np.bool_), 20, index)
     assert stamped(found) == {1: (None, True, False)}

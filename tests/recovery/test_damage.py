@@ -35,9 +35,9 @@ def test_a_page_that_a_batch_has_to_read(
     pipeline = declare(tmp_path, landing.folder, gold=GOLD)
     engine = Engine(spark, pipeline, root)
     engine.list_new()
-    engine.absorb(1)
+    engine.ingest(1)
     engine.catch_up()
-    engine.absorb(2)  # silver has not absorbed it
+    engine.ingest(2)  # silver has not processed it
     silver = read(root, "silver/clean")
     (file, *_) = (root / "readings/bronze/raw/data").glob("0-2-*/*.parquet")
     flip_an_id(file)

@@ -21,13 +21,13 @@ from tests.support.tables import differences
 
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
-PLACES = [place for place in EVERYWHERE if place.partition(":")[0] != "bronze.absorbed"]
+PLACES = [place for place in EVERYWHERE if place.partition(":")[0] != "bronze.ingested"]
 
 
 @pytest.mark.parametrize("at_once", [False, True] if IN_FULL else [False])
 def test_an_error_at_every_named_place(spark: SparkSession, tmp_path: Path, at_once: bool) -> None:
-    """After each failure the next start absorbs one file more, so every place has work. The stages
-    absorb the batch that failed alone, or in one step with the next batch."""
+    """After each failure the next start processes one more file, so every place has work. Stages
+    process the batch that failed alone, or in one step with the next batch."""
     files = split(readings(600, seed=5), len(PLACES) + 1)
     landing = Landing(tmp_path / "landing")
     pipeline = declare(tmp_path, landing.folder, gold=GOLD)

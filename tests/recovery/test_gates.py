@@ -82,7 +82,7 @@ def test_killed_on_the_way_into_a_hold_and_out_of_it(
     # The release was for the version with the bad event. The next one is held again.
     project.go_on(3, is_held=True)
     assert project.releases() == ["a real outlier"]
-    project.deliver("mended", 1)
+    project.deliver("corrected", 1)
     project.go_on(5, is_held=False)
     assert project.releases() == ["a real outlier"]
     assert project.versions() == [(), *map(project.version, (1, 3, 5))]
@@ -111,7 +111,7 @@ def test_killed_at_random(spark: SparkSession, tmp_path: Path, seed: int) -> Non
             time.sleep(chance.uniform(5, 25))
             driver.kill()
     for minute in project.faulty():
-        project.deliver("mended", minute)
+        project.deliver("corrected", minute)
     project.go_on(len(project.events), is_held=False)
     counts = {project.version(count): count for count in range(len(project.events) + 1)}
     seen = [counts[version] for version in project.versions()]

@@ -63,7 +63,7 @@ def test_a_full_disk(
     pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, max_per_batch=100, gold=GOLD)
     engine = KafkaEngine(spark, pipeline, small_disk / "root", now=ARRIVED)
     assert engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     before = state(engine.root, "bronze/raw")
     ballast: Path | None = None

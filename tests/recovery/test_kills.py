@@ -38,7 +38,7 @@ EVERYWHERE = (
     "quarantine.staged",
     "silver.staged:2",
     "silver.committed:3",
-    "bronze.absorbed",
+    "bronze.ingested",
     "quarantine.committed:2",
     "late.staged",
     "gold.staged",
@@ -90,7 +90,7 @@ class Shop:
         return history_faults(Layout.of(str(self.root), "readings"), load(self.declaration))
 
     def expected(self, drains: Sequence[int] = ()) -> Tables:
-        """``drains``: windows were closed when so many files were absorbed."""
+        """``drains``: windows were closed when so many files were processed."""
         records = self.landing.records()
         last = [max(r.offset for r in records if r.offset >> 36 < files) for files in drains]
         return judge(records, rules(gold=GOLD), drains=[Closing({0: offset}) for offset in last])

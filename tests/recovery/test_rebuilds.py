@@ -40,7 +40,7 @@ PLACES = (
 )
 
 
-BEGUN = 3  # files that the tables have absorbed before the rebuild
+BEGUN = 3  # files that the tables have processed before the rebuild
 FILES = split(readings(600, seed=5), BEGUN + 1 + len(PLACES))
 
 
@@ -55,7 +55,7 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
     engine = Engine(spark, pipeline, root)
     engine.list_new()
     for end in range(1, BEGUN + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     gold, path = root / "readings/gold/sliding", "gold/sliding"
     with polled_by_spark(gold, "events", tmp_path) as by_spark, polled(gold, LOOKS) as others:

@@ -46,7 +46,7 @@ def eventful(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
     engine = Engine(spark, pipeline, root)
     engine.list_new()
     for end in range(1, engine.last_sequence + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         if end in (1, 3):
             engine.operate("drain")
         if end in (2, 3):

@@ -54,7 +54,7 @@ def lived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prep
     engine = Engine(spark, declare(folder, landing.folder, gold=TABLES), folder / "root")
     engine.list_new()
     for end in (1, 2, 3):
-        engine.absorb(end)
+        engine.ingest(end)
         if end == 2:
             engine.operate("drain")
         engine.catch_up()
@@ -154,7 +154,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     assert [each.earlier for each in again.report.tables] == [(outcome.report.id,)] * 2
     assert len(unequal(again)) == 2, "the tables are not what their own declaration gives"
     # The stream continues, and then the tables go back.
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     sound(engine)
     engine.restore(savepoint)
@@ -198,7 +198,7 @@ def test_a_rebuild_and_a_copy_repeat_it(
     publish(engine, outcome)
     engine.take_in()
     if later:
-        engine.absorb()
+        engine.ingest()
         engine.catch_up()
         engine.operate("late_replay", table="bands", **{"from": None, "to": None, "keys": {}})
         engine.catch_up()

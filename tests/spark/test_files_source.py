@@ -89,8 +89,8 @@ def test_a_file_of_many_splits_is_read_in_line_order(spark: SparkSession, tmp_pa
     landing.write_all([lines(padded), lines(values)])
     engine = engine_over(spark, tmp_path, landing)
     engine.list_new()
-    engine.absorb(1)
-    engine.absorb(2)
+    engine.ingest(1)
+    engine.ingest(2)
     engine.catch_up()
     assert len(landing.written[0][0]) > 8 << 20
     assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
@@ -188,11 +188,11 @@ def test_a_cut_gzip_is_set_aside_and_the_stream_goes_on(
     landing.write("6.json", lines([reading("g6", NOON + timedelta(hours=1), value="1")]))
     landing.write("7.json", lines([reading("g7", NOON, value="1")]))
     engine.list_new()
-    engine.absorb(6)
+    engine.ingest(6)
     engine.catch_up()
     final = freshness_of(engine)[1]
     assert final > changed
-    engine.absorb(7)
+    engine.ingest(7)
     engine.catch_up()
     late_at, unchanged = freshness_of(engine)
     assert (late_at > final, unchanged) == (True, final), "a batch of late rows"
@@ -220,7 +220,7 @@ def test_a_rewritten_file_is_an_error_with_its_remedy(spark: SparkSession, tmp_p
         engine.list_new()
     assert "headgate files skip" in str(listed.value.remedy)
     with pytest.raises(FileChangedError, match="rewritten"):
-        engine.absorb()
+        engine.ingest()
     assert read(engine.root, "bronze/raw") == []
 
 
@@ -231,7 +231,7 @@ def test_a_vanished_file_is_an_error_with_its_remedy(spark: SparkSession, tmp_pa
     engine.list_new()
     path.unlink()
     with pytest.raises(FileChangedError, match="1.json.*vanished") as caught:
-        engine.absorb()
+        engine.ingest()
     assert "headgate files skip" in str(caught.value.remedy)
 
 

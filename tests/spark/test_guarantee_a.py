@@ -58,7 +58,7 @@ def drive(engine: Engine, layout: str, jobs: str, restart: bool) -> None:
     middle = ends[(len(ends) - 1) // 2]
     engine.list_new()
     for end in ends:
-        engine.absorb(end)
+        engine.ingest(end)
         if restart and end == middle:
             engine.start()
         if jobs == "fused" or (jobs == "switched" and end <= middle and end != ends[-1]):
@@ -124,7 +124,7 @@ def test_other_answers_to_differing_duplicates_and_unknown_fields(
     engine = Engine(spark, pipeline, tmp_path / "root")
     engine.list_new()
     for end in (2, 6):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     judged = judge(landing.records(), prescribed)
     reasons = {row["reason"] for row in judged.quarantine}
@@ -154,11 +154,11 @@ def test_windows_closed_in_the_middle(
     gold = ("sliding", "bands")
     engine = Engine(spark, declare(tmp_path, landing.folder, gold=gold), tmp_path / "root")
     engine.list_new()
-    engine.absorb(2)
+    engine.ingest(2)
     engine.catch_up()
     engine.drain()
     engine.start()
-    engine.absorb(6)
+    engine.ingest(6)
     engine.catch_up()
     engine.drain()
     records = landing.records()

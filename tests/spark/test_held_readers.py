@@ -31,8 +31,8 @@ LOOKS = {
     "duckdb": with_duckdb(COLUMN),
     "polars": with_polars(COLUMN),
 }
-STEPS = ("good", "bad", "mend", "release", "restart")
-STORY = ("good", "bad", "good", "release", "good", "mend")
+STEPS = ("good", "bad", "correct", "release", "restart")
+STORY = ("good", "bad", "good", "release", "good", "correct")
 
 
 @contextmanager
@@ -63,9 +63,9 @@ class Story:
         elif step == "release":
             self._release()
             return
-        elif step == "mend":
+        elif step == "correct":
             for minute in project.faulty():
-                project.deliver("mended", minute)
+                project.deliver("corrected", minute)
         else:
             project.deliver(step)
         project.catch_up(self.engine)

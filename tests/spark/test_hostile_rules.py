@@ -34,7 +34,7 @@ def test_hostile_records_end_where_they_should(
     engine = Engine(spark, declare_ruled(tmp_path, landing.folder, GOLD, ORACLE), tmp_path / "root")
     engine.list_new()
     for end in range(1, FILES + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     expected = judge(landing.records(), ruled(GOLD, ORACLE))
     require_all_kinds(expected)

@@ -73,11 +73,11 @@ def sound(engine: Engine) -> None:
 
 
 def run(spark: SparkSession, pipeline: Pipeline, root: Path) -> Engine:
-    """Absorb the files in two batches. Which rows are late does not depend on the batches."""
+    """Process the files in two batches. Which rows are late does not depend on the batches."""
     engine = Engine(spark, pipeline, root)
     engine.list_new()
     for end in (2, 4):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     return engine
 

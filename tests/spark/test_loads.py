@@ -165,7 +165,7 @@ def test_it_goes_on_wherever_the_driver_dies(
     engine.run_all()
     second = last_of(landing)
     for place in (
-        "load.absorbed",
+        "load.ingested",
         "load.replay_intended",
         "operation.staged",
         "operation.table_done",

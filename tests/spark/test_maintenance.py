@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 GOLD = ("per_minute",)
 FILES, CLOSED = 6, 4
-"""The number of all files, and of those that were absorbed when windows were closed."""
+"""The number of all files, and of those that were processed when windows were closed."""
 
 
 @pytest.fixture(scope="module")
@@ -60,33 +60,33 @@ def maintained(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
     """All batches, with maintenance in between: a savepoint, whose files are merged later, and then
-    an operation. At the end, all that may be deleted is deleted, and one more batch is absorbed."""
+    an operation. At the end, all that may be deleted is deleted, and one more batch follows."""
     folder = tmp_path_factory.mktemp("maintained")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
-    absorb(engine, 1, 2)
+    process(engine, 1, 2)
     merged = compacted(engine)
     assert all(merged[path].merged.files > 1 for path in ("bronze/raw", "silver/clean"))
     assert merged["gold/per_minute"].merged.files > 1
     gone = vacuumed(engine)
     assert all(gone[path].removed.files > 1 for path in ("bronze/raw", "gold/per_minute"))
-    absorb(engine, 3)
+    process(engine, 3)
     engine.savepoint()
-    absorb(engine, CLOSED)
+    process(engine, CLOSED)
     engine.drain()
     compacted(engine)
     engine.start()
-    absorb(engine, 5)
+    process(engine, 5)
     trimmed(engine)
     for table in ("bronze/raw", "silver/clean"):
         assert log_folder(engine.layout.storage.at(table)).oldest > 0
-    absorb(engine, FILES)
+    process(engine, FILES)
     return Prepared(engine)
 
 
-def absorb(engine: Engine, *ends: int) -> None:
+def process(engine: Engine, *ends: int) -> None:
     for end in ends:
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
 
 
@@ -149,7 +149,7 @@ def test_quarantine_gets_no_row_twice_when_all_of_silver_is_built_anew(
     pipeline = declare(tmp_path, landing.folder, gold=gold, silver=silver)
     engine = Engine(spark, pipeline, tmp_path / "root")
     engine.list_new()
-    absorb(engine, 1, 2, 3)
+    process(engine, 1, 2, 3)
     trimmed(engine)
     assert engine.runtime.stages.silver["raw"].quarantine.refresh().n == 2
     anew = RebuildRequest([f"silver/{name}" for name in silver])

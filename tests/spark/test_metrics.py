@@ -31,7 +31,7 @@ from tests.unit.metrics.conftest import Clock, Values, value, values
 
 pytestmark = pytest.mark.spark
 
-FILES, ABSORBED = 6, 3
+FILES, PROCESSED = 6, 3
 TABLE_OF_GOLD = "gold/sliding"
 
 
@@ -78,13 +78,13 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prep
         declared.file.write_text(declared.text + publish)
         engine = Engine(spark, load(declared.file), folder / "root")
         engine.list_new()
-        absorb(engine, *range(1, ABSORBED + 1))
+        process(engine, *range(1, PROCESSED + 1))
         return Prepared(engine)
 
 
-def absorb(engine: Engine, *ends: int) -> None:
+def process(engine: Engine, *ends: int) -> None:
     for end in ends:
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
 
 
@@ -112,13 +112,13 @@ def unreadable(samples: tuple[Sample, ...]) -> list[str]:
 def test_counts_durations_and_state_of_a_stream(engine: Engine) -> None:
     watch = Watching(engine)
     assert values(watch(), "records_total") == accounted(engine)
-    for end in range(ABSORBED + 1, FILES + 1):
-        absorb(engine, end)
+    for end in range(PROCESSED + 1, FILES + 1):
+        process(engine, end)
         found = watch()
         assert values(found, "records_total") == accounted(engine)
         assert set(values(found, "ledger_difference_records").values()) == {0}
         assert unreadable(found) == []
-    batches = FILES - ABSORBED
+    batches = FILES - PROCESSED
     stages = watch.observations("batch_duration_seconds")
     assert stages == {
         "bronze": batches,
@@ -136,7 +136,7 @@ def test_counts_durations_and_state_of_a_stream(engine: Engine) -> None:
 
 def test_bronze_has_when_its_oldest_record_arrived(engine: Engine) -> None:
     began = commit_time(datetime.now(UTC))
-    absorb(engine, 4)
+    process(engine, 4)
     commit = newest_commit(engine.layout.storage.at("bronze/raw"))
     assert commit is not None
     assert commit.written_at is not None
@@ -168,7 +168,7 @@ def test_a_restore_is_followed(engine: Engine) -> None:
     watch, before = Watching(engine), accounted(engine)
     savepoint = engine.savepoint()
     assert value(watch(), "savepoints") == 1
-    absorb(engine, 4, 5)
+    process(engine, 4, 5)
     assert values(watch(), "records_total") == accounted(engine) != before
     engine.restore(savepoint)
     assert unreadable(watch()) == []
@@ -176,7 +176,7 @@ def test_a_restore_is_followed(engine: Engine) -> None:
     found = watch()
     assert values(found, "records_total") == accounted(engine)
     assert value(found, "ledger_differences") == 0
-    absorb(engine, 4 if engine.runtime.head.table.state.n == ABSORBED else FILES)
+    process(engine, 4 if engine.runtime.head.table.state.n == PROCESSED else FILES)
     found = watch()
     assert unreadable(found) == []
     assert values(found, "records_total") == accounted(engine)
@@ -189,7 +189,7 @@ def test_tables_that_are_merged_and_trimmed_are_followed(engine: Engine) -> None
     assert values(watch(), "records_total") == first
     trimmed(engine)
     assert values(watch(), "records_total") == first
-    absorb(engine, 4)
+    process(engine, 4)
     found = watch()
     assert values(found, "records_total") == accounted(engine) != first
     assert unreadable(found) == []
@@ -198,7 +198,7 @@ def test_tables_that_are_merged_and_trimmed_are_followed(engine: Engine) -> None
 def test_damage_is_told_and_goes_away_with_it(engine: Engine) -> None:
     watch = Watching(engine)
     watch()
-    absorb(engine, 4)
+    process(engine, 4)
     gold = engine.layout.storage.at(TABLE_OF_GOLD)
     commit = newest_commit(gold)
     assert commit is not None

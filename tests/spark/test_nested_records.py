@@ -86,7 +86,7 @@ def test_a_value_of_another_type_is_named_with_its_path(project: NestedProject) 
     project.check(engine)
 
 
-def test_a_mended_nested_value_comes_back(project: NestedProject) -> None:
+def test_a_corrected_nested_value_comes_back(project: NestedProject) -> None:
     project.land([event("a", items=[{"price": "x"}]), event("b", items=[{"price": 101}])])
     engine = project.engine().run_all()
     assert project.ids("silver/clean") == []

@@ -42,7 +42,7 @@ OLD: tuple[Any, ...] = (None,) * 4
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> ChangingProject:
-    """Three batches, with late rows and refused ones. Silver has not absorbed the last one."""
+    """Three batches, with late rows and refused ones. Silver has not processed the last one."""
     project = ChangingProject(tmp_path_factory.mktemp("before"), spark)
     dear = [{"sku": "a", "price": 101, "vat": 1}]
     bare = event("bare", address=None, items=None)
@@ -51,7 +51,7 @@ def before(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Cha
     engine.savepoint()
     project.land([full("waits", 9)])
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     return project
 
 
@@ -205,7 +205,7 @@ def test_a_changed_expression_over_a_nested_field_is_as_from_the_start(
     engine = fresh.engine()
     engine.list_new()
     for end in range(1, engine.last_sequence + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     assert {row["city"] for row in project.read("gold/per_minute")} == {"OSLO"}
     assert project.rows() == fresh.rows()

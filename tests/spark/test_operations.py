@@ -53,7 +53,7 @@ def begun(
     folder = tmp_path_factory.mktemp("begun")
     engine = Engine(spark, declare(folder, landing.folder, gold=("sliding",)), folder / "root")
     engine.list_new()
-    engine.absorb(1)
+    engine.ingest(1)
     engine.catch_up()
     return Prepared(engine)
 
@@ -74,11 +74,11 @@ def rows(engine: Engine) -> list[list[str]]:
 
 def run(engine: Engine, operation: str) -> None:
     """Run the operation after the second of four files; nothing fails."""
-    engine.absorb(2)
+    engine.ingest(2)
     engine.catch_up()
     engine.operate(operation, **DOCUMENTS[operation])
     engine.catch_up()
-    engine.absorb(4)
+    engine.ingest(4)
     engine.catch_up()
 
 
@@ -103,11 +103,11 @@ def test_it_is_carried_out_at_its_place(
     assert expected != without, "it changed something"
     engine = begun.copy(tmp_path / "here")
     before = engine.savepoint()
-    engine.absorb(2)
+    engine.ingest(2)
     with failing(STEPS[0]):
         engine.operate(operation, **DOCUMENTS[operation])
     for end, place in enumerate(STEPS[1:], 3):
-        engine.start().absorb(end)
+        engine.start().ingest(end)
         with failing(place):
             engine.catch_up()
     engine.start().catch_up()

@@ -1,4 +1,4 @@
-"""Bronze over a source of several partitions: frames absorbed as a broker would deliver them."""
+"""Bronze over a source of several partitions: frames processed as a broker would deliver them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
         # The rows are in reverse order: bronze has to restore the order of the log.
         table = pa.Table.from_pylist(batch[::-1], record_schema("file"))
         reached = BatchEnd({"0": number}, range(PARTITIONS))
-        bronze.absorb(PartedRecords([Rows(table)]), reached, datetime.now(UTC))
+        bronze.ingest(PartedRecords([Rows(table)]), reached, datetime.now(UTC))
         known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
         watermark = state(tmp_path / "root", "bronze/raw")["watermark"]
         since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)

@@ -59,7 +59,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Engi
     landing.write_all(split(readings(300, seed=5), FILES))
     engine = Engine(spark, declare(folder, landing.folder, gold=("sliding",)), folder / "root")
     engine.list_new()
-    engine.absorb(1)
+    engine.ingest(1)
     engine.catch_up()
     return engine
 
@@ -89,8 +89,8 @@ class Shop:
         self.engine = Engine(self.spark, load(self.file), self.folder / "root")
         return self.engine
 
-    def absorb(self, end: int | None = None) -> None:
-        self.engine.absorb(end)
+    def ingest(self, end: int | None = None) -> None:
+        self.engine.ingest(end)
         self.engine.catch_up()
 
     def publish(self) -> None:
@@ -153,7 +153,7 @@ def test_the_table_has_the_rows_of_each_version(
     shop = Shop(begun, tmp_path, server, source, when)
     shop.publish()
     assert shop.mirrored() == shop.rows()
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     shop.publish()
     assert shop.mirrored() == shop.rows()
     shop.engine.drain()
@@ -167,7 +167,7 @@ def test_rows_are_there_once_wherever_a_driver_dies(
     shop = Shop(begun, tmp_path, server)
     for batch in range(1, FILES + 1):
         if batch > 1:
-            shop.absorb(batch)
+            shop.ingest(batch)
         for place in PLACES[batch - 1 :: FILES]:
             with failing(place):
                 shop.publish()
@@ -181,7 +181,7 @@ def test_rows_are_there_once_wherever_a_driver_dies(
 def test_what_is_changed_later_is_changed_there(shop: Shop, tmp_path: Path) -> None:
     """A drain, a replay of late rows, a backfill, a restore, a rebuild, a compaction."""
     savepoint = shop.engine.savepoint()
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     shop.engine.drain()
     shop.publish()
     assert shop.mirrored() == shop.rows()
@@ -221,9 +221,9 @@ def test_a_database_that_went_back_gets_what_was_moved_and_replaced_since(
 ) -> None:
     for name in ("mirror", "headgate_publications"):
         server.ask(f"CREATE TABLE {name}_then AS SELECT * FROM {name}")
-    shop.absorb(2)
+    shop.ingest(2)
     shop.publish()
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     shop.engine.drain()
     shop.publish()
     compacted(shop.engine)
@@ -241,7 +241,7 @@ def test_a_database_that_went_back_gets_what_was_moved_and_replaced_since(
 
 
 def test_columns_whose_types_have_changed(shop: Shop, server: Server) -> None:
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     shop.file.write_text(shop.file.read_text().replace("sum(value)", "sum(level)"))
     root, anew = shop.folder / "root", RebuildRequest(changed=True)
     shop.engine = Engine(shop.spark, load(shop.file), root, anew=anew)
@@ -258,7 +258,7 @@ def test_a_position_that_the_log_does_not_have_is_refused(shop: Shop, server: Se
     before = shop.mirrored()
     server.ask("UPDATE headgate_publications SET files = 'others'")
     shop.start()
-    shop.absorb(2)
+    shop.ingest(2)
     said = shop.why_stuck()
     assert "it has rows of another copy of gold/sliding" in said
     assert "publication reset" in said
@@ -277,11 +277,11 @@ def test_a_copy_does_not_write_where_the_original_does(shop: Shop, tmp_path: Pat
     engine, original = shop.engine, shop.engine.layout
     clone(original, engine.savepoint(), Layout.of(str(tmp_path / "copy"), engine.pipeline.name))
     shop.engine = Engine(shop.spark, load(shop.file), tmp_path / "copy")
-    shop.absorb(2)
+    shop.ingest(2)
     assert "it has rows of another copy of gold/sliding" in shop.why_stuck()
     assert shop.mirrored() == before
     shop.start()
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     shop.publish()
     assert shop.mirrored() == shop.rows() != before
 
@@ -289,19 +289,19 @@ def test_a_copy_does_not_write_where_the_original_does(shop: Shop, tmp_path: Pat
 def test_tables_go_on_while_the_server_is_away(shop: Shop, server: Server) -> None:
     server.stop()
     try:
-        shop.absorb(2)
+        shop.ingest(2)
         said = shop.why_stuck()
         assert said.startswith("publish rows: public.mirror in PostgreSQL does not take rows: ")
         assert PASSWORD not in said
     finally:
         server.start()
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     shop.publish()
     assert shop.mirrored() == shop.rows() != []
 
 
 def test_batches_do_not_wait_for_a_server_that_hangs(shop: Shop, server: Server) -> None:
-    shop.absorb(FILES)
+    shop.ingest(FILES)
     (stage,) = shop.engine.runtime.publications
     with server.locked("mirror"):
         began = monotonic()

@@ -82,10 +82,10 @@ def publish(engine: Engine) -> None:
 
 
 def run(engine: Engine) -> None:
-    """Absorb one file in each batch, and publish after each."""
+    """Process one file in each batch, and publish after each."""
     engine.list_new()
     for end in range(1, engine.last_sequence + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
         publish(engine)
 
@@ -151,7 +151,7 @@ def test_what_is_sent_again_after_a_crash_has_the_same_ids(
     shop.publish("lates", "late.sliding").publish("letters", "quarantine.raw")
     engine = shop.engine()
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     for stage in engine.runtime.publications:
         with failing("publish.sent"):
@@ -193,7 +193,7 @@ def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path:
     shop.file.write_text(f"{shop.file.read_text()}publish:\n  finals: {sink}\n")
     engine = Engine(spark, load(shop.file), tmp_path / "root")
     engine.list_new()
-    engine.absorb(FILES)
+    engine.ingest(FILES)
     engine.catch_up()
     engine.drain()
     engine.operate("late_replay", **meant("sliding"))
@@ -228,7 +228,7 @@ def test_the_last_change_of_each_window_is_how_it_is(
     # A row that a batch does not change is not sent.
     shop.landing.write("00009.json", b"rubbish\n")
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     publish(engine)
     assert len(shop.messages("changes")) == len(messages)
@@ -268,7 +268,7 @@ def test_tables_go_on_while_brokers_are_away(
     now = [0.0]
     publications = Publications(engine.runtime.publications, lambda: now[0])
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     publications.catch_up(engine.clock())
     trouble = publications.trouble or ""
@@ -284,7 +284,7 @@ def test_a_damaged_file_is_no_failure_of_the_broker(
 ) -> None:
     engine = Shop(spark, tmp_path, broker).publish("lates", "late.sliding").engine()
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     for file in (tmp_path / "root").rglob("late/sliding/data/**/*.parquet"):
         flip_an_id(file, "_event_id")

@@ -54,7 +54,7 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Eng
     engine = Engine(spark, declare(folder, landing.folder), folder / "root")
     engine.list_new()
     for end in (1, 2):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     assert differences(engine.root, judge(landing.records(), rules())) == {}
     return engine
@@ -109,7 +109,7 @@ def test_batches_go_on_after_an_optimize_by_another_tool(
     engine = Engine(spark, declare(tmp_path, landing.folder, gold=gold), tmp_path / "root")
     engine.list_new()
     for end in (1, 2, 3):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
         for stage in engine.runtime.stages.gold.values():
             DeltaTable(stage.gold.storage.uri()).optimize.compact()

@@ -74,12 +74,12 @@ def test_cells_are_those_that_spark_reads(spark: SparkSession, delimiter: str) -
         theirs = spark_cells(frame, header, delimiter).toArrow().to_pydict()
         ours = documents(pa.array(theirs["value"]), header, delimiter).to_pylist()
         for line, expected, found in zip(*theirs.values(), ours, strict=True):
-            assert _mended(line, expected, header[-1]) == _decoded(found), line
+            assert _corrected(line, expected, header[-1]) == _decoded(found), line
         assert any(ours)
         assert None in ours
 
 
-def _mended(line: bytes, document: bytes | None, last: str) -> dict[str, str] | None:
+def _corrected(line: bytes, document: bytes | None, last: str) -> dict[str, str] | None:
     """Spark may add a quote to a last cell that has text after its closing quote."""
     cells = _decoded(document)
     text = (cells or {}).get(last, "")

@@ -131,7 +131,7 @@ def prepared(
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
     for end in range(1, READ + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         if end < READ:
             engine.catch_up()
         if end == 2:
@@ -152,7 +152,7 @@ def go_on(spark: SparkSession, folder: Path) -> HeadgateError | None:
         engine = Engine(spark, pipeline, folder / "root")
         engine.list_new()
         if engine.last_sequence > engine.files.position:
-            engine.absorb()
+            engine.ingest()
         engine.catch_up()
     except HeadgateError as error:
         return error

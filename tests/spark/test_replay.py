@@ -1,4 +1,4 @@
-"""Mended copies of refused records: each is taken once, wherever a driver crashes."""
+"""Corrected copies of refused records: each is taken once, wherever a driver crashes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headgate.replay.refused import RefusedRecords, Selection
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed
-from tests.support.replay_project import MEND, ReplayProject, event
+from tests.support.replay_project import CORRECTION, ReplayProject, event
 from tests.support.rounds import IN_FULL
 
 pytestmark = pytest.mark.spark
@@ -39,10 +39,10 @@ def project(refused: ReplayProject, tmp_path: Path) -> ReplayProject:
 
 EVENTS = [
     event("good", 20),
-    event("mended", 1, 1),
+    event("corrected", 1, 1),
     event("bad", 2, 2),
-    event("mended", 30, 3),
-    event("mended", 40, 4),
+    event("corrected", 30, 3),
+    event("corrected", 40, 4),
     event("bad", 3, 5),
     event("good", 60, 6),
     event("last", 70, 200),
@@ -62,9 +62,9 @@ def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
         engine.run_all()
     project.check(engine)
     silver = {row["_event_id"]: row["level"] for row in project.read("silver/clean")}
-    assert silver == {"good": 20, "mended": 30, "last": 70}
-    assert project.ids("rejected/clean") == ["bad", "mended"]
-    assert project.ids("silver/all") == ["bad", "good", "last", "mended"]
+    assert silver == {"good": 20, "corrected": 30, "last": 70}
+    assert project.ids("rejected/clean") == ["bad", "corrected"]
+    assert project.ids("silver/all") == ["bad", "good", "last", "corrected"]
     (clean, _) = balance(engine.layout, engine.pipeline).silver
     assert (clean.replaced, clean.duplicate, clean.rejected) == (1, 3, 2)
 
@@ -87,12 +87,14 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
     assert [o.verdict for o in project.judge(engine, Selection(), None)] == [
         *("rejected", "rejected", "invalid", "invalid")
     ]
-    lates = {o.mended.of[0].event_id: o.late for o in project.judge(engine, Selection(), MEND)}
+    lates = {
+        o.corrected.of[0].event_id: o.late for o in project.judge(engine, Selection(), CORRECTION)
+    }
     late = ("per_minute",)
     assert lates == {"low": late, "older": late, "text": late, None: ()}
-    assert project.ask(engine, MEND) == 3
+    assert project.ask(engine, CORRECTION) == 3
     with pytest.raises(requests.ReplayWaitsError):
-        project.ask(engine, MEND)
+        project.ask(engine, CORRECTION)
     engine.replay()
     check_replayed(project, engine)
     (left,) = RefusedRecords(engine.layout, engine.pipeline).rows(Selection())
@@ -114,7 +116,7 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
 
 def test_a_rebuild_repeats_a_replay_at_its_place(project: ReplayProject) -> None:
     engine = project.engine()
-    project.ask(engine, MEND)
+    project.ask(engine, CORRECTION)
     engine.replay()
     taken = engine.savepoint()
     again = project.engine(RebuildRequest(("silver/clean", "silver/all")))
@@ -137,7 +139,7 @@ STEPS = [
 def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: ReplayProject) -> None:
     """No files are merged across a replay: the replay looks up the rows before its place."""
     engine = project.engine()
-    project.ask(engine, MEND)
+    project.ask(engine, CORRECTION)
     engine.replay()
     # For bronze, this is one more copy. Its batches and the replay's batch are small files.
     for _ in range(2):
@@ -158,7 +160,7 @@ def test_a_replay_that_dies_is_finished_by_the_next_driver(
     project: ReplayProject, place: str, nth: int
 ) -> None:
     engine = project.engine()
-    project.ask(engine, MEND)
+    project.ask(engine, CORRECTION)
     with dying(place, nth):
         engine.replay()
     engine = project.engine()
@@ -170,7 +172,7 @@ def test_a_replay_that_dies_is_finished_by_the_next_driver(
 def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> None:
     engine = project.engine()
     taken = engine.savepoint()
-    project.ask(engine, MEND)
+    project.ask(engine, CORRECTION)
     engine.restore(taken)
     engine = project.engine()
     engine.catch_up()
@@ -183,7 +185,7 @@ def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> No
 def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -> None:
     """The rules change between the validation of the copy and its replay."""
     engine = project.engine()
-    project.ask(engine, MEND)
+    project.ask(engine, CORRECTION)
     project.write_rules("expectations:\n  - {id: low, expect: level >= 60}\n")
     engine = project.engine()
     engine.replay()
@@ -196,7 +198,7 @@ def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -
     assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
 
 
-def test_a_mended_record_keeps_its_id(project: ReplayProject) -> None:
+def test_a_corrected_record_keeps_its_id(project: ReplayProject) -> None:
     engine = project.engine()
     other = 'json_merge_patch(value, \'{"level": 50, "id": "other"}\')'
     found = project.judge(engine, Selection(rule="low"), other)
@@ -205,7 +207,7 @@ def test_a_mended_record_keeps_its_id(project: ReplayProject) -> None:
 
 def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
     engine = project.engine()
-    project.ask(engine, MEND, Selection(reason="wrong_type"))
+    project.ask(engine, CORRECTION, Selection(reason="wrong_type"))
     engine.replay()
     (copy,) = [row for row in project.read("bronze/raw") if row["partition"] < 0]
     assert json.loads(copy["value"])["level"] == 50

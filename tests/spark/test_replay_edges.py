@@ -12,7 +12,7 @@ from headgate.ledger.by_id import by_id
 from headgate.replay.refused import RefusedRecords, Selection
 from headgate.silver.copies import Earlier
 from headgate.silver.replacements import Replacements
-from tests.support.replay_project import MEND, RULES, ReplayProject, ask, event
+from tests.support.replay_project import CORRECTION, RULES, ReplayProject, ask, event
 from tests.support.rounds import IN_FULL
 
 pytestmark = pytest.mark.spark
@@ -56,7 +56,7 @@ def test_each_of_several_tables_takes_a_record_once(
     tmp_path: Path, spark: SparkSession, duplicates: bool
 ) -> None:
     """With and without a rule for duplicates. Without it, only its header tells which record a copy
-    mends."""
+    corrects."""
     project = several(tmp_path, spark)
     if not duplicates:
         text = project.declaration.read_text()
@@ -86,11 +86,11 @@ def test_the_proof_finds_a_record_that_is_taken_twice(
     project = ReplayProject(tmp_path, spark)
     project.land([event("low", 1)])
     engine = project.engine().run_all()
-    monkeypatch.setattr(Replacements, "_mended_before", lambda _: set())
+    monkeypatch.setattr(Replacements, "_corrected_before", lambda _: set())
     monkeypatch.setattr(Earlier, "has_copy_of", lambda *_: False)
-    (outcome,) = project.judge(engine, Selection(), MEND)
+    (outcome,) = project.judge(engine, Selection(), CORRECTION)
     for _ in range(2):
-        ask(engine, [outcome.mended])
+        ask(engine, [outcome.corrected])
         engine.replay()
     (finding,) = by_id(engine.layout, engine.pipeline).findings
     assert (finding.table, finding.problem) == ("silver/clean", "copies of one record")
@@ -118,7 +118,7 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
     engine = project.engine().run_all()
     later = event("", 50, 10_000)
     patch = f'json_merge_patch(value, \'{{"level": 50, "at": "{later["at"]}"}}\')'
-    moved = "CASE WHEN event_id = 'again' THEN " + MEND + " ELSE " + patch + " END"
+    moved = "CASE WHEN event_id = 'again' THEN " + CORRECTION + " ELSE " + patch + " END"
     assert [o.verdict for o in project.judge(engine, Selection(), moved)] == ["silver"] * 4
     assert project.ask(engine, moved) == 4
     engine.replay()
@@ -146,8 +146,11 @@ def test_an_open_record_whose_id_was_sent_again_and_filtered(
     project.write_rules(RULES)
     project.land([event("a", "x"), event("a", -1, 1), event("b", "x", 2), event("b", "y", 3)])
     engine = project.engine().run_all()
-    found = {o.mended.position.offset & 0xFFFF: o for o in project.judge(engine, Selection(), MEND)}
-    told = [(o.mended.of[0].event_id, o.verdict) for _, o in sorted(found.items())]
+    found = {
+        o.corrected.position.offset & 0xFFFF: o
+        for o in project.judge(engine, Selection(), CORRECTION)
+    }
+    told = [(o.corrected.of[0].event_id, o.verdict) for _, o in sorted(found.items())]
     assert told == [("a", "known"), ("b", "silver"), ("b", "known")]
 
 

@@ -32,6 +32,6 @@ def test_every_measure_of_every_table_is_the_same(spark: SparkSession, tmp_path:
     engine = Engine(spark, pipeline, tmp_path / "root")
     engine.list_new()
     for end in (1, 3):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     assert differences(tmp_path / "root", judge(landing.records(), rules())) == {}

@@ -47,11 +47,11 @@ def expected(landing: Landing) -> Tables:
 def prepared(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    """The first files are absorbed by every table; then a savepoint is taken."""
+    """The first files are processed by every table; then a savepoint is taken."""
     folder = tmp_path_factory.mktemp("before")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
-    engine.absorb(FIRST)
+    engine.ingest(FIRST)
     engine.catch_up()
     engine.savepoint()
     return Prepared(engine)
@@ -73,7 +73,7 @@ def test_a_restored_pipeline_ends_with_the_same_tables(
     engine = prepared.copy(tmp_path)
     savepoint = first_savepoint(engine)
     for end in (3, 5):
-        engine.absorb(end)
+        engine.ingest(end)
     if jobs == "fused":
         engine.catch_up()
     else:
@@ -82,8 +82,8 @@ def test_a_restored_pipeline_ends_with_the_same_tables(
     assert balance(engine.layout, engine.pipeline).balanced
     engine.start()
     if way == "reread":
-        engine.absorb(4)
-    engine.absorb(FILES)
+        engine.ingest(4)
+    engine.ingest(FILES)
     if jobs == "fused":
         engine.catch_up()
     else:
@@ -98,11 +98,11 @@ def test_a_savepoint_between_any_two_commits(
 ) -> None:
     """Bronze is ahead of silver, and silver of gold, as they are while drivers run."""
     engine = prepared.copy(tmp_path)
-    engine.absorb(4)
+    engine.ingest(4)
     bronze_ahead = engine.savepoint()
     engine.runtime.stages.catch_up(("silver",), engine.clock(), None, ())
     silver_ahead = engine.savepoint()
-    engine.absorb(FILES)
+    engine.ingest(FILES)
     engine.catch_up()
     assert (bronze_ahead.n, bronze_ahead.bronze.n) == (1, 2)
     assert {silver_ahead.tables[f"silver/{name}"].n for name in engine.pipeline.silver} == {2}
@@ -119,10 +119,10 @@ def test_windows_that_were_closed_by_hand_are_closed_again_where_they_were(
 ) -> None:
     engine = prepared.copy(tmp_path)
     savepoint = first_savepoint(engine)
-    engine.absorb(3)
+    engine.ingest(3)
     engine.catch_up()
     engine.drain()
-    engine.absorb(FILES)
+    engine.ingest(FILES)
     engine.catch_up()
     engine.drain()
     engine.restore(savepoint)
@@ -140,13 +140,13 @@ def test_a_zombie_that_wakes_within_a_restore_gets_nothing_in(
     tmp_path: Path, prepared: Prepared, expected: Tables
 ) -> None:
     engine = prepared.copy(tmp_path)
-    engine.absorb(4)
+    engine.ingest(4)
     zombie = engine.runtime
     engine.restore(first_savepoint(engine))
     with pytest.raises((FencedError, CommitRefusedError)):
         zombie.catch_up(engine.clock())
     engine.start()
-    engine.absorb(FILES)
+    engine.ingest(FILES)
     engine.catch_up()
     assert differences(engine.root, expected) == {}
 
@@ -155,20 +155,20 @@ def test_a_copy_goes_on_by_itself(
     spark: SparkSession, tmp_path: Path, prepared: Prepared, expected: Tables
 ) -> None:
     engine = prepared.copy(tmp_path)
-    engine.absorb(3)
+    engine.ingest(3)
     savepoint = engine.savepoint()
-    engine.absorb(5)
+    engine.ingest(5)
     engine.catch_up()
     copied = tmp_path / "copy"
     clone(engine.layout, savepoint, Layout.of(str(copied), engine.pipeline.name))
     before = read(engine.root, "bronze/raw")
     other = Engine(spark, engine.pipeline, copied)
     other.list_new()
-    other.absorb(FILES)
+    other.ingest(FILES)
     other.catch_up()
     assert differences(copied, expected) == {}
     assert read(engine.root, "bronze/raw") == before
-    engine.absorb(FILES)
+    engine.ingest(FILES)
     engine.catch_up()
     assert differences(engine.root, expected) == {}
     assert not verify(engine.layout, engine.pipeline.name, savepoint, read=True)

@@ -74,7 +74,7 @@ def run(spark: SparkSession, folder: Path, batches: int, warm: int, every: int) 
     engine.list_new()
     compiled, used = {}, {}
     for number in range(1, batches + 1):
-        engine.absorb(number)
+        engine.ingest(number)
         engine.catch_up()
         compiled[number] = compilations(spark)
         if warm >= WARM and number in (warm, batches):

@@ -128,7 +128,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     engine = Engine(spark, pipeline, tmp_path / "root")
     engine.list_new()
     for end, place in enumerate(PLACES, 1):
-        engine.absorb(end)
+        engine.ingest(end)
         with failing(place):
             engine.catch_up()
         engine.start()
@@ -138,7 +138,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     (window, *_) = checkpoints(engine.layout, pipeline).windows
     assert window.span[1] - window.span[0] == timedelta(minutes=7)
 
-    engine.absorb(FILES)
+    engine.ingest(FILES)
     engine.catch_up()
     check(engine)
     watermark = state(engine.root, "gold/per_slot")["watermark"]
@@ -150,7 +150,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     engine.restore(savepoint)
     engine = Engine(spark, pipeline, engine.root)
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     assert rows(engine) == before
     check(engine)

@@ -46,12 +46,12 @@ def engine_of(spark: SparkSession, folder: Path, sink: str) -> Engine:
     declared.file.write_text(declared.text + publish)
     engine = Engine(spark, load(declared.file), folder / "root")
     engine.list_new()
-    absorb(engine, 1)
+    process(engine, 1)
     return engine
 
 
-def absorb(engine: Engine, end: int) -> None:
-    engine.absorb(end)
+def process(engine: Engine, end: int) -> None:
+    engine.ingest(end)
     engine.catch_up()
 
 
@@ -78,7 +78,7 @@ def test_what_is_sent_again_has_the_same_ids(spark: SparkSession, tmp_path: Path
     assert first
     assert sorted(lines, key=str) == sorted(first * 2, key=str)
     assert len({line["id"] for line in lines}) == len(first)
-    absorb(engine, FILES)
+    process(engine, FILES)
     savepoint = engine.savepoint()
     publish(engine)
     engine.restore(savepoint)
@@ -105,7 +105,7 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
     # The publication's table has the same position, although nothing was sent.
     (stage,) = engine.runtime.publications
     assert stage.table.refresh().payload == PublicationPayload(upto(file))
-    absorb(engine, FILES)
+    process(engine, FILES)
 
     def replace(place: str) -> None:
         if place == "publish.sent":
@@ -125,7 +125,7 @@ def test_rows_wait_while_the_circuit_breaker_is_open(spark: SparkSession, tmp_pa
     why: list[str | None] = ["too much is refused"]
     publications = Publications(engine.runtime.publications, lambda: 0.0, lambda: why[0])
     publications.catch_up(engine.clock())
-    absorb(engine, 2)
+    process(engine, 2)
     publications.catch_up(engine.clock())
     said = publications.trouble
     assert said == "publications pause: too much is refused"
@@ -153,7 +153,7 @@ def test_tables_go_on_while_a_sink_is_away(spark: SparkSession, tmp_path: Path) 
     assert "is sent as soon as the file can be written" in refused.value.message
     assert refused.value.remedy
     assert refused.value.remedy.startswith("see whether its folder is there, then: ")
-    absorb(engine, FILES)
+    process(engine, FILES)
     folder.mkdir()
     publications.require_done(engine.clock())
     lines = (folder / "finals.jsonl").read_text().splitlines()

@@ -69,8 +69,8 @@ class Document:
 
 def read_all(engine: Engine) -> None:
     engine.source.poll(final=True)
-    while not engine.source.has_absorbed_all():
-        assert engine.source.absorb()
+    while not engine.source.has_ingested_all():
+        assert engine.source.ingest()
         engine.catch_up()
 
 
@@ -100,7 +100,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     for place in PLACES:
         engine.source.poll(final=False)
         with failing(place):
-            engine.source.absorb()
+            engine.source.ingest()
             engine.catch_up()
         engine.start().catch_up()
     read_all(engine)

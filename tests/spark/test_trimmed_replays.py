@@ -38,12 +38,12 @@ def test_a_table_that_is_built_anew_repeats_it(
     engine = Engine(spark, declare(tmp_path, landing.folder, gold=GOLD), tmp_path / "root")
     engine.list_new()
     for end in range(1, REPLAYED + 1):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     engine.operate("late_replay", **{"table": "bands", "from": None, "to": None, "keys": {}})
     engine.catch_up()
     for end in range(REPLAYED + 1, 7):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
         if end > 4:  # the log begins with the first of two checkpoints
             trimmed(engine)
@@ -52,7 +52,7 @@ def test_a_table_that_is_built_anew_repeats_it(
         oldest = read_commit(storage, log_folder(storage).oldest)
         assert oldest is not None
         assert oldest.state.n > REPLAYED
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     after = max(record.offset for record in landing.records() if record.offset >> 36 < REPLAYED)
     expected = judge(landing.records(), rules(gold=GOLD), drains=[Replay({0: after}, "bands")])

@@ -94,7 +94,7 @@ def test_a_batch_is_read_again_if_a_part_is_lost(
     engine: Engine, expected: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = lose(monkeypatch, times=1)
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     assert len(seen) == 4
     assert not any(path.exists() for path in seen)
@@ -116,7 +116,7 @@ def test_workers_may_be_killed_between_the_passes(
         return write(self, *rest)
 
     monkeypatch.setattr(InWorkers, "write", killing)
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     assert killed
     assert differences(engine.root, expected) == {}
@@ -127,9 +127,9 @@ def test_a_batch_fails_if_parts_are_lost_each_time(
 ) -> None:
     seen = lose(monkeypatch, times=bronze_stage.READ_ATTEMPTS)
     with pytest.raises(ScratchLostError):
-        engine.absorb()
+        engine.ingest()
     assert len(seen) == 2 * bronze_stage.READ_ATTEMPTS
-    engine.start().absorb()
+    engine.start().ingest()
     engine.catch_up()
     assert differences(engine.root, expected) == {}
 
@@ -146,9 +146,9 @@ def test_what_a_failed_batch_has_left_is_removed_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(InWorkers, "write", failing)
         with pytest.raises(MemoryError):
-            engine.absorb()
+            engine.ingest()
     assert all(path.exists() for path in left)
-    engine.absorb()
+    engine.ingest()
     engine.catch_up()
     assert not any(path.parent.exists() for path in left)
     assert differences(engine.root, expected) == {}

@@ -57,13 +57,13 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 def prepared(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
 ) -> Prepared:
-    """Three of four files are absorbed by every table, one in each batch; then a savepoint is
+    """Three of four files are processed by every table, one in each batch; then a savepoint is
     taken."""
     folder = tmp_path_factory.mktemp("before")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
     engine.list_new()
     for end in (1, 2, 3):
-        engine.absorb(end)
+        engine.ingest(end)
         engine.catch_up()
     engine.savepoint()
     return Prepared(engine)
@@ -81,7 +81,7 @@ def upgraded(engine: Engine, pipeline: Pipeline) -> Engine:
 def go_on(engine: Engine) -> None:
     engine.list_new()
     if engine.files.position < engine.last_sequence:
-        engine.absorb()
+        engine.ingest()
     engine.catch_up()
 
 
@@ -142,7 +142,7 @@ def test_one_table_is_built_anew_beside_the_others(
     runtime = engine.runtime
     current = {name: runtime.table(f"gold/{name}") for name in ("bands", "sliding")}
     engine.list_new()
-    engine.absorb()
+    engine.ingest()
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
     assert not runtime.catch_up(engine.clock(), one_step=True)
     assert [table.refresh().n for table in current.values()] == [4, 4]
@@ -166,7 +166,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     """Windows were closed after the third batch; a step of two batches would go beyond it."""
     engine = prepared.copy(tmp_path)
     engine.drain()
-    engine.absorb(4)
+    engine.ingest(4)
     engine.catch_up()
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("silver/clean",)))
     sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.head.table, 0, 4)]
@@ -184,7 +184,7 @@ def without_bands(spark: SparkSession, folder: Path, landing: Landing) -> Engine
     pipeline = declare(folder, landing.folder, gold=("sliding",), silver=("clean",))
     engine = Engine(spark, pipeline, folder / "root")
     engine.list_new()
-    engine.absorb(2)
+    engine.ingest(2)
     engine.catch_up()
     return engine
 
@@ -245,7 +245,7 @@ def test_tables_of_a_version_without_details_go_on_and_have_them_once_built_anew
         older.setattr(silver_stage, "quarantine_type", quarantine.quarantine_type)
         engine = Engine(spark, pipeline, tmp_path / "root")
         engine.list_new()
-        engine.absorb(2)
+        engine.ingest(2)
         engine.catch_up()
     expected = judge(landing.records(), rules(gold=("bands",)))
     engine = Engine(spark, pipeline, engine.root)

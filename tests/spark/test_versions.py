@@ -51,7 +51,7 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
         states[number] = seen(engine)
     landing.write_all([files[BATCHES]], first=BATCHES + 1)
     engine.list_new()
-    engine.absorb()  # silver and gold have not absorbed it yet
+    engine.ingest()  # silver and gold have not processed it yet
     assert seen(engine) != states[BATCHES]
     assert cut(engine.layout, engine.pipeline).n == BATCHES
     for number, expected in states.items():

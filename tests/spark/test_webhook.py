@@ -47,8 +47,8 @@ def engine_of(
     return engine
 
 
-def absorb(engine: Engine, end: int | None = None) -> None:
-    engine.absorb(end)
+def process(engine: Engine, end: int | None = None) -> None:
+    engine.ingest(end)
     engine.catch_up()
 
 
@@ -74,7 +74,7 @@ def test_changes_of_windows(spark: SparkSession, tmp_path: Path) -> None:
     with receiving() as receiver:
         engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
         for end in range(1, FILES + 1):
-            absorb(engine, end)
+            process(engine, end)
             with failing(("webhook.sent", "publish.sent", "publish.committed")[end - 1]):
                 publish(engine)
             engine.start()
@@ -97,14 +97,14 @@ def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
     """Old rows that were not sent have another type, but the rebuild has replaced them."""
     with receiving() as receiver:
         engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
-        absorb(engine, 1)
-        absorb(engine, 2)
+        process(engine, 1)
+        process(engine, 2)
         file = engine.pipeline.file
         file.write_text(file.read_text().replace("sum(value)", "sum(level)"))
         engine = Engine(spark, load(file), engine.root, anew=RebuildRequest(changed=True))
         engine.catch_up()
         publish(engine)
-        absorb(engine)
+        process(engine)
         publish(engine)
         last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
         rows = {key(row): row for row in read(engine.root, "gold/sliding")}
@@ -124,7 +124,7 @@ def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
 def test_each_row_once(spark: SparkSession, tmp_path: Path, source: str, table: str) -> None:
     with receiving() as receiver:
         engine = engine_of(spark, tmp_path, receiver, source)
-        absorb(engine)
+        process(engine)
         engine.drain()
         publish(engine)
         rows = read(engine.root, table)
@@ -148,7 +148,7 @@ def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
 
         receiver.answer = slow
         publications = Publications(engine.runtime.publications, lambda: 0.0)
-        absorb(engine, 1)
+        process(engine, 1)
         began = time.monotonic()
         publications.catch_up(engine.clock())
         took = time.monotonic() - began
@@ -158,12 +158,12 @@ def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
         publications.require_done(engine.clock())
         assert receiver.took
         receiver.answer = lambda request: 503
-        absorb(engine, 2)
+        process(engine, 2)
         with pytest.raises(NotPublishedError, match="answers 503"):
             publications.require_done(engine.clock())
         assert "answers 503" in publications.stuck["rows"].why
         receiver.answer = lambda request: 200
-        absorb(engine)
+        process(engine)
         wait_until(lambda: _done(publications, engine), "it goes on", PATIENCE)
         last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
         assert last.keys() == {key(row) for row in read(engine.root, "gold/sliding")}
@@ -179,7 +179,7 @@ def _done(publications: Publications, engine: Engine) -> bool:
 def test_a_poisoned_row_is_put_aside(spark: SparkSession, tmp_path: Path) -> None:
     with receiving() as receiver:
         engine = engine_of(spark, tmp_path, receiver, "late.sliding")
-        absorb(engine)
+        process(engine)
         late = read(engine.root, "late/sliding")
         poisoned = late[0]["_offset"]
         receiver.answer = lambda request: (

@@ -107,12 +107,12 @@ class Site:
         assert owner is not None
         return owner
 
-    def absorbs(self) -> float:
-        """Deliver a file and wait until gold has absorbed it. Returns the seconds that this
+    def processes_a_file(self) -> float:
+        """Deliver a file and wait until gold has processed it. Returns the seconds that this
         took."""
         began, batch = time.monotonic(), self.batch
         self.deliver()
-        self.airflow.wait(lambda: self.batch > batch, "what was delivered is not absorbed")
+        self.airflow.wait(lambda: self.batch > batch, "what was delivered is not processed")
         return time.monotonic() - began
 
     def final(self) -> datetime | None:
@@ -136,6 +136,6 @@ class Site:
     def accounts_for_every_event(self) -> None:
         events, declared = self.deliver(), load(self.declared.file)
         self.airflow.wait(
-            lambda: by_id(self.layout, declared).rows == events, "not all is absorbed"
+            lambda: by_id(self.layout, declared).rows == events, "not all is processed"
         )
         assert by_id(self.layout, declared).findings == ()

@@ -95,7 +95,7 @@ class Bronze:
     def payload(self) -> BronzePayload:
         return BronzePayload.of(self.state)
 
-    def absorb(
+    def ingest(
         self,
         rows: object,
         reached: BatchEnd,

@@ -65,7 +65,7 @@ class Ended:
 
 
 def start(declaration: Path, root: Path, *options: str, failpoint: str = "") -> Running:
-    """Start a driver that absorbs the existing input and ends; ``failpoint`` as in
+    """Start a driver that processes the existing input and ends; ``failpoint`` as in
     ``failpoints``."""
     return _started("tests.support.runner", str(declaration), str(root), *options, at=failpoint)
 

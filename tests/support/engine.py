@@ -103,10 +103,10 @@ class Engine:
     def last_sequence(self) -> int:
         return self.files_log.last_sequence
 
-    def absorb(self, end: int | None = None) -> None:
-        """Absorb one bronze batch: the files recorded up to sequence ``end`` (None: all)."""
+    def ingest(self, end: int | None = None) -> None:
+        """Process one bronze batch: the files recorded up to sequence ``end`` (None: all)."""
         upto = self.last_sequence if end is None else end
-        self.files.absorb_up_to(upto)
+        self.files.ingest_up_to(upto)
 
     def catch_up(self) -> None:
         self.runtime.catch_up(self.clock())
@@ -121,9 +121,9 @@ class Engine:
             runtime.catch_up(self.clock())
 
     def run_all(self) -> Engine:
-        """List all new input, absorb it in one batch, and catch up."""
+        """List all new input, process it in one batch, and catch up."""
         self.list_new()
-        self.absorb()
+        self.ingest()
         self.catch_up()
         return self
 

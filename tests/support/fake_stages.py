@@ -113,7 +113,7 @@ class ArrowBronze:
     def shape(self) -> TableSchema:
         return shape_of(self.table)
 
-    def absorb(
+    def ingest(
         self, records: list[Row], reached: BatchEnd, now: datetime, verify: Any = lambda: None
     ) -> State:
         held = self.table.refresh()
@@ -123,7 +123,7 @@ class ArrowBronze:
             "duplicate": sum(row["duplicate"] for row in records),
             "differing": 0,
         }
-        state = held.absorbing(held.n + 1, now, payload)
+        state = held.advanced_to(held.n + 1, now, payload)
         files = staged(self.table, state, records)
         verify()
         return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
@@ -152,7 +152,7 @@ class ArrowSilver(SilverStage):
 
     def _prepare_quarantine(self, group: Sequence[Commit], now: datetime) -> Prepared | None:
         held = self.quarantine.refresh()
-        state = held.absorbing(group[-1].state.n, now)
+        state = held.advanced_to(group[-1].state.n, now)
         bronze = rows_of(self.bronze, files_of(group, after=held.n))
         rows = [row for row in bronze if row["reason"] and not row["duplicate"]]
         if not rows:
@@ -166,7 +166,7 @@ class ArrowSilver(SilverStage):
         if held.n >= last.n:
             return None
         payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
-        state = held.absorbing(last.n, now, payload)
+        state = held.advanced_to(last.n, now, payload)
         counts = dict.fromkeys(("silver", "filtered", "quarantined", "duplicate"), 0)
         rows = []
         for row in rows_of(self.bronze, files_of(group, after=held.n)):
@@ -199,7 +199,7 @@ class ArrowGold(FoldStage):
     ) -> tuple[Prepared, int]:
         last = group[-1].state
         payload = replace(GoldPayload.of(held), watermark=SilverPayload.of(last).watermark)
-        state = held.absorbing(last.n, now, payload)
+        state = held.advanced_to(last.n, now, payload)
         opened = open_rows(self.gold)
         pairs = list(self._pairs_of(files_of(group), held))
         folded = [pair for pair in pairs if pair["reason"] is None]
@@ -226,7 +226,7 @@ class ArrowGold(FoldStage):
         self, held: State, group: Sequence[Commit], now: datetime, _: int
     ) -> Prepared | None:
         late = self.late.refresh()
-        state = late.absorbing(group[-1].state.n, now)
+        state = late.advanced_to(group[-1].state.n, now)
         pairs = self._pairs_of(files_of(group, after=late.n), held)
         rows = [pair for pair in pairs if pair["reason"] is not None]
         if not rows:

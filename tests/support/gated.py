@@ -29,7 +29,7 @@ gold:
     measures:
       events: count(*)
       total: sum(level)
-      faults: sum(case site when 'bad' then 1 when 'mended' then -1 else 0 end)
+      faults: sum(case site when 'bad' then 1 when 'corrected' then -1 else 0 end)
     allowed_lateness: 1 hour
     expectations: per_minute
 """
@@ -52,7 +52,7 @@ class Event:
 
 
 class GatedProject(SuiteProject):
-    """A minute with a ``bad`` event breaks the rule until it also has a ``mended`` one."""
+    """A minute with a ``bad`` event breaks the rule until it also has a ``corrected`` one."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         super().__init__(folder, spark, TABLES, TABLE)
@@ -73,7 +73,7 @@ class GatedProject(SuiteProject):
         folded."""
         faults: Counter[int] = Counter()
         for event in self.events[:events]:
-            faults[event.minute] += {"bad": 1, "mended": -1}.get(event.site, 0)
+            faults[event.minute] += {"bad": 1, "corrected": -1}.get(event.site, 0)
         return [minute for minute, count in faults.items() if count]
 
     def version(self, events: int) -> Values:
@@ -95,7 +95,7 @@ class GatedProject(SuiteProject):
         return list(seen)
 
     def catch_up(self, engine: Engine) -> Engine:
-        """Absorb everything; a held table is validated again at once."""
+        """Process everything; a held table is validated again at once."""
         if self.hold(engine) is not None:
             documents.ask_retry(engine.layout, TABLE, engine.clock())
         return engine.run_all()

@@ -1,5 +1,5 @@
 """The engine over a real broker, in this process and without streaming: the test chooses when to
-list and to absorb, and sets both clocks."""
+list and to process, and sets both clocks."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class KafkaEngine(Engine):
         self.source.poll(final=False)
         return bool(self.source.pending())
 
-    def absorb(self, end: int | None = None) -> None:
-        """Absorb one bronze batch of the records listed last, up to the declared limit."""
+    def ingest(self, end: int | None = None) -> None:
+        """Process one bronze batch of the records listed last, up to the declared limit."""
         assert end is None, "a batch of Kafka is bounded by the declaration"
-        assert self.source.absorb(), "nothing was listed that is not read"
+        assert self.source.ingest(), "nothing was listed that is not read"
 
     def read_all(self, catch_up_every: int = 1) -> int:
         """Read everything batch by batch. Silver and gold catch up after every ``catch_up_every``
         batches. Returns the number of batches."""
         batches = 0
         while self.list_new():
-            self.absorb()
+            self.ingest()
             batches += 1
             if batches % catch_up_every == 0:
                 self.catch_up()

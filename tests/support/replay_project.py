@@ -1,4 +1,4 @@
-"""A pipeline whose refused records are mended and replayed, without the command line."""
+"""A pipeline whose refused records are corrected and replayed, without the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.replay import requests
-from headgate.replay.mending import Mended, copies, patched, unchanged
+from headgate.replay.corrections import CorrectedRecord, copies, patched, unchanged
 from headgate.replay.outcomes import Outcome, outcomes
 from headgate.replay.refused import RefusedRecords, Selection
 from headgate.replay.requests import Request
@@ -32,7 +32,7 @@ gold:
     allowed_lateness: 0 s
 """
 RULES = "expectations:\n  - {id: low, expect: level >= 10}\n"
-MEND = "json_merge_patch(value, '{\"level\": 50}')"
+CORRECTION = "json_merge_patch(value, '{\"level\": 50}')"
 
 
 def event(name: str, level: object, seconds: int = 0) -> Row:
@@ -54,15 +54,15 @@ class ReplayProject(SuiteProject):
 
     def judge(self, engine: Engine, selection: Selection, patch: str | None) -> list[Outcome]:
         records = RefusedRecords(engine.layout, engine.pipeline)
-        mended = unchanged(records.rows(selection), lambda each: each.value or b"")
+        corrected = unchanged(records.rows(selection), lambda each: each.value or b"")
         if patch:
-            mended = patched(mended, patch)
-        wanted = copies(records, mended, datetime.now(UTC))
-        return outcomes(self.spark, engine.layout, engine.pipeline, records, mended, wanted)
+            corrected = patched(corrected, patch)
+        wanted = copies(records, corrected, datetime.now(UTC))
+        return outcomes(self.spark, engine.layout, engine.pipeline, records, corrected, wanted)
 
     def ask(self, engine: Engine, patch: str | None, selection: Selection | None = None) -> int:
         found = self.judge(engine, selection or Selection(), patch)
-        good = [outcome.mended for outcome in found if outcome.passes]
+        good = [outcome.corrected for outcome in found if outcome.passes]
         return ask(engine, good)
 
     def check(self, engine: Engine) -> None:
@@ -75,7 +75,7 @@ class ReplayProject(SuiteProject):
         assert gold + len(self.read("late/per_minute")) == len(silver)
 
 
-def ask(engine: Engine, good: list[Mended]) -> int:
+def ask(engine: Engine, good: list[CorrectedRecord]) -> int:
     records = RefusedRecords(engine.layout, engine.pipeline)
     held = records.bronze.state
     replays = len(BronzePayload.of(held).replays)

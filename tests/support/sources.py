@@ -65,7 +65,7 @@ class Bronze:
     def offsets(self) -> Mapping[str, int]:
         return self.payload.offsets
 
-    def absorb(
+    def ingest(
         self,
         records: Read | PartedRecords,
         reached: BatchEnd,

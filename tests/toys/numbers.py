@@ -97,7 +97,7 @@ class NumbersKind(Connector[Numbers]):
 
     def require_input(self, reads: Numbers, declaration: Path) -> None:
         if remark := self.remark(reads, declaration):
-            raise SourceError(remark, f"write it, or mend its path in {declaration}")
+            raise SourceError(remark, f"write it, or correct its path in {declaration}")
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         if why := self._gone(place, offsets):
@@ -141,10 +141,10 @@ class NumbersMicroBatches(MicroBatchSource):
     def backlog(self) -> Backlog:
         return Backlog("records", self._end - self._next)
 
-    def has_absorbed_all(self) -> bool:
+    def has_ingested_all(self) -> bool:
         return self._next == self._end
 
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         start, end = self._next, min(self._end, self._next + self._reads.most)
         if start == end:
             return False
@@ -163,7 +163,7 @@ class NumbersMicroBatches(MicroBatchSource):
         table = pa.Table.from_pylist(rows, record_schema("document"))
         reached = BatchEnd({"number": end})
         batch = PartedRecords([Rows(table)])
-        self._context.bronze.absorb(batch, reached, self._context.clock(), verify)
+        self._context.bronze.ingest(batch, reached, self._context.clock(), verify)
         self._next = end
         return True
 

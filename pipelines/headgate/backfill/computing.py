@@ -86,7 +86,7 @@ class Backfill:
         for shape in stage.shapes:
             shape.create(self._declared.definitions.get(shape.table.name, ""))
         for step in self._planned.steps[name]:
-            stage.absorb_again(_batches(step), now)
+            stage.process_again(_batches(step), now)
 
     def _compared(self, declared: GoldTable, target: Target, now: datetime) -> Found:
         stage = stage_of(self._spark, self._table, declared)

@@ -37,8 +37,8 @@ class Range:
 
 def reach(wanted: Range, within: int | None, *, has_rules: bool, has_replays: bool) -> Span:
     """The event times of the rows that may be in results of a range. If rules reject rows, a copy
-    may take the place of another copy that is up to ``within`` microseconds away. If mended records
-    were replayed as well, the other copy may be at any time."""
+    may take the place of another copy that is up to ``within`` microseconds away. If corrected
+    records were replayed as well, the other copy may be at any time."""
     if not has_rules:
         return wanted.span
     if has_replays:

@@ -24,7 +24,7 @@ def remove_left(layout: Layout, pipeline: Pipeline) -> None:
     ended = [name for name in layout.storage.folders(FOLDER) if not is_held(layout, name)]
     if not ended:
         return
-    # Read the requests first: one that bronze absorbs meanwhile is then among the operations.
+    # Read the requests first: one that bronze processes meanwhile is then among the operations.
     asked = {str(r.document.get("backfill")) for r in waiting(layout) if r.name == NAME}
     bronze = head_table(layout, pipeline)
     operations = BronzePayload.of(bronze.refresh()).operations

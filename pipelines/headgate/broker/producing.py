@@ -44,7 +44,7 @@ def records(
             raise LineError(
                 f"{name}, line {number}: {error}, so the line has no key; only the lines before "
                 "it are in the topic",
-                "Mend the line, and send it and those after it alone, with the same key:\n"
+                "Correct the line, and send it and those after it alone, with the same key:\n"
                 f"tail -n +{number} {shlex.quote(name)} | {again}",
             ) from error
         yield found, value

@@ -1,4 +1,4 @@
-"""Mended copies of records, as a replay brings them to bronze."""
+"""Corrected copies of records, as a replay brings them to bronze."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ POSITION = ["partition", "offset"]
 
 def copies_schema(source: Source) -> pa.Schema:
     """``partition`` and ``offset`` are those of the source's record that a copy goes back to, and
-    ``was_valid`` says whether the mended record is valid in bronze. ``value`` is the copy; for CSV
-    it is a JSON object of its cells as texts. The other columns are as in ``record_schema``."""
+    ``was_valid`` says whether the corrected record is valid in bronze. ``value`` is the copy; for
+    CSV it is a JSON object of its cells as texts. The other columns are as in ``record_schema``."""
     records = record_schema(kind_of_source(source).place)
     return records.append(pa.field("was_valid", pa.bool_()))
 
 
 @dataclass(frozen=True)
-class MendedCopies:
+class CorrectedCopies:
     """``rows`` has ``copies_schema`` of ``source`` and is sorted by position. Positions are
     unique."""
 
@@ -38,7 +38,7 @@ class MendedCopies:
     def was_valid(self) -> Flags:
         return np.asarray(self.rows.column("was_valid").to_numpy(), np.bool_)
 
-    def of(self, positions: Iterable[Position]) -> MendedCopies:
+    def of(self, positions: Iterable[Position]) -> CorrectedCopies:
         """The copies that go back to the source's records at ``positions``."""
         wanted = frozenset(positions)
         kept = [each in wanted for each in positions_of(self.rows, POSITION)]

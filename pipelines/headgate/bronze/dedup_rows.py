@@ -40,7 +40,7 @@ def _is_wanted(rows: pa.Table, spans: Sequence[Span]) -> pa.ChunkedArray:
 
 def _dedup_rows(rows: pa.Table) -> pa.Table:
     partition, hashed = rows.column("partition"), hashes(rows)
-    # A copy belongs to the log of the record that it mends.
+    # A copy belongs to the log of the record that it corrects.
     log = pc.if_else(pc.less(partition, 0), pc.bit_wise_not(partition), partition)
     reason = rows.column("reason")
     differing = pc.fill_null(pc.equal(reason, Reason.DIFFERING_DUPLICATE.value), False)

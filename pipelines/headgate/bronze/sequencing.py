@@ -95,7 +95,7 @@ def sequence(
 def sequence_copies(
     ordered: pa.Table, was_valid: Flags, watermark: int | None, dedup_index: DedupIndex | None
 ) -> Sequenced:
-    """Sequence the mended copies of a replay, in the order of the records that they mend.
+    """Sequence the corrected copies of a replay, in the order of the records that they correct.
 
     Their watermark at arrival is the source's ``watermark``; they advance no watermark. A copy of a
     valid record (``was_valid``) is a duplicate of it; silver takes the copy if a rule has rejected

@@ -19,7 +19,7 @@ from headgate.bronze.batches import (
     InWorkers,
     ScratchLostError,
 )
-from headgate.bronze.copies import MendedCopies
+from headgate.bronze.copies import CorrectedCopies
 from headgate.bronze.counts import counts_of
 from headgate.bronze.dedup_index import DedupIndex, Span
 from headgate.bronze.dedup_rows import dedup_rows
@@ -79,7 +79,7 @@ class BronzeStage:
     def shape(self) -> TableSchema:
         return TableSchema(self.table, arrow_schema(self.type), "event_time")
 
-    def absorb(
+    def ingest(
         self,
         records: Records,
         reached: BatchEnd,
@@ -87,7 +87,7 @@ class BronzeStage:
         verify: Callable[[], None] = lambda: None,
     ) -> State:
         """As ``BronzeWriter``."""
-        return self._read_again(lambda: self._absorb(records, reached, now, verify))
+        return self._read_again(lambda: self._ingest(records, reached, now, verify))
 
     def _read_again(self, commit: Callable[[], State]) -> State:
         """Call ``commit``, and call it again if the records that it has decoded are lost."""
@@ -98,7 +98,7 @@ class BronzeStage:
                 continue
         return commit()
 
-    def _absorb(
+    def _ingest(
         self, records: Records, reached: BatchEnd, now: datetime, verify: Callable[[], None]
     ) -> State:
         held = self.table.refresh()
@@ -120,7 +120,7 @@ class BronzeStage:
             watermark=sequenced.watermark,
         )
         counts, changed = self._counts(batch, sequenced), len(batch.ordered) > 0
-        state = held.absorbing(held.n + 1, now, payload).counting(counts, changed=changed)
+        state = held.advanced_to(held.n + 1, now, payload).counting(counts, changed=changed)
         if changed and reached.arrived is not None:
             state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
         return self._written(state, batch, sequenced, verify)
@@ -134,7 +134,7 @@ class BronzeStage:
         verify: Callable[[], None] = lambda: None,
     ) -> State:
         """Commit records of a load as the next batch; the load then continues at ``offsets``, and
-        the source's offsets stay the same. ``verify`` is as in ``absorb``. Raises
+        the source's offsets stay the same. ``verify`` is as in ``ingest``. Raises
         CommitRefusedError or FencedError."""
         return self._read_again(lambda: self._load(load, records, offsets, now, verify))
 
@@ -155,7 +155,7 @@ class BronzeStage:
         load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
         counts = {**self._counts(batch, sequenced), "loaded": rows}
         # ``changed_at`` stays the same: it is the time of the source's last record.
-        state = held.absorbing(load.n, now, payload.with_load(load)).counting(counts)
+        state = held.advanced_to(load.n, now, payload.with_load(load)).counting(counts)
         return self._written(state, batch, sequenced, verify)
 
     def _written(
@@ -180,13 +180,13 @@ class BronzeStage:
 
     def replay(
         self,
-        copies: MendedCopies,
+        copies: CorrectedCopies,
         id_: str,
         reason: str,
         now: datetime,
         verify: Callable[[], None] = lambda: None,
     ) -> State:
-        """Commit mended copies of records as the next batch; the source's offsets stay the same.
+        """Commit corrected copies of records as the next batch; the source's offsets stay the same.
         ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
         held = self.table.refresh()
         payload = BronzePayload.of(held)
@@ -196,7 +196,7 @@ class BronzeStage:
         payload = replace(payload, replays=(*payload.replays, replay))
         counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
         # ``changed_at`` stays the same: it is the time of the source's last record.
-        state = held.absorbing(replay.n, now, payload).counting(counts)
+        state = held.advanced_to(replay.n, now, payload).counting(counts)
         rows = batch.stamped(self._row_shape(), sequenced.stamps)
         moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
         path = f"{attempt_folder(state)}/part-0.parquet"
@@ -205,8 +205,8 @@ class BronzeStage:
         return self._commit(state, files, batch.ordered)
 
     @contextmanager
-    def judged(self, copies: MendedCopies) -> Iterator[DataFrame]:
-        """The rows that bronze would have for mended copies, at the positions of the source's
+    def judged(self, copies: CorrectedCopies) -> Iterator[DataFrame]:
+        """The rows that bronze would have for corrected copies, at the positions of the source's
         records. Nothing is written."""
         payload = BronzePayload.of(self.table.refresh())
         batch = InDriver(self._decoding, iter([copies.records()]))
@@ -222,7 +222,7 @@ class BronzeStage:
         return committed
 
     def _sequenced_copies(
-        self, ordered: pa.Table, copies: MendedCopies, payload: BronzePayload
+        self, ordered: pa.Table, copies: CorrectedCopies, payload: BronzePayload
     ) -> Sequenced:
         unique = self._source.record.one_copy_within is not None
         index = self._open_dedup_index(payload) if unique else None
@@ -232,7 +232,7 @@ class BronzeStage:
         """Commit the next batch without a record; the source's offsets stay the same. Raises
         CommitRefusedError or FencedError."""
         held = self.table.refresh()
-        return self.table.commit(held.absorbing(held.n + 1, now).counting({}))
+        return self.table.commit(held.advanced_to(held.n + 1, now).counting({}))
 
     def _row_shape(self) -> RowShape:
         """The columns that the table has. A table of an older version lacks newer ones."""

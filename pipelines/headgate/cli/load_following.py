@@ -98,7 +98,7 @@ def require_done(state: LoadState) -> None:
     if state.state == "stopped":
         raise LoadStoppedError(
             f"the load {state.id} is stopped after {state.rows:,} records: {state.why}",
-            remedy=f"mend it, then: {command('load', '--resume')}\n"
+            remedy=f"correct it, then: {command('load', '--resume')}\n"
             f"or end it, and what it has read stays: {command('load', '--cancel')}",
         )
 

@@ -46,7 +46,7 @@ def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | N
 
 
 def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | None:
-    """The hold of a gold table that has not absorbed a load which bronze has read, or not carried
+    """The hold of a gold table that has not processed a load which bronze has read, or not carried
     out its replays; None if there is none."""
     from headgate.declaration.kinds import BRONZE
     from headgate.gates.documents import holds

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
-    the rebuild has absorbed, and the last batch ``upto`` of bronze."""
+    the rebuild has processed, and the last batch ``upto`` of bronze."""
     from headgate.savepoints.rebuilds import continued
     from headgate.tables.snapshot import head_table
 

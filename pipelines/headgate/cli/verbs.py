@@ -51,7 +51,7 @@ VERBS = {
         "Savepoints of a pipeline: take one, go back to one.",
     ),
     "gate": ("maintain.gate:app", "Gold tables that rules hold back."),
-    "quarantine": ("quarantine.verbs:app", "Refused records: show them, mend and replay them."),
+    "quarantine": ("quarantine.verbs:app", "Refused records: show them, correct and replay them."),
     "late": ("late.verbs:app", "Late rows: show them, fold them into the final rows."),
     "load": (
         "load.verb:load",

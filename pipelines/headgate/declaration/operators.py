@@ -70,7 +70,7 @@ class OperatorKind(ABC, Generic[Operator]):
         self, operator: Operator, watermark: datetime, lateness: timedelta
     ) -> datetime | None:
         """The time up to which results are final: all results that end then or earlier. None if
-        results never become final. ``watermark`` is the watermark that the table has absorbed."""
+        results never become final. ``watermark`` is the watermark that the table has reached."""
         return watermark - lateness
 
 

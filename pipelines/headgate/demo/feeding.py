@@ -17,7 +17,7 @@ _GRAIN = 500
 
 
 class Feeder(threading.Thread):
-    """Stays one slice ahead of the pipeline, which reports its progress to :meth:`absorbed`. If a
+    """Stays one slice ahead of the pipeline, which reports its progress to :meth:`ingested`. If a
     slice cannot be delivered, ``failure`` has the reason, and ``on_failure`` is called.
     ``delivered`` has the number of bids and the time of each slice."""
 
@@ -54,7 +54,7 @@ class Feeder(threading.Thread):
             self._deliver(number, part)
             self.delivered.append((len(part.lines), part.now))
 
-    def absorbed(self, read: int) -> bool:
+    def ingested(self, read: int) -> bool:
         """Report how many events the pipeline has read in all; True if these are all events."""
         with self._moved:
             self._read = read

@@ -39,7 +39,7 @@ class TableGate:
     """The gate of one gold table, which calls it before each commit (``Table.gate``).
 
     ``is_visible``: readers see each commit. The rebuild of a table becomes visible only when it has
-    absorbed all batches, so only its last step is validated, even if it has no rows: no other
+    processed all batches, so only its last step is validated, even if it has no rows: no other
     version of it is published (``savepoints.rebuilds.targets``).
     """
 

@@ -2,7 +2,7 @@
 
 Each row of silver that passes the table's ``where`` is in the same number of pairs, and each pair
 is folded or waits in the late table. So the sum of gold is the sum over all pairs of silver, minus
-the sum over the late table. All three tables are read as of one batch, even if they have absorbed
+the sum over the late table. All three tables are read as of one batch, even if they have processed
 later ones.
 """
 
@@ -94,7 +94,7 @@ def _shown(number: Decimal) -> str:
 
 
 def files_at(table: Table, n: int) -> tuple[DataFile, ...]:
-    """The data files of a table as it was when it had absorbed batch ``n``."""
+    """The data files of a table as it was when it had processed batch ``n``."""
     state, live = table.refresh(), live_files(table.handle)
     if state.n <= n:
         return live

@@ -100,7 +100,7 @@ class FoldStage:
         last = group[-1].state
         watermark = SilverPayload.of(last).watermark
         payload = replace(GoldPayload.of(held), watermark=watermark)
-        state = held.absorbing(last.n, now, payload)
+        state = held.advanced_to(last.n, now, payload)
         opened = open_rows(self.gold)
         observed = Observation()
         pairs = self._paired(files_of(group), held).observe(observed, *self._counts)
@@ -124,7 +124,7 @@ class FoldStage:
         files = files_of(group, after=late.n)
         if not files:
             return None
-        state = late.absorbing(group[-1].state.n, now)
+        state = late.advanced_to(group[-1].state.n, now)
         closed_through = GoldPayload.of(held).closed_through
         is_small = count <= FEW and closed_through is None
         slack = self._assignment.slack

@@ -39,12 +39,12 @@ class BatchRunner:
         run.control.check()
         began, number = time.monotonic(), run.progress.n + 1
         run.say(f"batch {number}: reading")
-        if not source.absorb():
+        if not source.ingest():
             run.say("")
             self.position = end
             return
-        failpoint("bronze.absorbed")
-        run.say(f"batch {number}: in bronze, on to silver and gold")
+        failpoint("bronze.ingested")
+        run.say(f"batch {number}: committed to bronze; next: silver and gold")
         run.catch_up.run(one_step=True)
         self.position = end
         source.batch_took(timedelta(seconds=time.monotonic() - began))

@@ -130,7 +130,7 @@ class Loading:
             load = opened.writer.load
             if not (is_read := load is not None and request.is_read(load)):
                 run.say(f"load {request.id}: reading")
-                opened.reader.absorb()
+                opened.reader.ingest()
         except (FencedError, CommitRefusedError, StopRequested):
             raise
         except Exception as error:  # of any reader: the stream continues without the load
@@ -143,7 +143,7 @@ class Loading:
                 self.close()
                 requests.change(run.layout, request, wish=request.then, until=None)
             return
-        failpoint("load.absorbed")
+        failpoint("load.ingested")
         self._skip_others(request.source)
         run.catch_up.run(one_step=True)
         opened.reader.batch_took(timedelta(seconds=time.monotonic() - began))

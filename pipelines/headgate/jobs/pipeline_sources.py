@@ -44,11 +44,11 @@ class PipelineSources(MicroBatchSource):
     def pending(self) -> int:
         return max(source.pending() for source in self.sources.values())
 
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         reached = {name: self._bronze[name].table.refresh().n for name in self.sources}
         level = len(set(reached.values())) == 1
         behind = [name for name, n in reached.items() if level or n < max(reached.values())]
-        idle = [name for name in behind if not self.sources[name].absorb()]
+        idle = [name for name in behind if not self.sources[name].ingest()]
         if level and idle == behind:
             return False
         for name in idle:
@@ -59,8 +59,8 @@ class PipelineSources(MicroBatchSource):
         first, *others = (source.backlog() for source in self.sources.values())
         return Backlog("batches", self.pending()) if others else first
 
-    def has_absorbed_all(self) -> bool:
-        return all(source.has_absorbed_all() for source in self.sources.values())
+    def has_ingested_all(self) -> bool:
+        return all(source.has_ingested_all() for source in self.sources.values())
 
     @property
     def trouble(self) -> str | None:

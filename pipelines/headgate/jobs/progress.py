@@ -35,10 +35,10 @@ def _now() -> datetime:
 class Progress:
     """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about what fails
     now, such as a source that does not answer. ``backlog`` is None until the source has answered.
-    ``state`` is ``finished`` after a run with ``--once`` that absorbed everything, ``stopped``
+    ``state`` is ``finished`` after a run with ``--once`` that processed everything, ``stopped``
     after a stop request. ``totals`` are cumulative counts by table. ``changed`` is the time of
     gold's last change, from its commits. ``updated`` is when a batch last ended or all input was
-    absorbed; an earlier driver may have recorded it. ``paused`` is the start of the pause.
+    processed; an earlier driver may have recorded it. ``paused`` is the start of the pause.
     ``samples`` are measurements of a backlog in records. ``stuck`` are the publications that fail,
     by name. The stream's thread updates the progress after a batch, the supervising thread in
     between."""
@@ -155,7 +155,7 @@ class Progress:
         return abs(now - self._written) >= IDLE_WRITES
 
     def finish(self, runtime: PipelineRuntime, *, finished: bool) -> None:
-        """Record a normal end: all input is absorbed (``finished``), or a stop was requested."""
+        """Record a normal end: all input is processed (``finished``), or a stop was requested."""
         with self._lock:
             self._take(runtime)
             self.state, self.trouble = "finished" if finished else "stopped", None

@@ -74,7 +74,7 @@ class Stages:
             for name, silver in self.silver.items():
                 n = self.bronze[name].state.n
                 silver.catch_up(n, self._operations(), now, most_steps)
-                level &= silver.has_absorbed(n)
+                level &= silver.has_processed(n)
         if "gold" in layers:
             level &= self._catch_up_gold(now, most_steps, waits_for)
         return level

@@ -32,7 +32,7 @@ MOST_PLANNED = 1000
 
 
 def process(run: Run) -> None:
-    """Run micro-batches until the job's input is absorbed (``once``) or the run ends.
+    """Run micro-batches until the job's input is processed (``once``) or the run ends.
 
     Raises the error that ended a batch, and FencedError if the lease was lost.
     """
@@ -111,7 +111,7 @@ class StreamSupervisor:
     def _until_end(
         self, query: StreamingQuery, source: MicroBatchSource, batches: BatchRunner
     ) -> None:
-        """Supervise until the query ends, the run must end, or all input is absorbed."""
+        """Supervise until the query ends, the run must end, or all input is processed."""
         run, control = self._run, self._run.control
         maintaining = Maintaining(
             *(run.layout, run.task.pipeline, run.job, run.runtime.owned()),
@@ -140,7 +140,7 @@ class StreamSupervisor:
         """Whether a run with ``once`` may end. While bronze is rebuilt, loads and requests wait. So
         the rebuild is published first; otherwise gold would lack the history until the next run."""
         run = self._run
-        if not source.has_absorbed_all():
+        if not source.has_ingested_all():
             return False
         if run.writes_bronze and not takes_requests(run.runtime):
             with run.control.batch_lock.between_batches():

@@ -14,9 +14,9 @@ from headgate.storage.ownership import LAYERS
 @dataclass(frozen=True)
 class Task:
     """``layers`` are the layers that the driver writes; a *fused* driver writes all. ``once`` ends
-    the driver when everything that the source has now is absorbed. ``accept_gap`` continues after
+    the driver when everything that the source has now is processed. ``accept_gap`` continues after
     records that a topic has lost. ``rebuild`` names the tables to rebuild. ``only_open`` ends the
-    driver when the tables are open, and with ``once`` when they have absorbed all of bronze; with
+    driver when the tables are open, and with ``once`` when they have processed all of bronze; with
     ``loads``, when the open loads of history are done. If a bronze that was read again is
     published, the open loads are carried out without ``loads``, too."""
 

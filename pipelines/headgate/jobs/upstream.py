@@ -18,20 +18,20 @@ class UpstreamTables(MicroBatchSource):
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self._tables = tables
-        self._n = self._absorbed = 0
+        self._n = self._ingested = 0
 
     def poll(self, *, final: bool) -> None:
         self._n = min((table.refresh().n for table in self._tables), default=0)
 
     def pending(self) -> int:
-        return int(self._n > self._absorbed)
+        return int(self._n > self._ingested)
 
     def backlog(self) -> Backlog:
-        return Backlog("batches", max(0, self._n - self._absorbed))
+        return Backlog("batches", max(0, self._n - self._ingested))
 
-    def absorb(self) -> bool:
-        self._absorbed = self._n
+    def ingest(self) -> bool:
+        self._ingested = self._n
         return True
 
-    def has_absorbed_all(self) -> bool:
-        return self._absorbed >= self._n
+    def has_ingested_all(self) -> bool:
+        return self._ingested >= self._n

@@ -84,7 +84,7 @@ class AcceptedGap:
 @dataclass(frozen=True)
 class Ledger:
     """The whole account. Lag and gaps are shown and are no errors. A difference as of one batch id
-    is always an error. ``replayed`` of the records that were read are mended copies of earlier
+    is always an error. ``replayed`` of the records that were read are corrected copies of earlier
     ones. ``files`` is None if the source does not read files."""
 
     pipeline: str

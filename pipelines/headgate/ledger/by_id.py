@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.operators import begin_of
-from headgate.ledger.position import Positions, as_of, late_as_of, mended, mends_table, newest
+from headgate.ledger.position import (
+    Positions,
+    as_of,
+    corrections,
+    corrections_table,
+    late_as_of,
+    newest,
+)
 from headgate.storage.layout import Layout
 from headgate.tables.damage import naming_damage
 from headgate.tables.replay import sql_of_log
@@ -82,7 +89,7 @@ class _Prover:
     def __init__(self, connection: duckdb.DuckDBPyConnection, at: Positions) -> None:
         self._sql = connection
         self._at = at
-        self._mends = mended(at.bronze)
+        self._corrections = corrections(at.bronze)
 
     def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
         """Check that every row of bronze is in exactly one place, and that every row of the other
@@ -122,8 +129,8 @@ class _Prover:
             problem = f"copies of rejected rows, but {silver.total('replaced'):,} were counted"
             yield Discrepancy(silver.table.name, problem, replaced)
         if rejected is not None:
-            self._sql.register("mends", mends_table(self._mends))
-            yield from self._wrong(silver.table.name, "copies of one record", _MENDED_TWICE)
+            self._sql.register("corrections", corrections_table(self._corrections))
+            yield from self._wrong(silver.table.name, "copies of one record", _CORRECTED_TWICE)
         quarantine = self._at.quarantine.table.name
         yield from self._wrong(quarantine, "invalid records that are missing", _NOT_QUARANTINED)
         yield from self._wrong(
@@ -215,10 +222,10 @@ _FOREIGN = f"""
 _REPLACED = f"""
     SELECT count(*) FROM silver s JOIN bronze b USING (partition, "offset") WHERE {_IS_REPLACED}
 """
-_MENDED_TWICE = """
+_CORRECTED_TWICE = """
     SELECT r.partition, r."offset", r.event_id, count(*) AS times FROM rejected r
-    JOIN mends m ON (m.of_partition, m.of_offset) = (r.partition, r."offset")
-    JOIN silver s ON (s.partition, s."offset") = (m.partition, m."offset")
+    JOIN corrections c ON (c.of_partition, c.of_offset) = (r.partition, r."offset")
+    JOIN silver s ON (s.partition, s."offset") = (c.partition, c."offset")
     GROUP BY ALL HAVING count(*) > 1
 """
 _NOT_QUARANTINED = """

@@ -16,7 +16,7 @@ from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import commit_at, lineage
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Position, mended_by, table_of
+from headgate.tables.replay import Position, corrected_record, table_of
 from headgate.tables.snapshot import TablePosition, snapshot
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
     )
 
 
-def mended(bronze: TablePosition) -> dict[Position, Position]:
-    """The copies that replays have written to bronze, each with the record that it mends."""
+def corrections(bronze: TablePosition) -> dict[Position, Position]:
+    """The copies that replays have written to bronze, each with the record that it corrects."""
     import pyarrow.dataset as ds
 
     if not BronzePayload.of(bronze.state).replays:
@@ -64,20 +64,22 @@ def mended(bronze: TablePosition) -> dict[Position, Position]:
     columns = ["partition", "offset", "headers"]
     wanted = ds.field("partition") < 0
     rows = bronze.dataset().to_table(columns=columns, filter=wanted).to_pylist()
-    found = {Position(row["partition"], row["offset"]): mended_by(row["headers"]) for row in rows}
+    found = {
+        Position(row["partition"], row["offset"]): corrected_record(row["headers"]) for row in rows
+    }
     return {copy: of for copy, of in found.items() if of is not None}
 
 
-def mends_table(mends: Mapping[Position, Position]) -> pa.Table:
-    """Copies and what they mend: ``partition``, ``offset``, ``of_partition``, ``of_offset``."""
-    pairs, of = table_of(mends), table_of(mends.values())
+def corrections_table(found: Mapping[Position, Position]) -> pa.Table:
+    """Copies and what they correct: ``partition``, ``offset``, ``of_partition``, ``of_offset``."""
+    pairs, of = table_of(found), table_of(found.values())
     for name in of.column_names:
         pairs = pairs.append_column(f"of_{name}", of.column(name))
     return pairs
 
 
 def as_of(position: TablePosition, n: int) -> TablePosition:
-    """The position at which the table had absorbed bronze up to batch id ``n`` and no further.
+    """The position at which the table had processed bronze up to batch id ``n`` and no further.
 
     Side tables skip batches without rows, so their position may be below ``n``. Raises
     LogGapError if the table's log no longer has this position.

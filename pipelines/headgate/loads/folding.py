@@ -47,7 +47,7 @@ class Folding:
         self._late = {name: table(LATE.path(name)) for name in names}
 
     def behind(self, load: Load) -> list[str]:
-        """The gold tables that have not absorbed all of a load, or not carried out its replays."""
+        """The gold tables that have not processed all of a load, or not carried out its replays."""
         asked = BronzePayload.of(self._head.refresh()).operations
         own = (each for each in asked if each.document.get("load") == load.id)
         numbers = {each.document["table"]: each.number for each in own}

@@ -30,7 +30,7 @@ def reopen(layout: Layout, pipeline: str, tables: Collection[str]) -> None:
 
 
 def reopen_done(layout: Layout, source: str) -> None:
-    """As ``reopen``, before a damaged log of bronze is mended: the log cannot tell what was
+    """As ``reopen``, before a damaged log of bronze is repaired: the log cannot tell what was
     lost."""
     for request in all_of(layout):
         if request.wish == "done" and request.source == source:

@@ -35,7 +35,7 @@ class LoadWriter:
         load = self.load
         return self._request.plan.begins if load is None else load.offsets
 
-    def absorb(
+    def ingest(
         self,
         records: Records,
         reached: BatchEnd,

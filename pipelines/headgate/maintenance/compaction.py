@@ -30,8 +30,8 @@ def eligible(
     table: str, live: Iterable[DataFile], upto: int, unpublished: Collection[str]
 ) -> Iterator[DataFile]:
     """The files that no stage will read by name: in gold, files of final rows; in every other
-    table, files of batches up to ``upto``, which all tables have absorbed. ``table`` is a path such
-    as ``silver/orders``."""
+    table, files of batches up to ``upto``, which all tables have processed. ``table`` is a path
+    such as ``silver/orders``."""
     is_gold = kind_of(table) == GOLD
     for file in live:
         done = file.is_ours and (file.is_final if is_gold else file.n <= upto)

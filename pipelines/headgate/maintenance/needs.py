@@ -24,7 +24,7 @@ _READ_BY_STAGES = (BRONZE, SILVER)
 _COMPARED = (BRONZE, SILVER, QUARANTINE, REJECTED, LATE)
 
 Saved = tuple[SavedTable, int]
-"""A table in a savepoint, and the batch id that all tables of the savepoint had absorbed."""
+"""A table in a savepoint, and the batch id that all tables of the savepoint had processed."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _compared(
     table: Table, history: LogHistory, log: LogFolder, context: RetentionContext
 ) -> frozenset[str]:
     """If other tables are behind this one, the files that were live at the batch id that all tables
-    have absorbed."""
+    have processed."""
     at = history.reaching(table.version, context.n)
     if kind_of(table.name) not in _COMPARED or at.state.n >= table.state.n:
         return frozenset()

@@ -44,7 +44,7 @@ class LogHistory:
         return self.commit(version).state
 
     def reaching(self, version: int, n: int) -> Commit:
-        """The newest commit in the lineage of ``version`` at which the table had absorbed at most
+        """The newest commit in the lineage of ``version`` at which the table had processed at most
         batch ``n``; the oldest commit, if the log does not reach back so far."""
         while True:
             begins = self._first_of_generation(version)

@@ -33,7 +33,7 @@ class RetentionContext:
     """``snapshot`` has the positions of the tables. ``published`` has, by the path of a table, the
     log versions up to which its rows are published. ``boundaries`` are the batch ids at which a
     step of a stage ends. ``is_open`` says whether a table that is not declared awaits a reset.
-    ``n`` is the batch id that all tables have absorbed, rebuilds included. ``rebuilt`` returns the
+    ``n`` is the batch id that all tables have processed, rebuilds included. ``rebuilt`` returns the
     files of the rebuild of a table, by its path."""
 
     snapshot: ConsistentSnapshot
@@ -45,7 +45,7 @@ class RetentionContext:
     rebuilt: Callable[[str], frozenset[str]]
 
     def saved_n(self, savepoint: Savepoint) -> int:
-        """The batch id that every declared silver and gold table had absorbed in a savepoint."""
+        """The batch id that every declared silver and gold table had processed in a savepoint."""
         dense = (p for p in self.snapshot.declared if kind_of(p).is_dense)
         saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
         return min((savepoint.bronze.n, *saved))

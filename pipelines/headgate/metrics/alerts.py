@@ -102,7 +102,7 @@ def _progress() -> Iterator[Alert]:
         f"headgate_backpressure == 1 and {_RUNS}",
         "5m",
         "warning",
-        "more input arrives than is absorbed",
+        "more input arrives than is processed",
         pipeline_command("status"),
         "backlog",
     )

@@ -97,13 +97,13 @@ STREAM = Group(
             "backlog_batches",
             "batches",
             "driver",
-            "Batches that the driver of one layer has not absorbed.",
+            "Batches that the driver of one layer has not processed.",
         ),
         _gauge(
             "backpressure",
             "",
             "",
-            "Whether more input arrives than is absorbed: the backlog grows or stands still.",
+            "Whether more input arrives than is processed: the backlog grows or stands still.",
         ),
     ),
 )
@@ -143,7 +143,7 @@ TABLES = Group(
             "Size of the data files that batches have added, as stored.",
             durable=False,
         ),
-        _gauge("batch_number", "batches", "table", "Last batch id that the table has absorbed."),
+        _gauge("batch_number", "batches", "table", "Last batch id that the table has processed."),
         _gauge("lag_batches", "batches", "table", "Batches that the table is behind bronze."),
         _gauge("watermark_timestamp_seconds", "seconds", "source", "The watermark."),
         _gauge(

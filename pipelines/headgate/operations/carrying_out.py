@@ -2,7 +2,7 @@
 
 The intent is a commit of bronze with the next number, so it is fenced and ordered: it takes place
 after bronze's current batch id. Every later commit of bronze repeats all operations. A table must
-carry out each operation with a number higher than its own, before it absorbs a later batch.
+carry out each operation with a number higher than its own, before it processes a later batch.
 Operations are never marked as done and never removed (docs/exactly-once.md).
 """
 

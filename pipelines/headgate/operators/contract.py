@@ -49,9 +49,9 @@ class GoldStage(Protocol):
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, apart: Collection[int]
     ) -> None:
-        """Absorb silver up to batch ``upto``, in no more than ``most_steps`` commits. ``apart`` are
-        the batch ids of operations: no file of silver has rows from before and from after one of
-        them.
+        """Process silver up to batch ``upto``, in no more than ``most_steps`` commits. ``apart``
+        are the batch ids of operations: no file of silver has rows from before and from after one
+        of them.
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """

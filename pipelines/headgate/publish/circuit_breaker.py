@@ -86,7 +86,7 @@ def _loaded(bronze: Table, batches: int) -> Iterator[int]:
 
 def _counts(table: Table, first: int, asked_for: Collection[int]) -> Counts:
     """The sums of a table's counts since batch id ``first``, without the batches ``asked_for``. A
-    commit that has absorbed several batches counts as a whole."""
+    commit that has processed several batches counts as a whole."""
     if not table.exists:
         return {}
     newest = takewhile(lambda commit: commit.state.n >= first, lineage(table))

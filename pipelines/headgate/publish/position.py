@@ -65,4 +65,4 @@ class Position:
         """Commit a position. Raises CommitRefusedError, FencedError."""
         held = self.table.refresh()
         payload = PublicationPayload(version, event)
-        self.table.commit(held.absorbing(held.n if n is None else n, now, payload))
+        self.table.commit(held.advanced_to(held.n if n is None else n, now, payload))

@@ -18,7 +18,7 @@ from headgate.tables.table import Table
 
 
 class NoSuchBatchError(HeadgateError, code=exit_codes.USAGE):
-    """The tables have not absorbed a batch, or their logs no longer say where it ended."""
+    """The tables have not processed a batch, or their logs no longer say where it ended."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Cut:
 
 
 def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
-    """The cut at a batch id; without one, at the last batch that all tables have absorbed.
+    """The cut at a batch id; without one, at the last batch that all tables have processed.
 
-    A gold table that is held has not absorbed the batch with which it breaks rules. Raises
+    A gold table that is held has not processed the batch with which it breaks rules. Raises
     NoSuchBatchError, or LogGapError if a log is damaged.
     """
     tables = [*_tables(layout, pipeline)]
@@ -40,7 +40,7 @@ def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
     last = min(t.state.n for node, t in tables if node.kind.is_dense or node.kind == BRONZE)
     if n is not None and not 0 <= n <= last:
         raise NoSuchBatchError(
-            f"{pipeline.name}: not all tables have absorbed batch {n}; the last one is {last}",
+            f"{pipeline.name}: not all tables have processed batch {n}; the last one is {last}",
             remedy=pipeline_command("versions"),
         )
     at = last if n is None else n
@@ -70,7 +70,7 @@ def _why_it_begins_later(table: Table) -> str:
 
 def _tables(layout: Layout, pipeline: Pipeline) -> Iterator[tuple[Node, Table]]:
     """Downstream tables first: a running driver commits in the opposite order, so upstream tables
-    have all that a table has absorbed. Raises NoTablesError."""
+    have all that a table has processed. Raises NoTablesError."""
     for node in reversed([*graph_of(pipeline)]):
         if node.kind in RECORDS:
             table = Table(layout.storage, node.path, pipeline=pipeline.name)

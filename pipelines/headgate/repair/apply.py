@@ -16,7 +16,7 @@ from headgate.loads.reopening import reopen, reopen_done
 from headgate.repair.files_log import fill
 from headgate.repair.findings import CannotRepairError
 from headgate.repair.plan import Plan
-from headgate.repair.surgery import Aside, mend_log, put_log_aside
+from headgate.repair.surgery import Aside, put_log_aside, repair_log
 from headgate.savepoints.resets import Resets, intend
 from headgate.storage.layout import Layout
 from headgate.tables.log import read_commit
@@ -46,7 +46,7 @@ def put_documents_aside(layout: Layout, paths: Iterable[str], now: datetime) -> 
         failpoint("repair.document_aside")
 
 
-def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datetime) -> None:
+def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datetime) -> None:
     """Carry out a plan. The caller holds a lease of all layers, with this epoch.
 
     Raises CannotRepairError, with nothing changed, if the plan has a refusal; FencedError.
@@ -65,7 +65,7 @@ def mend(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: dateti
         if log.is_lost:
             put_log_aside(layout.storage, log.path, aside)
         else:
-            mend_log(layout.storage, log, aside, epoch, now)
+            repair_log(layout.storage, log, aside, epoch, now)
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
     for table in tables.values():
         table.fence(epoch)
@@ -92,4 +92,4 @@ def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: dateti
 def _place(publication: Table, version: int, now: datetime) -> None:
     """Let a publication continue after a version of its table."""
     held = publication.refresh()
-    publication.commit(held.absorbing(held.n, now, PublicationPayload(version)))
+    publication.commit(held.advanced_to(held.n, now, PublicationPayload(version)))

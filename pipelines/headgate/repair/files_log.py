@@ -106,7 +106,7 @@ def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: d
     events = enumerate(wanted.rows, start=wanted.events + 1)
     rows = [{"event": number, **vars(file), "at": now} for number, file in events]
     held = log.table.refresh()
-    state = held.absorbing(wanted.last, now).counting({"files": len(rows)})
+    state = held.advanced_to(wanted.last, now).counting({"files": len(rows)})
     staged = stage_arrow(log.table, state, pa.Table.from_pylist(rows, SCHEMA), time_column="at")
     log.table.commit(state, staged, wanted.bad)
     failpoint("repair.filled")
@@ -128,7 +128,7 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
                 rows = pq.read_table(source, columns=columns)
         except (OSError, pa.ArrowException):
             continue  # damaged files of bronze are reported as damage of bronze
-        # Without mended copies and loads: their partition or offset is negative.
+        # Without corrected copies and loads: their partition or offset is negative.
         is_own = pc.greater_equal(pc.min_element_wise(rows["partition"], rows["offset"]), 0)
         rows = rows.filter(is_own)
         sequence = pc.shift_right(rows.column("offset"), POSITION_BITS)

@@ -1,6 +1,6 @@
 """The tables of a reset whose intent is lost, because its entry in bronze's log is damaged.
 
-It is then unknown which tables the intent named. A table that has absorbed a later batch of bronze
+It is then unknown which tables the intent named. A table that has processed a later batch of bronze
 has carried out its reset, because no stage continues before that. Every other table may have been
 named.
 """

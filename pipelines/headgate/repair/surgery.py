@@ -42,7 +42,7 @@ class Aside:
         return True
 
 
-def mend_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime) -> None:
+def repair_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime) -> None:
     """Put a log's bad checkpoints aside, and truncate it after the newest readable version.
 
     Repeatable; ``storage`` is the pipeline's.

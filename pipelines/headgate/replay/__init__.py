@@ -1,1 +1,1 @@
-"""Replay of refused records: mended copies go through bronze, silver and gold once more."""
+"""Replay of refused records: corrected copies go through bronze, silver and gold once more."""

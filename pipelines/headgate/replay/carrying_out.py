@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from headgate.bronze.copies import MendedCopies
+from headgate.bronze.copies import CorrectedCopies
 from headgate.bronze.stage import BronzeStage
 from headgate.declaration.model import Source
 from headgate.failpoints import failpoint
@@ -18,8 +18,8 @@ from headgate.storage.layout import Layout
 def carry_out(
     layout: Layout, source: Source, stage: BronzeStage, clock: Callable[[], datetime]
 ) -> str | None:
-    """Absorb the copies of a waiting request into bronze, in one commit. A request that is void, or
-    whose copies are damaged, is removed: the records that it mends stay refused.
+    """Commit the copies of a waiting request to bronze, in one commit. A request that is void, or
+    whose copies are damaged, is removed: the records that it corrects stay refused.
 
     Returns a message about the result; None if no request for ``source`` waits. Raises
     CommitRefusedError or FencedError.
@@ -33,7 +33,7 @@ def carry_out(
         said = f"the replay {request.id} is void: the tables have changed since; ask for it again"
         if not request.is_void(held):
             try:
-                copies = MendedCopies(source, copies_of(layout, request))
+                copies = CorrectedCopies(source, copies_of(layout, request))
             except (OSError, pa.ArrowInvalid) as error:
                 said = f"the replay {request.id} is void: {error}"
             else:
@@ -47,7 +47,7 @@ class _TakenBack(Exception):
 
 
 def _replay(
-    layout: Layout, stage: BronzeStage, request: Request, copies: MendedCopies, now: datetime
+    layout: Layout, stage: BronzeStage, request: Request, copies: CorrectedCopies, now: datetime
 ) -> str:
     def require_waiting() -> None:
         if waiting(layout) != request:

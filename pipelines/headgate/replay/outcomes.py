@@ -1,4 +1,4 @@
-"""The outcomes of mended records: the engine itself reads and validates them, and writes nothing.
+"""The outcomes of corrected records: the engine reads and validates them, and writes nothing.
 
 Needs a Spark session.
 """
@@ -12,13 +12,13 @@ from typing import Literal
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.bronze.copies import POSITION, MendedCopies
+from headgate.bronze.copies import POSITION, CorrectedCopies
 from headgate.bronze.stage import BronzeStage
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline, SilverTable
 from headgate.declaration.names import WARNINGS
 from headgate.operators.contract import GoldStage, stage_of
-from headgate.replay.mending import Mended
+from headgate.replay.corrections import CorrectedRecord
 from headgate.replay.refused import RefusedRecords
 from headgate.silver.copies import Copy, candidates, first_copies
 from headgate.silver.transform import REJECTED as IS_REJECTED
@@ -31,17 +31,17 @@ AFTER_ALL = 1 << 62
 """An offset after those of all existing copies."""
 _AT = ("_partition", "_offset")
 Verdict = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
-"""``known``: the tables have decided on this record already. ``other id``: the mended record has
+"""``known``: the tables have decided on this record already. ``other id``: the corrected record has
 another id."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What would happen to a mended record. ``tables`` are the silver tables that would take it,
+    """What would happen to a corrected record. ``tables`` are the silver tables that would take it,
     ``late`` the gold tables with a result that it is late for. ``why`` is the reason if no table
     would take it."""
 
-    mended: Mended
+    corrected: CorrectedRecord
     verdict: Verdict
     tables: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
@@ -57,14 +57,14 @@ def outcomes(
     layout: Layout,
     pipeline: Pipeline,
     records: RefusedRecords,
-    mended: Sequence[Mended],
-    copies: MendedCopies,
+    corrected: Sequence[CorrectedRecord],
+    copies: CorrectedCopies,
 ) -> list[Outcome]:
-    """The outcome of each mended record, in order."""
+    """The outcome of each corrected record, in order."""
     source = records.source
     bronze = Table(layout.storage, BRONZE.path(source.name), pipeline=pipeline.name)
     bronze.refresh()
-    judge = _Judge(records, mended)
+    judge = _Judge(records, corrected)
 
     def table(path: str) -> Table:
         return Table(layout.storage, path, pipeline=pipeline.name)
@@ -80,9 +80,9 @@ def outcomes(
 
 
 class _Judge:
-    def __init__(self, records: RefusedRecords, mended: Sequence[Mended]) -> None:
+    def __init__(self, records: RefusedRecords, corrected: Sequence[CorrectedRecord]) -> None:
         self._records = records
-        self._mended = {records.origin(each.position): each for each in mended}
+        self._corrected = {records.origin(each.position): each for each in corrected}
         self._invalid: dict[Position, str] = {}
         self._ids: dict[Position, str | None] = {}
         self._duplicates: dict[Position, Copy] = {}
@@ -102,8 +102,8 @@ class _Judge:
                 self._invalid[position] = ": ".join(each for each in said if each)
             elif row["duplicate"]:
                 own = Position(~position.partition, AFTER_ALL + number)
-                mends = self._mended[position].position
-                self._duplicates[position] = Copy(row["event_id"], own, row["time"], mends)
+                corrects = self._corrected[position].position
+                self._duplicates[position] = Copy(row["event_id"], own, row["time"], corrects)
 
     def decide(
         self,
@@ -129,7 +129,7 @@ class _Judge:
         passed = {at for at, (verdict, _) in decided.items() if verdict == "silver"}
         decided |= dict.fromkeys(self._known(table, passed), ("known", ""))
         self._by_table[table.name] = {
-            position: decided.get(position, ("filtered", "")) for position in self._mended
+            position: decided.get(position, ("filtered", "")) for position in self._corrected
         }
 
     def _known(self, table: SilverTable, passed: Collection[Position]) -> set[Position]:
@@ -145,10 +145,10 @@ class _Judge:
         return set(known)
 
     def outcomes(self) -> Iterator[Outcome]:
-        for position, each in self._mended.items():
+        for position, each in self._corrected.items():
             yield self._outcome(position, each)
 
-    def _outcome(self, position: Position, each: Mended) -> Outcome:
+    def _outcome(self, position: Position, each: CorrectedRecord) -> Outcome:
         if position in self._invalid:
             return Outcome(each, "invalid", why=self._invalid[position])
         before, now = each.of[0].event_id, self._ids[position]

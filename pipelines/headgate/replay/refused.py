@@ -14,7 +14,7 @@ from headgate.declaration.kinds import QUARANTINE, REJECTED
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.sources import kind_of_source
 from headgate.graph.graph import graph_of
-from headgate.ledger.position import mended, mends_table, newest
+from headgate.ledger.position import corrections, corrections_table, newest
 from headgate.silver.copies import Copy, Earlier
 from headgate.storage.layout import Layout
 from headgate.tables.damage import naming_damage
@@ -106,8 +106,8 @@ class RefusedRecords:
         self.bronze = self._at.bronze
         self._sql = duckdb.connect(config={"python_enable_replacements": False})
         self._sql.execute("SET TimeZone = 'UTC'")
-        self._mends = mended(self.bronze)
-        self._sql.register("copies", mends_table(self._mends))
+        self._corrections = corrections(self.bronze)
+        self._sql.register("copies", corrections_table(self._corrections))
         parts = [self._quarantine(), *map(self._rejected, self._at.rejected)]
         self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
 
@@ -172,8 +172,8 @@ class RefusedRecords:
 
     def origin(self, position: Position) -> Position:
         """The record of the source of which a record is a copy; the record itself if it is none."""
-        while position in self._mends:
-            position = self._mends[position]
+        while position in self._corrections:
+            position = self._corrections[position]
         return position
 
     def _quarantine(self) -> str:
@@ -199,8 +199,8 @@ class RefusedRecords:
         """
 
     def _is_open(self, name: str) -> str:
-        """SQL for whether silver has no copy of a rejected row ``r``. A copy mends the row, or has
-        its id at an event time within ``one_copy_within``."""
+        """SQL for whether silver has no copy of a rejected row ``r``. A copy corrects the row, or
+        has its id at an event time within ``one_copy_within``."""
         silver = self._at.silver[name]
         if not silver.total("replaced"):
             return "true"

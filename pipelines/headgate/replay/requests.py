@@ -1,8 +1,8 @@
 """The request of a replay: the copies, and a document that is written last and removed when done.
 
-Bronze's commit has the id of the request that it absorbed, so a request is carried out only once: a
-driver that finds it again after a crash removes it. A request is void if the tables were reset, or
-another replay came first, because the records that it mends may then be mended already.
+Bronze's commit has the id of the request that it carries out, so a request is carried out only
+once: a driver that finds it again after a crash removes it. A request is void if the tables were
+reset, or another replay came first: the records that it corrects may then be corrected already.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks whether a savepoint belongs to bronze's current lineage.
 
 A restore that resets bronze begins another branch of history. The batches after the restored
-version are discarded, and other batches get their batch ids. Tables that absorbed the discarded
+version are discarded, and other batches get their batch ids. Tables that processed the discarded
 batches do not match the new ones.
 """
 
@@ -31,7 +31,7 @@ class BronzeLineage:
         self._spans = tuple(_spans(bronze))
 
     def has(self, savepoint: Savepoint) -> bool:
-        """Whether bronze has every batch that a savepoint's tables absorbed. If not, the savepoint
+        """Whether bronze has every batch that a savepoint's tables processed. If not, the savepoint
         can only be restored together with bronze, or be copied."""
         version = savepoint.bronze.version
         if any(first <= version <= last for first, last in self._spans):

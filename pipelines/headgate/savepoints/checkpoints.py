@@ -41,8 +41,8 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class ToAbsorb:
-    """The batches that a table would absorb if the driver crashed now."""
+class ToProcess:
+    """The batches that a table would process if the driver crashed now."""
 
     table: str
     batches: int
@@ -80,7 +80,7 @@ class Checkpoints:
     n: int
     generation: int
     history: tuple[Checkpoint, ...]
-    replay: tuple[ToAbsorb, ...]
+    replay: tuple[ToProcess, ...]
     operations: tuple[OpenOperation, ...]
     windows: tuple[OpenWindow, ...]
 
@@ -119,7 +119,7 @@ def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
     return tuple(found)
 
 
-def _replay(at: ConsistentSnapshot) -> list[ToAbsorb]:
+def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
     """A table at batch id n continues with batch n + 1."""
     lowest = at.n
     rows: dict[int, int] = {}
@@ -129,7 +129,7 @@ def _replay(at: ConsistentSnapshot) -> list[ToAbsorb]:
         if commit.state.kind == "data":
             rows[commit.state.n] = sum(f.rows for f in commit.files)
     return [
-        ToAbsorb(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
+        ToProcess(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
         for path, table in at.dense.items()
         if table.n < at.bronze.n
     ]

@@ -1,7 +1,7 @@
 """Copies a pipeline as of a savepoint into another root. The original is only read.
 
 The copy of a table has its log up to the savepoint's version, the files that are live in it, and
-the files of batches that downstream tables have not absorbed. An incomplete copy is marked, and no
+the files of batches that downstream tables have not processed. An incomplete copy is marked, and no
 driver starts on it.
 """
 

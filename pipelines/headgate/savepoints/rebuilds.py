@@ -1,7 +1,7 @@
 """Rebuilds: tables that are built beside the current ones and replace them in one commit.
 
 A rebuild writes its data files into the folder of the current table, and its log into a folder
-of its own. Readers follow the current log, so they see the old rows until the rebuild has absorbed
+of its own. Readers follow the current log, so they see the old rows until the rebuild has processed
 as many batches as the current table. Then a reset gives the current table exactly the files and the
 state of the rebuild (``savepoints.resets``). One document records the rebuild. After a kill, the
 next driver continues it; without the document there is no rebuild.
@@ -131,9 +131,9 @@ def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
 def publish(
     layout: Layout, pipeline: Pipeline, rebuild: Rebuild, resets: Resets, now: datetime
 ) -> bool:
-    """Request the publication of a rebuild, once it has absorbed all batches of the current tables.
-    The request is one fenced commit on bronze. Each table then publishes its rebuild in one commit
-    of its own, by ``Resets.carry_out``. Returns whether the publication was requested.
+    """Request the publication of a rebuild, once it has processed all batches of the current
+    tables. The request is one fenced commit on bronze. Each table then publishes its rebuild in one
+    commit of its own, by ``Resets.carry_out``. Returns whether the publication was requested.
 
     Downstream tables that are no longer declared lose their positions.
     """
@@ -155,7 +155,7 @@ def publish(
 
 
 def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, Target] | None:
-    """The reset targets of a rebuild's tables, once it has absorbed all batches of the current
+    """The reset targets of a rebuild's tables, once it has processed all batches of the current
     tables, and the gates of gold tables have validated just these versions; None before that.
 
     All silver and gold tables are taken at the same batch id. They are read downstream tables

@@ -272,7 +272,7 @@ def _back(table: Table, held: State, target: Target) -> _Back:
     if target.rebuilt:
         # The log of the rebuild is removed later, so this commit replaces its whole history.
         then = {f.path: f for f in with_footers(source, target.version, then.values())}
-        # Its rows are new only for batches that the table had not absorbed.
+        # Its rows are new only for batches that the table had not processed.
         changed_at = held.changed_at if held.n >= state.n else state.changed_at
         state = replace(state, origin=None, data_commit=table.version + 1, changed_at=changed_at)
     added = tuple(file for path, file in then.items() if path not in now)

@@ -69,7 +69,7 @@ def restore(
     younger = (path for path in tables if is_built(path) and path not in targets)
     targets |= {path: Target(keep=path not in declared) for path in younger}
     # Request the reset of all tables, even if the same restore was interrupted: tables that it had
-    # reset may have absorbed batches since.
+    # reset may have processed batches since.
     intent = intend(
         bronze,
         {path: target for path, target in targets.items() if path in tables},

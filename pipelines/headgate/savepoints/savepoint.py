@@ -56,7 +56,7 @@ class SavedTable:
 
 @dataclass(frozen=True)
 class Savepoint:
-    """``n`` is the batch id up to which all tables have absorbed bronze; bronze may be ahead.
+    """``n`` is the batch id up to which all tables have processed bronze; bronze may be ahead.
     ``watermark`` and ``clocks`` (watermarks of partitions) are microseconds since 1970 UTC.
     ``definition`` is the digest under which the declaration is kept
     (``savepoints.declarations``)."""

@@ -1,7 +1,7 @@
 """Tables that are no longer declared.
 
 They keep their rows. Their upstream table continues without them and may be reset or rebuilt. Then
-the batches that they have absorbed are no longer those of the upstream table, and they must not
+the batches that they have processed are no longer those of the upstream table, and they must not
 continue from their position when they are declared again.
 """
 

@@ -31,6 +31,6 @@ def require_below_ceilings(table: str, suite: Suite, broken: Mapping[str, int], 
         raise RuleStopsError(
             f"{SILVER.path(table)}: {count:,} of {rows:,} rows break the rule {rule.id!r} "
             f"({rule.condition}), more than the {rule.above:.0%} at which it stops the stream",
-            remedy=f"mend the source, or the rule in expectations/{suite.name}.yml (its action "
+            remedy=f"correct the source, or the rule in expectations/{suite.name}.yml (its action "
             f"quarantine rejects these rows and goes on), then: {pipeline_command('start')}",
         )

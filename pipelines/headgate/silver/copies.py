@@ -1,7 +1,7 @@
 """Decides which duplicates take the place of a rejected row, in plain Python over few rows.
 
 To bronze, a later copy of a valid record is a duplicate, whether a producer has sent it again or a
-replay has mended it. A silver table whose rules have rejected all earlier copies takes the first
+replay has corrected it. A silver table whose rules have rejected all earlier copies takes the first
 copy that meets the rules.
 """
 
@@ -17,12 +17,12 @@ from headgate.tables.replay import Position
 @dataclass(frozen=True)
 class Copy:
     """A row with the id ``id``. ``time`` is its event time in microseconds since 1970 UTC;
-    ``mends`` is the record that it mends, if it comes from a replay."""
+    ``corrects`` is the record that it corrects, if it comes from a replay."""
 
     id: str
     position: Position
     time: int
-    mends: Position | None = None
+    corrects: Position | None = None
 
 
 class Earlier:
@@ -64,10 +64,10 @@ def _is_before(one: Position, other: Position) -> bool:
 
 
 def candidates(duplicates: Iterable[Copy], rejected: Earlier) -> Iterator[Copy]:
-    """The duplicates of rejected rows. A replayed copy is a duplicate of the row that it mends,
+    """The duplicates of rejected rows. A replayed copy is a duplicate of the row that it corrects,
     even if their ids or times differ."""
     for row in duplicates:
-        if row.mends in rejected.positions or rejected.has_copy_of(row):
+        if row.corrects in rejected.positions or rejected.has_copy_of(row):
             yield row
 
 

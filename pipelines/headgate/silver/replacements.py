@@ -22,7 +22,7 @@ from headgate.tables.damage import require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files, overlapping_files
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Position, mended_by, positions_of, table_of
+from headgate.tables.replay import Position, corrected_record, positions_of, table_of
 from headgate.tables.table import Table
 
 _COPY = ("partition", "offset", "event_id", "event_time")
@@ -95,7 +95,7 @@ class Replacements:
         apart: Sequence[DataFile],
         suite: str,
     ) -> list[Copy]:
-        """The duplicates of rejected rows that no replay has mended yet. Most producers send the
+        """The duplicates of rejected rows that no replay has corrected yet. Most producers send the
         same bytes again, and the same rules would reject these. So such duplicates are left out
         with ``by_value``, unless the files have replayed copies."""
         if not len(duplicates):
@@ -110,8 +110,8 @@ class Replacements:
             _rows(self._rejected.storage, before, _COPY, ids),
             _rows(self._silver.storage, apart, _OF_SILVER, ids),
         )
-        mended = self._mended_before()
-        rejected = Earlier(self._within, (row for row in earlier if row.position not in mended))
+        corrected = self._corrected_before()
+        rejected = Earlier(self._within, (row for row in earlier if row.position not in corrected))
         known = pa.array(sorted(rejected.ids), pa.string())
         duplicates = duplicates.filter(pc.is_in(duplicates.column("event_id"), value_set=known))
         found = list(candidates(_copies(duplicates), rejected))
@@ -144,7 +144,7 @@ class Replacements:
             if row.get("suite") == suite
         }
 
-    def _mended_before(self) -> set[Position]:
+    def _corrected_before(self) -> set[Position]:
         """The rejected rows of which earlier replays have brought a copy into the table, with any
         event time."""
         batches = {replay.n for replay in BronzePayload.of(self._bronze.state).replays}
@@ -159,11 +159,11 @@ class Replacements:
         }
         columns = (*_COPY[:2], "headers")
         return {
-            mends
+            corrects
             for file in _of_batches(self._bronze, batches)
             for row in _read(self._bronze.storage, file, columns).to_pylist()
             if Position(row["partition"], row["offset"]) in taken
-            and (mends := mended_by(row["headers"])) is not None
+            and (corrects := corrected_record(row["headers"])) is not None
         }
 
     def _kept(self, passed: Sequence[Copy], kept: Sequence[DataFile]) -> Earlier:
@@ -231,7 +231,9 @@ def _of_batches(table: Table, batches: Collection[int]) -> Iterator[DataFile]:
 def _copies(rows: pa.Table) -> Iterator[Copy]:
     for row in rows.to_pylist():
         position = Position(row["partition"], row["offset"])
-        yield Copy(row["event_id"], position, row["event_time"], mended_by(row.get("headers")))
+        yield Copy(
+            row["event_id"], position, row["event_time"], corrected_record(row.get("headers"))
+        )
 
 
 def _in_micros(rows: pa.Table) -> pa.Table:

@@ -95,7 +95,7 @@ class SilverStage:
     def catch_up(
         self, upto: int, operations: Operations, now: datetime, most_steps: int | None = None
     ) -> None:
-        """Absorb bronze up to batch ``upto``, and carry out each operation at its batch. Tables
+        """Process bronze up to batch ``upto``, and carry out each operation at its batch. Tables
         that are behind the others, because they are being rebuilt, take at most ``most_steps``
         steps per call.
 
@@ -113,17 +113,17 @@ class SilverStage:
             stops = sorted({*operations.stops(upto), *(end for end in ends if n < end < upto)})
             ahead = steps_between(self.bronze, n, stops)
             for group in ahead if n == front else islice(ahead, most_steps):
-                self._absorb(names, group, now, quarantining=n == front)
+                self._process(names, group, now, quarantining=n == front)
                 operations.carry_out(places, group[-1].state.n, now)
 
-    def absorb_again(self, batches: Commit, now: datetime) -> None:
-        """Absorb batches that other tables have absorbed before, in one step, without quarantine.
+    def process_again(self, batches: Commit, now: datetime) -> None:
+        """Process batches that other tables have processed before, in one step, without quarantine.
         Rules with the action ``stop`` do not refuse them, because the batches were accepted before.
 
         Raises CommitRefusedError.
         """
         self._has_ceilings = False
-        self._absorb([*self.silver], [batches], now, quarantining=False)
+        self._process([*self.silver], [batches], now, quarantining=False)
 
     def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
         sides = [(self.quarantine, QUARANTINE_TIME)] if quarantining else []
@@ -131,11 +131,11 @@ class SilverStage:
         tables = [*sides, *((self.silver[name], SILVER_TIME) for name in names)]
         return tuple(Place(table, Rows(self._spark, table).of, time) for table, time in tables)
 
-    def has_absorbed(self, n: int) -> bool:
+    def has_processed(self, n: int) -> bool:
         """Whether every table is at batch ``n`` or beyond."""
         return all(table.refresh().n >= n for table in self.silver.values())
 
-    def _absorb(
+    def _process(
         self, names: Sequence[str], group: Sequence[Commit], now: datetime, *, quarantining: bool
     ) -> None:
         ready = prepare_together(
@@ -151,7 +151,7 @@ class SilverStage:
         files = files_of(group, after=held.n)
         if not files:
             return None
-        state = held.absorbing(group[-1].state.n, now)
+        state = held.advanced_to(group[-1].state.n, now)
         rows = self._quarantine_transform.quarantined(self.bronze.storage, files)
         if _is_within(group, held.n):
             rows = new_rows(rows, self.quarantine)
@@ -172,7 +172,7 @@ class SilverStage:
             watermark=BronzePayload.of(last).watermark,
             watermarks=BronzePayload.of(self.bronze.state).watermarks_until(last.n),
         )
-        state = held.absorbing(last.n, now, payload)
+        state = held.advanced_to(last.n, now, payload)
         if (decided := self._decided(name, last.n)) is None:
             transform, suite = self._transforms[name], self._declared[name].suite
         else:
@@ -256,7 +256,7 @@ class SilverStage:
         files = files_of(group, after=held.n)
         if not files or not apart:
             return None
-        state = held.absorbing(group[-1].state.n, now, RejectedPayload(suite.encode()))
+        state = held.advanced_to(group[-1].state.n, now, RejectedPayload(suite.encode()))
         bronze, silver = self.bronze.storage, self.silver[name].storage
         rows = RejectedRows(self._source, suite).of(silver, apart, bronze, files)
         if _is_within(group, held.n):
@@ -277,5 +277,5 @@ def _side(
 
 def _is_within(group: Sequence[Commit], n: int) -> bool:
     """Whether one commit of a group has batches before and after a batch id. This is so if a table
-    is rebuilt after a vacuum, and its side table has absorbed some of these batches already."""
+    is rebuilt after a vacuum, and its side table has processed some of these batches already."""
     return any(batch.state.from_n < n < batch.state.n for batch in group)

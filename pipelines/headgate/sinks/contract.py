@@ -67,7 +67,7 @@ class Outgoing:
 @dataclass(frozen=True)
 class Version:
     """A version of a table. ``table`` is the id of its log, ``files`` the digest of its live files,
-    ``n`` the batch id that it has absorbed."""
+    ``n`` the batch id that it has processed."""
 
     table: str
     number: int

@@ -44,7 +44,7 @@ class BronzeWriter(Protocol):
     def offsets(self) -> Mapping[str, int]:
         """Where the source continues, as of bronze's newest commit."""
 
-    def absorb(
+    def ingest(
         self,
         records: Records,
         reached: BatchEnd,
@@ -83,7 +83,7 @@ class SourceContext:
 class MicroBatchSource(ABC):
     """A log that is read batch by batch. A new object continues where bronze's last commit ended.
 
-    The stream's thread calls ``absorb``. The supervising thread calls all other methods, and polls
+    The stream's thread calls ``ingest``. The supervising thread calls all other methods, and polls
     every ``every`` seconds.
     """
 
@@ -99,17 +99,17 @@ class MicroBatchSource(ABC):
         """The number of batches that wait. It may be an estimate, but is 0 only if none waits."""
 
     @abstractmethod
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         """Commit the next batch to the first table of the job, if this source writes it. Returns
         False if there was no input."""
 
     @abstractmethod
     def backlog(self) -> Backlog:
-        """The input that was found and is not absorbed."""
+        """The input that was found and is not ingested."""
 
     @abstractmethod
-    def has_absorbed_all(self) -> bool:
-        """Whether everything of the final poll was absorbed."""
+    def has_ingested_all(self) -> bool:
+        """Whether everything of the final poll was ingested."""
 
     @property
     def trouble(self) -> str | None:

@@ -14,7 +14,7 @@ _PATH = Layout.document("pause")
 
 
 def pause(layout: Layout, now: datetime) -> datetime:
-    """Pause bronze, so that it absorbs nothing new. Returns the time when the pause began. If
+    """Pause bronze, so that it reads no new data. Returns the time when the pause began. If
     bronze was paused already, this is before ``now``."""
     if (since := paused_since(layout)) is not None:
         return since

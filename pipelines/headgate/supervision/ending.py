@@ -10,7 +10,7 @@ from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState
 
 Ended = Literal["finished", "stopped", "failed"]
-"""``finished``: the run absorbed all input (``--once``); ``stopped``: it was stopped;
+"""``finished``: the run processed all input (``--once``); ``stopped``: it was stopped;
 ``failed``."""
 
 

@@ -19,7 +19,7 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
     """The time up to which results are final: every result that ends then or earlier is final, or
     had no event. None if nothing is final yet.
 
-    The operator computes it from the watermark that the table has absorbed: for windows, the
+    The operator computes it from the watermark that the table has reached: for windows, the
     watermark minus the allowed lateness (docs/semantics-of-time.md). If an operation has closed
     results up to a later time, it is that time.
     Raises HeadgateError if no such table is declared.

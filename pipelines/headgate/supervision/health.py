@@ -46,7 +46,7 @@ class HealthContext:
 
     @property
     def is_running(self) -> bool:
-        """Its tables are open, and it absorbs input."""
+        """Its tables are open, and it processes input."""
         return self._condition == "running"
 
     @property

@@ -22,7 +22,7 @@ from headgate.storage.ownership import (
 from headgate.storage.stopping import stop_requested
 
 State = Literal["running", "paused", "stopped", "stale", "dead"]
-"""``paused``: running, but bronze absorbs nothing new until `resume`; ``stale``: probably alive,
+"""``paused``: running, but bronze reads no new data until `resume`; ``stale``: probably alive,
 but its lease was not renewed in time; ``dead``: its process ended without releasing its lease, and
 no stop was requested. A stale or dead job may be started again: its tables continue exactly where
 they stopped."""
@@ -32,8 +32,8 @@ they stopped."""
 class JobState:
     """One job: ``fused``, or the layer that it runs. The fields from its status document (``n`` and
     all after it, except ``restarts`` and ``operation``) have their defaults before its tables are
-    open. ``updated`` is when a batch last ended or all input was absorbed; a job keeps it from a
-    predecessor that died. ``finished``: a stopped job had absorbed all input (``--once``).
+    open. ``updated`` is when a batch last ended or all input was processed; a job keeps it from a
+    predecessor that died. ``finished``: a stopped job had processed all input (``--once``).
     ``changed`` is when gold last changed. ``restarts`` counts the drivers that replaced a failed or
     killed one. ``stuck`` are the publications whose sinks take no rows, by name, with the reason
     and the time of the first failure. ``operation`` names the work of an owner that is not a

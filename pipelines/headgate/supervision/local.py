@@ -212,7 +212,7 @@ def pause(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> datetime:
-    """Ask bronze to absorb nothing new, and wait until its current batch has ended.
+    """Ask bronze to read no new data, and wait until its current batch has ended.
 
     Returns the time of the pause. Raises NotAliveError if the job does not pause in time; the
     request stays.

@@ -16,15 +16,15 @@ FEWEST = 4
 SHORTEST = timedelta(seconds=15)
 """The least time from the first sample to the last."""
 LEVEL = timedelta(seconds=10)
-"""A backlog that is absorbed within this time is not mentioned."""
+"""A backlog that is processed within this time is not mentioned."""
 STEADY = 0.03
-"""A backlog that changes by less than this part of what is absorbed is steady."""
+"""A backlog that changes by less than this part of what is processed is steady."""
 
 
 @dataclass(frozen=True)
 class Trend:
     """``growth`` of the backlog is in records a second, negative if it shrinks. ``level`` is the
-    time until it is absorbed at this rate."""
+    time until it is processed at this rate."""
 
     trend: Literal["falling behind", "standing still", "catching up"]
     backlog: int
@@ -51,13 +51,13 @@ def trend_of(samples: Sequence[Sample]) -> Trend | None:
     if len(busy) < FEWEST or busy[-1].at - busy[0].at < SHORTEST:
         return None
     times = [(sample.at - busy[0].at).total_seconds() for sample in busy]
-    absorbed = (busy[-1].read - busy[0].read) / times[-1]
+    processed = (busy[-1].read - busy[0].read) / times[-1]
     backlog = busy[-1].backlog
-    if backlog <= absorbed * LEVEL.total_seconds():
+    if backlog <= processed * LEVEL.total_seconds():
         return None
     # By least squares: batches move a backlog up and down.
     growth = linear_regression(times, [sample.backlog for sample in busy]).slope
-    if abs(growth) <= STEADY * absorbed:
+    if abs(growth) <= STEADY * processed:
         return Trend("standing still", backlog, growth)
     if growth > 0:
         return Trend("falling behind", backlog, growth)

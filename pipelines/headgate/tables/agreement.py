@@ -111,7 +111,7 @@ def _state(states: States, path: str) -> State:
 def _ahead(states: States, below: str, above: str) -> Iterator[Disagreement]:
     n, upto = _state(states, below).n, _state(states, above).n
     if n > upto:
-        yield Disagreement(above, f"it ends at batch {upto:,}, and {below} has absorbed {n:,}")
+        yield Disagreement(above, f"it ends at batch {upto:,}, and {below} has processed {n:,}")
 
 
 def _uncounted(states: States, table: str, side: str, key: str) -> Iterator[Disagreement]:

@@ -1,4 +1,4 @@
-"""The upstream batches that a stage has not absorbed yet, in steps."""
+"""The upstream batches that a stage has not processed yet, in steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS_PER_STEP = 1_000_000
 def steps(
     upstream: Table, after: int, upto: int, apart: Collection[int] = ()
 ) -> Iterator[tuple[Commit, ...]]:
-    """The upstream batches in ``(after, upto]`` in groups, each to be absorbed by one commit.
+    """The upstream batches in ``(after, upto]`` in groups, each to be processed by one commit.
     ``apart`` as in ``history.batches``.
 
     Raises LogGapError if a batch is missing from the upstream's log.

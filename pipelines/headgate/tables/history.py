@@ -46,7 +46,7 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
 
 
 def commit_at(table: Table, n: int, version: int | None = None) -> Commit:
-    """The newest commit up to a version (default: the newest) at which a table had absorbed batch
+    """The newest commit up to a version (default: the newest) at which a table had processed batch
     id ``n`` and no further. Raises LogGapError if its log no longer has it."""
     for commit in lineage(table, version):
         if commit.state.n <= n:
@@ -63,7 +63,7 @@ def counted(commits: Iterable[Commit]) -> Counts:
 
 
 def batches(table: Table, after: int, upto: int, apart: Collection[int] = ()) -> tuple[Commit, ...]:
-    """The data commits that absorbed the batch ids ``(after, upto]``, oldest first.
+    """The data commits that processed the batch ids ``(after, upto]``, oldest first.
 
     If maintenance has removed entries or files of the first commits, one commit replaces these,
     with the live files that have the same rows. ``apart`` are batch ids at which every rebuild of
@@ -73,7 +73,7 @@ def batches(table: Table, after: int, upto: int, apart: Collection[int] = ()) ->
         return ()
     table.refresh()
     walked = tuple(_walk_back(table, after))
-    found = tuple(c for c in reversed(walked) if _absorbed(c, after, upto))
+    found = tuple(c for c in reversed(walked) if _processed(c, after, upto))
     if walked[-1].state.n > after or not _all_there(table, walked, found):
         found = _from_live_files(table, walked, after, upto, apart)
     reached = after
@@ -94,7 +94,7 @@ def _walk_back(table: Table, after: int) -> Iterator[Commit]:
             return
 
 
-def _absorbed(commit: Commit, after: int, upto: int) -> bool:
+def _processed(commit: Commit, after: int, upto: int) -> bool:
     return commit.state.kind == "data" and after < commit.state.n <= upto
 
 
@@ -123,7 +123,7 @@ def _from_live_files(
     base = min(max((after, walked[-1].state.n, *merged)), upto)
     if any(file.is_across(n) for file in live for n in (after, base)):
         raise _gap(table, after, base)
-    later = tuple(c for c in reversed(walked) if _absorbed(c, base, upto))
+    later = tuple(c for c in reversed(walked) if _processed(c, base, upto))
     if base == after:
         return later
     files = tuple(file for file in live if after < file.n <= base)

@@ -1,4 +1,4 @@
-"""Loads: history that bronze absorbs beside the live source.
+"""Loads: history that bronze ingests beside the live source.
 
 History is before everything that the source has sent, so its positions are lower: the records of
 load k have the partitions of the source's own log, at offsets in [-k * 2^56, -(k - 1) * 2^56). So
@@ -24,7 +24,7 @@ MOST_OFFSET = (1 << _BITS) - 1
 @dataclass(frozen=True)
 class Load:
     """A load as of bronze's last commit for it, batch ``n``. ``offsets`` is where it continues,
-    ``rows`` how many of its records bronze has absorbed. ``id`` is the id of the request,
+    ``rows`` how many of its records bronze has ingested. ``id`` is the id of the request,
     ``reason`` says who requested it, and why."""
 
     id: str

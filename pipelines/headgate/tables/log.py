@@ -28,9 +28,9 @@ Action = dict[str, Any]
 @dataclass(frozen=True)
 class Commit:
     """An entry that Headgate wrote: the state after it, the files that it added and the paths that
-    it removed. A data commit absorbed bronze's batch ids ``(state.from_n, state.n]``. The ``moved``
-    files are those among ``files`` that have no new rows; the ``removed_final`` are those among
-    ``removed`` that have final rows of gold. ``written_at`` is when the entry was written, in
+    it removed. A data commit processes bronze's batch ids ``(state.from_n, state.n]``. The
+    ``moved`` files are those among ``files`` that have no new rows; the ``removed_final`` are those
+    among ``removed`` that have final rows of gold. ``written_at`` is when the entry was written, in
     microseconds since 1970 UTC, to the millisecond; None if the entry has no timestamp. The
     checksum does not cover it."""
 

@@ -1,8 +1,8 @@
-"""Replays: mended copies of records, which bronze absorbs as batches of their own.
+"""Replays: corrected copies of records, which bronze ingests as batches of their own.
 
 The copies of partition p are in partition ~p (-1 - p), numbered from 0 in the order in which they
-arrived. They continue p's log: duplicates are found across both partitions. The header ``MENDS`` of
-a copy names the record that it mends.
+arrived. They continue p's log: duplicates are found across both partitions. The header
+``CORRECTS`` of a copy names the record that it corrects.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MENDS = "headgate.mends"
-"""The header of a copy: partition and offset of the mended record, as in ``0:4711``."""
+CORRECTS = "headgate.mends"
+"""The header of a copy: partition and offset of the corrected record, as in ``0:4711``.
+The name is part of the format on disk."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def positions_of(rows: pa.Table, names: Sequence[str]) -> list[Position]:
 
 @dataclass(frozen=True)
 class Replay:
-    """A replay of ``rows`` copies, which bronze has absorbed as batch ``n``. ``id`` is the id of
+    """A replay of ``rows`` copies, which bronze has ingested as batch ``n``. ``id`` is the id of
     the request. ``reason`` says who requested it, and why."""
 
     id: str
@@ -73,9 +74,9 @@ class Replay:
     reason: str
 
 
-def mended_by(headers: Iterable[Mapping[str, Any]] | None) -> Position | None:
-    """The record that a copy mends; None for a record of the source."""
+def corrected_record(headers: Iterable[Mapping[str, Any]] | None) -> Position | None:
+    """The record that a copy corrects; None for a record of the source."""
     for header in headers or ():
-        if header["key"] == MENDS:
+        if header["key"] == CORRECTS:
             return Position.parse(bytes(header["value"]).decode())
     return None

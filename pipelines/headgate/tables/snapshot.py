@@ -57,7 +57,7 @@ class ConsistentSnapshot:
 
     @property
     def n(self) -> int:
-        """The batch id up to which every silver and gold table has absorbed bronze."""
+        """The batch id up to which every silver and gold table has processed bronze."""
         return min((self.bronze.n, *(position.n for position in self.dense.values())))
 
     @property

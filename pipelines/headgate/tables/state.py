@@ -77,7 +77,7 @@ def _empty_payload(kind: str) -> Payload:
 class State:
     """A table's position after a commit, and the payload of its kind.
 
-    ``n`` is the batch id: the table has absorbed bronze up to batch ``n``. A data commit absorbs
+    ``n`` is the batch id: the table has processed bronze up to batch ``n``. A data commit processes
     the batch ids ``(from_n, n]``. ``data_commit`` is the log version of the last commit with data.
     ``batch`` has the counts of this commit (empty unless it is a data commit), ``total`` the sum of
     all counts. ``changed_at`` is the ``at`` of the last commit with something new: in bronze a
@@ -140,8 +140,8 @@ class State:
             self, payload=payload, kind=kind, epoch=epoch, from_n=self.n, batch={}, origin=None
         )
 
-    def absorbing(self, n: int, at: datetime, payload: Payload | None = None) -> State:
-        """The state of a commit that absorbs bronze up to batch id ``n``, still without counts.
+    def advanced_to(self, n: int, at: datetime, payload: Payload | None = None) -> State:
+        """The state of a commit that processes bronze up to batch id ``n``, still without counts.
         ``payload`` is the new payload; without it, the table keeps its payload."""
         carried = (payload or self.payload).carried()
         return replace(

@@ -22,12 +22,12 @@ def test_a_component_that_ends_takes_no_driver_with_it(
     before = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
     site.airflow.kill(component, how=how)
-    site.absorbs()
+    site.processes_a_file()
     assert site.owner == before
     site.airflow.start(component)
     os.kill(before.pid, signal.SIGKILL)
     site.wait_for_owner(other_than=before)
-    site.absorbs()
+    site.processes_a_file()
 
 
 @in_full
@@ -35,7 +35,7 @@ def test_a_component_that_ends_takes_no_driver_with_it(
 def test_all_of_airflow_ends(site: Site, how: signal.Signals) -> None:
     before = site.wait_for_owner()
     site.airflow.kill(how=how)
-    site.absorbs()
+    site.processes_a_file()
     site.airflow.start()
     site.airflow.wait(site.is_supervised, "nobody looks after it")
     assert site.owner == before

@@ -48,7 +48,7 @@ OF_THE_DRIVER = ("operation.intended", "operation.staged", "operation.table_done
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A stream that has absorbed a month of events."""
+    """A stream that has processed a month of events."""
     folder = tmp_path_factory.mktemp("backfills")
     (folder / "landing").mkdir()
     (folder / "kills").mkdir()

@@ -23,10 +23,10 @@ KILLS = 20
 def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
     airflow = site.airflow
     airflow.wait(site.is_supervised, "the task never deferred")
-    site.absorbs()
+    site.processes_a_file()
     first = site.wait_for_owner()
     os.kill(first.pid, signal.SIGKILL)
-    seconds = site.absorbs()
+    seconds = site.processes_a_file()
     assert site.wait_for_owner() != first
     assert seconds < PATIENCE
     assert "its driver is dead" in airflow.said(STREAM, SUPERVISE)
@@ -56,7 +56,7 @@ def test_what_needs_a_person_is_reported_once_and_its_remedy_works(site: Site) -
     assert site.drivers() == []
     airflow.trigger(CONTROL, action="start")
     site.wait_for_owner()
-    site.absorbs()
+    site.processes_a_file()
     assert site.is_supervised()
     assert len(airflow.runs(STREAM)) == runs + 1
 
@@ -68,7 +68,7 @@ def test_a_driver_that_the_system_ends_is_replaced(site: Site) -> None:
     site.airflow.wait(site.is_supervised, "the task never deferred")
     os.kill(first.pid, signal.SIGTERM)
     site.wait_for_owner(other_than=first)
-    site.absorbs()
+    site.processes_a_file()
     assert len(site.drivers()) == 1
 
 
@@ -77,7 +77,7 @@ def test_a_frozen_driver_is_replaced_and_ended(site: Site) -> None:
     frozen = site.wait_for_owner()
     os.kill(frozen.pid, signal.SIGSTOP)
     site.wait_for_owner(other_than=frozen)
-    site.absorbs()
+    site.processes_a_file()
     assert frozen.is_dead()
 
 
@@ -90,7 +90,7 @@ def test_time_from_a_kill_to_the_next_gold(site: Site) -> None:
         # Almost every stream has run for longer than the time in which its trigger sends no event.
         time.sleep(PlainTrigger.SETTLES + 2)
         os.kill(driver.pid, signal.SIGKILL)
-        took.append(site.absorbs())
+        took.append(site.processes_a_file())
         # A new attempt has a new budget of restarts, so it does not pause between crashes.
         site.airflow.wait(site.is_supervised, "the task never deferred again")
         site.airflow.clear(STREAM, SUPERVISE)

@@ -33,7 +33,7 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     airflow.trigger(CONTROL, action="restart")
     site.wait_for_owner(other_than=before)
     declared = load(file)
-    site.absorbs()
+    site.processes_a_file()
     # After all final windows, so it is not late.
     at = (site.final() or NOON) + timedelta(minutes=5)
     site.deliver(reading("too-much", at, site="North", value=9_999_999), arrived=at)

@@ -102,4 +102,4 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
             press("Start", "start")
             site.wait_for_owner()
         assert page.faults == []
-    site.absorbs()
+    site.processes_a_file()

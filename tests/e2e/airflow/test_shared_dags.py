@@ -24,7 +24,7 @@ def test_restart_and_savepoint_from_the_form(site: Site) -> None:
     site.airflow.wait(lambda: site.layout.storage.list(path), "no savepoint was taken")
     site.airflow.trigger(CONTROL, action="start from savepoint", savepoint="latest")
     site.wait_for_owner(other_than=before)
-    site.absorbs()
+    site.processes_a_file()
 
 
 @pytest.mark.parametrize(

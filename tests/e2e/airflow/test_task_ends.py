@@ -28,7 +28,7 @@ def test_a_cleared_task_adopts_the_driver(site: Site) -> None:
     site.airflow.clear(STREAM, SUPERVISE)
     site.airflow.wait(lambda: not site.is_supervised(), "the task was not cleared")
     site.airflow.wait(site.is_supervised, "the task never deferred again")
-    site.absorbs()
+    site.processes_a_file()
     assert site.owner == before
 
 
@@ -48,14 +48,14 @@ def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, sta
     assert site.drivers() == []
     site.airflow.trigger(CONTROL, action="start")
     site.wait_for_owner()
-    site.absorbs()
+    site.processes_a_file()
 
 
 def test_a_second_run_waits(site: Site) -> None:
     before = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
     second = site.airflow.trigger(STREAM)
-    site.absorbs()
+    site.processes_a_file()
     states = {run["dag_run_id"]: run["state"] for run in site.airflow.runs(STREAM)}
     assert states.pop(second) == "queued"
     assert "running" in states.values()
@@ -80,7 +80,7 @@ def test_two_runs_race_for_a_stream(site: Site) -> None:
         "not both look after it",
     )
     assert len(site.drivers()) == 1
-    site.absorbs()
+    site.processes_a_file()
     airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": False})
     airflow.wait(site.is_supervised, "the task never deferred again")
     assert len(site.drivers()) == 1
@@ -105,7 +105,7 @@ def test_a_worker_ends_while_it_starts_a_driver(site: Site, how: signal.Signals)
         process.send_signal(how)
     site.wait_for_owner(other_than=before)
     airflow.wait(site.is_supervised, "nobody looks after it")
-    site.absorbs()
+    site.processes_a_file()
     assert len(site.drivers()) == 1
 
 
@@ -115,7 +115,7 @@ def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
     before = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
     site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": True})
-    site.absorbs()
+    site.processes_a_file()
     assert site.owner == before
     (stream,) = json.loads(site.airflow.get("/headgate/api/streams"))["streams"]
     assert (stream["is_paused"], stream["status"]["is_alive"]) == (True, True)
@@ -124,4 +124,4 @@ def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
     assert site.drivers() == []
     site.airflow.ask("PATCH", f"/dags/{STREAM}", {"is_paused": False})
     site.wait_for_owner(other_than=before)
-    site.absorbs()
+    site.processes_a_file()

@@ -24,7 +24,7 @@ class Commit(NamedTuple):
     app: bool = False  # carries the table's app transaction
     epoch: int = 0
     generation: int = 0  # rises with every reset
-    since: int = 0  # a data commit absorbed the bronze batches (since, n]
+    since: int = 0  # a data commit processed the bronze batches (since, n]
     n: int = 0
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()

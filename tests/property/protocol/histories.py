@@ -178,20 +178,20 @@ class History:
         self, one: Told, world: World, pairs: dict[tuple[str, int], int]
     ) -> Iterator[Violation]:
         """Compares gold's counts with its rows and with the late rows. Versions with the same
-        declaration that have absorbed as many records have to count as many pairs."""
+        declaration that have processed as many records have to count as many pairs."""
         state = one.entry.state
         total = {key: int(state.total.get(key, 0)) for key in ("pairs", "folded", "late")}
         if total["pairs"] != total["folded"] + total["late"]:
             yield Violation("damage", f"gold counts {total}")
         if awaits(world, "gold") or awaits(world, "late") or awaits(world, "silver"):
             return
-        absorbed = {row for row, batch in batches(world) if batch.n <= state.n}
+        processed = {row for row, batch in batches(world) if batch.n <= state.n}
         rows = world.read(live_files(world.log("late")))
-        if total["late"] != (late := sum(row in absorbed for row in rows)):
+        if total["late"] != (late := sum(row in processed for row in rows)):
             yield Violation("damage", f"gold counts {total}, and {late} rows are late")
-        same = pairs.setdefault((state.definition, len(absorbed)), total["pairs"])
+        same = pairs.setdefault((state.definition, len(processed)), total["pairs"])
         if same != total["pairs"]:
-            yield Violation("damage", f"{len(absorbed)} records gave {same} pairs, and {total}")
+            yield Violation("damage", f"{len(processed)} records gave {same} pairs, and {total}")
         if (events := self._events(world)) not in (None, total["folded"]):
             yield Violation("damage", f"gold counts {total}, and its rows {events} pairs")
 

@@ -148,7 +148,7 @@ def count_faults(world: World, due: dict[str, list[int]]) -> Iterator[Violation]
 
 
 def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
-    """With every driver at rest, the running drivers of each table have absorbed all files, carried
+    """Once no driver has work, the running drivers of each table have processed all files, carried
     out every intent and done every reset."""
     world = state.world
     tables = {table for driver in running(state.drivers) for table in driver.layer}

@@ -65,15 +65,15 @@ def operation_commit(scenario: Scenario, world: World, driver: Driver) -> Iterat
 
 
 def compact(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Merge the files of absorbed batches into one."""
+    """Merge the files of processed batches into one."""
     (table,) = driver.tables
     log = world.log(table)
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
         return
-    keep = scenario.keeps(Rule.COMPACT_ABSORBED)
-    absorbed = world.head(DOWNSTREAM[table]).n if keep else log[-1].n
-    old = {path for commit in log if commit.n <= absorbed for path in commit.added}
+    keep = scenario.keeps(Rule.COMPACT_PROCESSED)
+    processed = world.head(DOWNSTREAM[table]).n if keep else log[-1].n
+    old = {path for commit in log if commit.n <= processed for path in commit.added}
     files = tuple(path for path in live_files(log) if path in old)
     if not files:
         yield world, driver.resting()

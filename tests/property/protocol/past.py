@@ -29,7 +29,7 @@ def lineage(log: Log, *, jump: bool = True) -> Iterator[tuple[int, Commit]]:
 
 
 def batches(log: Log, after: int, upto: int, *, jump: bool = True) -> Iterator[Commit]:
-    """The data commits that absorbed ``(after, upto]``, newest first."""
+    """The data commits that processed ``(after, upto]``, newest first."""
     for _, commit in lineage(log, jump=jump):
         if commit.n <= after:
             return

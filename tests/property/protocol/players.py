@@ -62,7 +62,7 @@ class Process(Lake):
             elif word == "go":
                 self.catch_up()
             elif "bronze" in layers and self.files.position < self.last_sequence:
-                self.absorb(self.files.position + 1)
+                self.ingest(self.files.position + 1)
                 self.catch_up()
 
     def take(self) -> None:

@@ -26,8 +26,8 @@ class Rule(Enum):
     FILES_LOG_FENCED = "the files log is committed to like every table"
     # Stages
     CATCH_UP_AT_START = "a driver brings its stages level before it plans a batch"
-    WHOLE_RANGE = "a stage absorbs all of (h, n], not only batch n"
-    NO_MORE_THAN_RANGE = "a stage absorbs no more than (h, n], even if upstream has more"
+    WHOLE_RANGE = "a stage processes all of (h, n], not only batch n"
+    NO_MORE_THAN_RANGE = "a stage processes no more than (h, n], even if upstream has more"
     SIDE_FIRST = "side tables are committed before the dense table of their stage"
     SIDE_LOWER_BOUND = "a side table starts at the greater of its own h and its stage's"
     PINNED_DEFINITION = "a step is finished under the definition that it was begun with"
@@ -38,7 +38,7 @@ class Rule(Enum):
     GOLD_STOPS = "gold carries an operation out at its n, behind no more and no fewer batches"
     CLOSINGS_READ_LAST = "gold reads which operations there are after it read how far silver is"
     OPERATION_TRANSACTION = "a table that has operation o is not operated on again"
-    COMPACT_ABSORBED = "compaction leaves alone what a stage downstream has yet to absorb"
+    COMPACT_PROCESSED = "compaction leaves alone what a stage downstream has yet to process"
     # Resets: intents
     RESTORE_FENCES = "what asks for resets has fenced every table before"
     ONE_INTENT = "one commit asks for all tables that have to go back together"
@@ -50,9 +50,9 @@ class Rule(Enum):
     # Resets: carrying them out
     RESET_AT_START = "who owns a table finishes its reset before any stage runs"
     RESET_ENDS = "a driver ends before its next step, and behind a gap, if one was asked for since"
-    GOLD_WAITS = "gold absorbs nothing of a silver table that awaits its reset"
+    GOLD_WAITS = "gold processes nothing of a silver table that awaits its reset"
     NEW_GENERATION = "a reset raises the table's generation to its intent's"
-    TARGET_POSITION = "a reset table stands at the n that its files have absorbed"
+    TARGET_POSITION = "a reset table stands at the n that its files have processed"
     TARGET_STATE = "counts, operation and what is closed go back with the files"
     CLOSED_AGAIN = "a table that is built anew carries out every operation again"
     LINEAGE = "reading batches back goes on, behind a reset, at the version that it restored"

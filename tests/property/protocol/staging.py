@@ -56,7 +56,7 @@ def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     table = driver.tables[0]
     state = world.log(table)[: driver.handle + 1]
     try:
-        rows, others = absorb(scenario, world, driver)
+        rows, others = process(scenario, world, driver)
         replaced = live_files(state) if table == "gold" else ()
         held = world.read(replaced)
     except (KeyError, LookupError) as gap:
@@ -107,7 +107,7 @@ def entry_of(state: Commit, table: str, driver: Driver) -> Commit:
     return entry
 
 
-def absorb(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows]:
+def process(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows]:
     """The rows that this step adds to its table, and the rows that belong to the other table."""
     table = driver.tables[0]
     if table == "bronze":

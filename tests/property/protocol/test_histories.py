@@ -61,16 +61,16 @@ def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: st
     """The intents of a drain and of a restore are among the work that is half done."""
     lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
     lake.land(FILE)
-    lake.absorb()
+    lake.ingest()
     lake.catch_up()
     savepoint = lake.savepoint()
     for number, place in enumerate(PLACES):
         with dying(place):
             lake.start().land(FILE, COPY)
-            lake.absorb(lake.last_sequence - 1)
+            lake.ingest(lake.last_sequence - 1)
             lake.catch_up()
             lake.drain()
-            lake.absorb()
+            lake.ingest()
             lake.catch_up()
             lake.restore(savepoint, reread=number % 2 == 0)
     lake.start().run_all()
@@ -83,16 +83,16 @@ def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: st
 def test_a_zombie_wakes_after_a_restore(tmp_path: Path, declaration: str, reread: bool) -> None:
     lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
     lake.land(FILE, COPY)
-    lake.absorb(1)
+    lake.ingest(1)
     lake.catch_up()
     savepoint = lake.savepoint()
-    lake.absorb(2)
+    lake.ingest(2)
     zombie = lake.runtime
     lake.restore(savepoint, reread=reread)
     with pytest.raises((FencedError, CommitRefusedError)):
         zombie.catch_up(lake.clock())
     lake.start().land(COPY)
-    lake.absorb()
+    lake.ingest()
     lake.catch_up_per_layer()
     assert faults(lake) == []
 
@@ -103,7 +103,7 @@ def test_tables_are_rebuilt_and_the_driver_dies_meanwhile(tmp_path: Path, declar
     lake = Lake(declared(tmp_path, declaration), tmp_path / "root")
     for records in (FILE, COPY):
         lake.land(records)
-        lake.absorb()
+        lake.ingest()
         lake.drain()
     for above in ("gold/per_minute", "silver/good", "bronze/events"):
         lake.anew = RebuildRequest((above,))
@@ -112,7 +112,7 @@ def test_tables_are_rebuilt_and_the_driver_dies_meanwhile(tmp_path: Path, declar
                 lake.start().run_all()
             lake.anew = RebuildRequest()
         lake.start().land(COPY)
-        lake.absorb()
+        lake.ingest()
         lake.catch_up()
     assert lake.runtime.table("gold/per_minute").refresh().generation == 3
     assert faults(lake) == []

@@ -82,7 +82,7 @@ MUTANTS = [
         "operations (o, n) [(1, 1)], intents [(1, 0)]",
     ),
     Mutant((Rule.CLOSINGS_READ_LAST,), CLOSE_PER_LAYER, "damage", "late holds [], prescribed is"),
-    Mutant((Rule.COMPACT_ABSORBED,), COMPACT_PER_LAYER, "stuck", "gap"),
+    Mutant((Rule.COMPACT_PROCESSED,), COMPACT_PER_LAYER, "stuck", "gap"),
     # Operations of rebuilt tables, resets, savepoints
     Mutant((Rule.CLOSINGS_CARRIED,), ANEW, "damage", "operations (o, n) [(1, 1), (2, 2)], intents"),
     Mutant((Rule.CLOSED_AGAIN,), ANEW, "damage", "late holds [], prescribed is [2]"),

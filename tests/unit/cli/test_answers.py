@@ -81,7 +81,7 @@ def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLa
         at = datetime.now(UTC) - timedelta(hours=hours)
         clock = commit_time(at - timedelta(days=2))
         payload = BronzePayload(watermark=clock) if hours == 5 else GoldPayload(clock)
-        state = table.refresh().absorbing(1, at, payload)
+        state = table.refresh().advanced_to(1, at, payload)
         table.commit(state.counting({}, changed=True))
         table.fence(2)
     out = ask("status", *of_lake)[1]

@@ -81,7 +81,7 @@ def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
 ) -> None:
     """Only bronze has its records, so bronze must not go back to before them."""
     bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
-    bronze.commit(bronze.refresh().absorbing(1, NOW, BronzePayload({"sequence": 1})))
+    bronze.commit(bronze.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 1})))
     (landing / "a.json").unlink()
     pipeline, *root = of_lake
     assert ask("files", "skip", pipeline, "1", *root)[0] == 0

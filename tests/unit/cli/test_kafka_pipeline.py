@@ -128,13 +128,13 @@ def test_the_order_of_partitions() -> None:
     assert [name for name, _ in furthest(parts)] == ["b", "c", "a", "d"]
 
 
-def samples(backlog: int, growth: int, absorbed: int) -> list[dict[str, Any]]:
+def samples(backlog: int, growth: int, processed: int) -> list[dict[str, Any]]:
     now = datetime.now(UTC)
     return [
         {
             "at": (now - timedelta(seconds=5 * i)).isoformat(),
             "backlog": backlog - growth * 5 * i,
-            "read": 1_000_000 - absorbed * 5 * i,
+            "read": 1_000_000 - processed * 5 * i,
         }
         for i in range(9, -1, -1)
     ]

@@ -81,10 +81,10 @@ def test_a_subclass_decides_its_exit_code(ask: Ask, monkeypatch: pytest.MonkeyPa
         exit_code = 5
 
     def refuse(*_: object, **__: object) -> None:
-        raise Odd("odd", "mend it")
+        raise Odd("odd", "correct it")
 
     monkeypatch.setattr(declaration, "load", refuse)
-    assert ask("plan", "auctions") == (5, "", "odd\nmend it\n")
+    assert ask("plan", "auctions") == (5, "", "odd\ncorrect it\n")
 
 
 def test_a_fault_of_ours_is_one_line_and_a_log(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

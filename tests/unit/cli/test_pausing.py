@@ -124,7 +124,7 @@ def test_a_pause_that_was_asked_for_is_not_there_yet(
     ask: Ask, of_lake: OfLake, running: Callable[[datetime | None], Layout]
 ) -> None:
     pause(running(None), NOON)
-    assert "once its batch has ended" in ask("status", *of_lake)[1]
+    assert "after its current batch" in ask("status", *of_lake)[1]
     assert last_object(ask("status", *of_lake, "--json")[1])["state"] == "running"
 
 

@@ -35,7 +35,7 @@ def carry_out(lake: Lake, request: Request) -> None:
     held = bronze.refresh()
     replays = (Replay(request.id, held.n + 1, request.rows, request.reason),)
     payload = replace(BronzePayload.of(held), replays=replays)
-    bronze.commit(held.absorbing(held.n + 1, NOW, payload).counting({}))
+    bronze.commit(held.advanced_to(held.n + 1, NOW, payload).counting({}))
 
 
 def test_a_replay_that_waits_is_taken_back(ask: Ask, lake: Lake, of_lake: OfLake) -> None:

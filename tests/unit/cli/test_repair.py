@@ -51,7 +51,7 @@ def test_a_dry_run_says_what_and_changes_nothing(
 
 
 @pytest.mark.slow
-def test_mended(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+def test_repaired(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     harm(lake.entries(GOLD)[-1], "truncated")
     code, _, err = ask("ledger", *of_lake)
     assert code == 5
@@ -60,7 +60,7 @@ def test_mended(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     code, out, _ = ask("repair", *of_lake, "--json")
     said = last_object(out)
     assert code == 0
-    assert (said["damaged"], said["mended"], said["refused"]) == (True, True, None)
+    assert (said["damaged"], said["repaired"], said["refused"]) == (True, True, None)
     assert [finding["kind"] for finding in said["findings"]] == ["log"]
     assert ask("ledger", *of_lake)[0] == 0
     assert ask("repair", *of_lake)[1] == "tiny: nothing is damaged\n"
@@ -133,7 +133,7 @@ def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
         lake.layout.storage.remove(lease_path(layer))
     code, out, _ = ask("repair", *of_lake)
     assert code == 0
-    assert "the pause is forgotten" in out
+    assert "the pause is removed" in out
     assert "this savepoint is lost" in out
     assert damaged_documents(lake.layout) == ()
     assert paused_since(lake.layout) is None

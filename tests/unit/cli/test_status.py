@@ -24,10 +24,10 @@ NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 def test_a_start_is_named_only_if_it_may_help(
     ask: Ask, lake: Lake, of_lake: OfLake, code: int, starts: bool, ends: int
 ) -> None:
-    record_failure(lake.layout, Failure(code, "it broke", "mend it", NOW))
+    record_failure(lake.layout, Failure(code, "it broke", "correct it", NOW))
     found, out, _ = ask("status", *of_lake)
     assert found == ends
-    assert f"exit code {code}: it broke\nmend it\n" in out
+    assert f"exit code {code}: it broke\ncorrect it\n" in out
     assert (f"headgate start {of_lake[0]}" in out) == starts
 
 

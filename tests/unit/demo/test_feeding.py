@@ -44,9 +44,9 @@ def test_the_producer_stays_one_file_ahead(tmp_path: Path) -> None:
     feeder = Feeder(into_folder(tmp_path), 12_000, 7)
     feeder.start()
     assert wait_for(tmp_path, 1) == 1
-    assert not feeder.absorbed(FIRST)
+    assert not feeder.ingested(FIRST)
     assert wait_for(tmp_path, 3) == 3
-    assert feeder.absorbed(12_000)
+    assert feeder.ingested(12_000)
     feeder.join(timeout=10)
     written = sum(f.read_bytes().count(b"\n") for f in tmp_path.glob("*.json"))
     assert written == 12_000

@@ -40,7 +40,7 @@ class Gated:
         if not self.table.exists:
             self.table.create(SCHEMA, "digest", time_column=TIME)
             self.table.fence(1)
-            self.table.commit(self.table.refresh().absorbing(1, NOON), (OPEN,))
+            self.table.commit(self.table.refresh().advanced_to(1, NOON), (OPEN,))
         self.table.epoch = 1
         self.table.refresh()
         self.results: tuple[RuleResult, ...] = (BROKEN,)
@@ -61,7 +61,7 @@ class Gated:
         """Commit a batch, or an operation at the table's batch. Returns whether it is visible."""
         self.gate.is_due(n)
         held = self.table.refresh()
-        state = held.absorbing(n, at)
+        state = held.advanced_to(n, at)
         if operation:
             state = replace(state, kind="operation", operation=operation)
         try:
@@ -137,7 +137,7 @@ def test_a_release_is_void_after_a_reset(gated: Gated, tmp_path: Path) -> None:
 def test_a_hold_begins_anew_where_the_table_has_gone_on(gated: Gated) -> None:
     assert not gated.commit(2)
     gated.release(2)
-    gated.table.commit(gated.table.refresh().absorbing(2, NOON), (FINAL,))
+    gated.table.commit(gated.table.refresh().advanced_to(2, NOON), (FINAL,))
     assert not gated.commit(3, NOON + HOUR), "a driver that has not got to its end yet"
     hold = documents.held(gated.layout, "t")
     assert hold is not None
@@ -223,7 +223,7 @@ def test_a_rebuild_is_asked_at_its_end_and_has_documents_of_its_own(tmp_path: Pa
     Gated(tmp_path)
     rebuilt = Gated(tmp_path, log=LOG)
     rebuilt.gate.is_due(3)
-    rebuilt.table.commit(rebuilt.table.refresh().absorbing(2, NOON), (FINAL,))
+    rebuilt.table.commit(rebuilt.table.refresh().advanced_to(2, NOON), (FINAL,))
     assert rebuilt.asked == 0
     assert not rebuilt.commit(3)
     assert documents.held(rebuilt.layout, "t") is None
@@ -245,13 +245,13 @@ def test_the_last_version_of_a_rebuild_is_asked_about_even_if_it_has_no_rows(
     Gated(tmp_path)
     rebuilt = Gated(tmp_path, log=LOG)
     rebuilt.gate.is_due(3)
-    rebuilt.table.commit(rebuilt.table.refresh().absorbing(2, NOON), (FINAL,))
+    rebuilt.table.commit(rebuilt.table.refresh().advanced_to(2, NOON), (FINAL,))
     assert not rebuilt.commit(3, add=())
     rebuilt.results = (MET,)
     assert rebuilt.commit(3, add=())
     assert GoldPayload.of(rebuilt.table.refresh()).is_validated(3, 0)
     rebuilt.gate.is_due(9)
-    state = rebuilt.table.state.absorbing(4, NOON)
+    state = rebuilt.table.state.advanced_to(4, NOON)
     rebuilt.table.commit(state, (FINAL,))
     assert not GoldPayload.of(rebuilt.table.refresh()).is_validated(4, 0)
 

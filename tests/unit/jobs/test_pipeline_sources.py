@@ -58,10 +58,10 @@ class Counting(MicroBatchSource):
     def backlog(self) -> Backlog:
         return Backlog("records", self.end - self.next)
 
-    def has_absorbed_all(self) -> bool:
+    def has_ingested_all(self) -> bool:
         return self.next == self.end
 
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         if self.fails:
             raise InterruptedError
         if not self.pending():
@@ -88,13 +88,13 @@ def test_each_has_every_batch_id(two: Two) -> None:
     two.sources["a"].end, two.sources["b"].end = 5, 1
     assert two.all.pending() == 3
     for _ in range(3):
-        assert two.all.absorb()
+        assert two.all.ingest()
     assert two.batches == [[[0, 1], [2, 3], [4]], [[0], [], []]]
-    assert two.all.has_absorbed_all()
+    assert two.all.has_ingested_all()
 
 
 def test_there_is_no_batch_without_input(two: Two) -> None:
-    assert not two.all.absorb()
+    assert not two.all.ingest()
     assert two.batches == [[], []]
 
 
@@ -103,12 +103,12 @@ def test_a_batch_that_broke_off_is_completed_before_another(two: Two, arrives: i
     two.sources["a"].end, two.sources["b"].end = 4, 1
     two.sources["b"].fails = True
     with pytest.raises(InterruptedError):
-        two.all.absorb()
+        two.all.ingest()
     assert two.batches == [[[0, 1]], []]
     two.sources["b"].fails, two.sources["b"].end = False, arrives
-    assert two.all.absorb()
+    assert two.all.ingest()
     assert two.batches == [[[0, 1]], [[0, 1] if arrives else []]]
-    assert two.all.absorb()
+    assert two.all.ingest()
     assert two.batches[0] == [[0, 1], [2, 3]]
     assert {len(batches) for batches in two.batches} == {2}
 
@@ -120,7 +120,7 @@ def test_one_source_is_as_it_is_alone() -> None:
     assert alone.backlog() == Backlog("records", 3)
     alone.batch_took(timedelta(seconds=1))
     assert source.took == [timedelta(seconds=1)]
-    assert [alone.absorb(), alone.absorb(), alone.absorb()] == [True, True, False]
+    assert [alone.ingest(), alone.ingest(), alone.ingest()] == [True, True, False]
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
     with without_spark():
         lake = Lake(declared(tmp_path, WIDE), tmp_path / "root")
         lake.land([Record(0)], [Record(1)])
-        lake.absorb(1)
+        lake.ingest(1)
         assert lake.runtime.catch_up(lake.clock())
-        lake.absorb(2)
+        lake.ingest(2)
         yield lake
 
 
@@ -42,7 +42,7 @@ def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> No
     """A table is built anew beside one that is up to date. Its steps end at operations."""
     lake.drain()
     lake.land([Record(2)])
-    lake.absorb(3)
+    lake.ingest(3)
     lake.catch_up()
     resets, stages, now = lake.runtime.resets, lake.runtime.stages, lake.clock()
     intend(resets.bronze, {"silver/other": Target()}, now, why="a test")

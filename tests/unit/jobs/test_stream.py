@@ -58,9 +58,9 @@ class Running:
         if not self.is_held:
             self.tables.runtime.rebuild = None
 
-    def is_done(self, *, absorbed: bool = True) -> bool:
+    def is_done(self, *, processed: bool = True) -> bool:
         source = SimpleNamespace(
-            has_absorbed_all=lambda: absorbed, backlog=lambda: Backlog("files", 0)
+            has_ingested_all=lambda: processed, backlog=lambda: Backlog("files", 0)
         )
         return self.supervisor._is_done(cast(MicroBatchSource, source))
 
@@ -77,7 +77,7 @@ def keep_load(running: Running) -> None:
 
 def test_an_open_load_goes_on_once_the_rebuild_of_bronze_is_published(running: Running) -> None:
     keep_load(running)
-    assert not running.is_done(absorbed=False)
+    assert not running.is_done(processed=False)
     assert running.done == []
     assert not running.is_done()
     assert running.done == ["a catch-up"]

@@ -33,7 +33,7 @@ def test_every_event_has_its_place(lake: Lake) -> None:
 
 
 def test_what_was_corrected_is_told_as_of_the_batch_that_silver_has(lake: Lake) -> None:
-    """Batch 2 of bronze corrects the record in quarantine; silver has not absorbed it."""
+    """Batch 2 of bronze corrects the record in quarantine; silver has not processed it."""
     account = balance(lake.layout, lake.pipeline)
     assert (account.quarantined, account.corrected) == (1, 0)
     counts = {"silver": 1, "filtered": 0, "quarantined": 0, "duplicate": 0}
@@ -107,20 +107,20 @@ def test_a_duplicate_of_bronze_that_silver_counted_as_something_else(empty_lake:
     ],
 )
 def test_gold_that_counted_wrongly(lake: Lake, counts: Mapping[str, int], law: str) -> None:
-    _absorb_second(lake, counts)
+    _process_second(lake, counts)
     assert differences(lake) == [("gold/per_minute", law)]
 
 
 def test_a_replayed_row_is_folded_and_not_late_any_more(lake: Lake) -> None:
     lake.commit("late/per_minute", 2, [], {"replayed": 1})
-    _absorb_second(lake, {"replayed": 1})
+    _process_second(lake, {"replayed": 1})
     account = balance(lake.layout, lake.pipeline)
     assert account.balanced
     (gold,) = account.gold
     assert (gold.pairs, gold.folded, gold.late, gold.replayed) == (4, 4, 0, 1)
 
 
-def _absorb_second(lake: Lake, counts: Mapping[str, int]) -> None:
+def _process_second(lake: Lake, counts: Mapping[str, int]) -> None:
     passed = {"silver": 1, "filtered": 0, "quarantined": 0, "duplicate": 0}
     lake.commit("silver/good", 2, [silver(6)], passed)
     lake.commit("gold/per_minute", 2, [], {"pairs": 1, "folded": 1, "late": 0, **counts})

@@ -77,7 +77,7 @@ def test_of_gold_only_final_rows_are_merged() -> None:
     assert list(eligible("gold/t", files, 3, ())) == [files[0], files[2]]
 
 
-def test_of_other_tables_only_what_all_tables_have_absorbed() -> None:
+def test_of_other_tables_only_what_all_tables_have_processed() -> None:
     files = [file(n) for n in (1, 3, 4)]
     assert list(eligible("silver/t", files, 3, ())) == files[:2]
 

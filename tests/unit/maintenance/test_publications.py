@@ -47,7 +47,7 @@ def published(lake: Lake, version: int) -> None:
     table = Table(lake.layout.storage, "_headgate/publish/out", pipeline="tiny")
     schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
     table.create(schema, "digest", time_column="at")
-    state = table.refresh().absorbing(1, datetime.now(UTC), PublicationPayload(version))
+    state = table.refresh().advanced_to(1, datetime.now(UTC), PublicationPayload(version))
     table.commit(state)
 
 

@@ -80,7 +80,7 @@ def test_a_log_that_was_trimmed_goes_on_at_its_end(lake: Lake) -> None:
     assert newest(tail) == 3
 
 
-def test_a_damaged_entry_is_an_error_each_time_until_it_is_mended(lake: Lake) -> None:
+def test_a_damaged_entry_is_an_error_each_time_until_it_is_corrected(lake: Lake) -> None:
     commit(lake, 1)
     tail = follow(lake)
     tail.poll()

@@ -110,7 +110,7 @@ def test_an_invalid_change_keeps_the_old_and_says_so(
     (reading,) = watched.readings()
     assert value(reading.refresh(NOW), "readable", "declaration") == 0
     assert len(said) == 1
-    write(folder, "a", f"{DECLARATION}\n# mended\n")
+    write(folder, "a", f"{DECLARATION}\n# corrected\n")
     names(watched, clock)
     (reading,) = watched.readings()
     assert value(reading.refresh(NOW), "readable", "declaration") == 1

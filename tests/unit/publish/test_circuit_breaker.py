@@ -89,7 +89,7 @@ def test_a_replay_says_nothing_about_the_input(empty_lake: Lake) -> None:
     bronze = Table(lake.layout.storage, "bronze/events", pipeline=pipeline.name)
     held = bronze.refresh()
     payload = replace(BronzePayload.of(held), replays=(Replay("r", 3, 1, ""),))
-    bronze.commit(held.absorbing(3, NOON, payload).counting({"read": 100, "replayed": 100}))
+    bronze.commit(held.advanced_to(3, NOON, payload).counting({"read": 100, "replayed": 100}))
     lake.commit("silver/good", 3, [], {"quarantined": 100})
     assert Breaker(lake.layout, pipeline).why_open() is None
     deliver(lake, 4, 4, 0)

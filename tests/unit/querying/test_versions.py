@@ -18,7 +18,7 @@ empty_lake = _empty_lake
 GOLD = "gold/per_minute"
 
 
-def absorb(lake: Lake, n: int) -> None:
+def process(lake: Lake, n: int) -> None:
     """Commit batch ``n`` without rows to the tables that are before it."""
     for path in ("bronze/events", "silver/good", "late/per_minute", GOLD):
         table = lake.table(path)
@@ -36,8 +36,8 @@ def test_a_rebuild_has_taken_it_where_no_vacuum_ran(empty_lake: Lake) -> None:
     gold = empty_lake.table(GOLD)
     held = gold.refresh()
     gold.commit(State(held.payload, kind="reset", generation=held.generation + 1, n=2, from_n=2))
-    absorb(empty_lake, 2)
-    absorb(empty_lake, 3)
+    process(empty_lake, 2)
+    process(empty_lake, 3)
     with pytest.raises(NoSuchBatchError, match="log of gold/per_minute") as refused:
         cut(empty_lake.layout, empty_lake.pipeline, 1)
     assert "batch 1; a restore or a rebuild has replaced its history" in refused.value.message
@@ -48,8 +48,8 @@ def test_a_rebuild_has_taken_it_where_no_vacuum_ran(empty_lake: Lake) -> None:
 def test_a_vacuum_has_taken_it(empty_lake: Lake, restored: bool) -> None:
     """Also if a restore went back to a version that the vacuum has removed."""
     fill(empty_lake)
-    absorb(empty_lake, 2)
-    absorb(empty_lake, 3)
+    process(empty_lake, 2)
+    process(empty_lake, 3)
     gold = empty_lake.table(GOLD)
     if restored:
         held = gold.refresh()
@@ -64,8 +64,8 @@ def test_a_vacuum_has_taken_it(empty_lake: Lake, restored: bool) -> None:
 
 def test_a_lost_entry_is_damage(empty_lake: Lake) -> None:
     fill(empty_lake)
-    absorb(empty_lake, 2)
-    absorb(empty_lake, 3)
+    process(empty_lake, 2)
+    process(empty_lake, 3)
     gold = empty_lake.table(GOLD)
     gold.refresh()
     DeltaTable(gold.storage.uri()).create_checkpoint()

@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.repair.apply import mend
+from headgate.repair.apply import apply
 from headgate.repair.examine import SourceHolds, examine
 from headgate.repair.plan import Plan
 from headgate.savepoints.savepoint import Savepoint
@@ -57,11 +57,10 @@ class Lake(support.Lake):
             self.land([bad, late, Record(number, seals=seals)])
 
     def run(self, files: int = 0) -> Lake:
-        """Land ``files`` files. Absorb each unread file as a batch, and bring all tables level with
-        it."""
+        """Land ``files`` files. Process each unread file as a batch, in all tables."""
         self.land_more(files)
         for end in range(self.files.position + 1, self.last_sequence + 1):
-            self.absorb(end)
+            self.ingest(end)
             self.catch_up()
         self.catch_up()
         return self
@@ -100,10 +99,10 @@ class Lake(support.Lake):
     def examine(self, scratch: Path, source_holds: SourceHolds = lambda *_: None) -> Plan:
         return examine(self.layout, self.pipeline, scratch, source_holds)
 
-    def mend(self, plan: Plan) -> None:
+    def repair(self, plan: Plan) -> None:
         """Repair like another process, with a new epoch."""
         self.epoch += 1
-        mend(self.layout, self.pipeline, plan, self.epoch, NOW + timedelta(seconds=self.epoch))
+        apply(self.layout, self.pipeline, plan, self.epoch, NOW + timedelta(seconds=self.epoch))
 
 
 def lake_in(folder: Path) -> Lake:

@@ -42,7 +42,7 @@ def maintain(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(("part", "path"), some(CASES, 5))
-def test_mended_from_what_is_left(lake: Lake, tmp_path: Path, path: str, part: str) -> None:
+def test_repaired_from_what_is_left(lake: Lake, tmp_path: Path, path: str, part: str) -> None:
     lake.run(3)
     maintain(lake)
     lake.open()
@@ -54,7 +54,7 @@ def test_mended_from_what_is_left(lake: Lake, tmp_path: Path, path: str, part: s
         harm(lake.entries(path)[-1], "truncated")
     plan = lake.examine(tmp_path / "before")
     assert plan.is_needed
-    lake.mend(plan)
+    lake.repair(plan)
     assert not lake.examine(tmp_path / "after").is_needed
     assert balance(lake.layout, lake.pipeline).balanced
     lake.open()

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.repair.apply import mend
+from headgate.repair.apply import apply
 from headgate.repair.examine import examine
 from headgate.repair.findings import CannotRepairError
 from headgate.savepoints.resets import Target, intend
@@ -43,12 +43,12 @@ UNSEEN = (GOLD[0], "missing")
 EARLIER = [(*case, back) for back in (2, 5) for case in CASES if (back, case[0]) != (5, FILES)]
 
 
-def mended(lake: Lake, scratch: Path) -> None:
+def repaired(lake: Lake, scratch: Path) -> None:
     """Damage is found and repaired, and is not found again. Then the pipeline goes on."""
     plan = lake.examine(scratch / "before")
     assert plan.is_damage, "nothing was found"
     assert plan.refusal is None
-    lake.mend(plan)
+    lake.repair(plan)
     again = lake.examine(scratch / "after")
     assert not again.is_needed, again
     assert not again.is_damage
@@ -64,7 +64,7 @@ def test_the_newest_entry_of_a_log(lake: Lake, tmp_path: Path, path: str, how: s
         # That was a fence without data. If the batch before it is missing too, the tables disagree.
         assert not lake.examine(tmp_path / "fence").findings
         harm(lake.entries(path)[-1], how)
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
     assert lake.recorded() == files
 
@@ -86,10 +86,10 @@ def test_an_earlier_entry_of_a_log(
     before, files = lake.all_rows(), lake.recorded()
     harm(lake.entries(path)[-behind], how)
     if how == "flipped":
-        # Its files are the same, and every table has absorbed its batch.
+        # Its files are the same, and every table has processed its batch.
         assert [finding.harmless for finding in lake.examine(tmp_path).findings] == [True]
         return
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
     assert lake.recorded() == files
 
@@ -99,7 +99,7 @@ def test_a_data_file(lake: Lake, tmp_path: Path, case: tuple[str, str], which: i
     before, files = lake.all_rows(), lake.recorded()
     path, how = case
     harm(lake.data_files(path)[which], how)
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
     assert [f for f in lake.recorded() if f[3] == "recorded"] == files
 
@@ -113,7 +113,7 @@ def test_a_delta_checkpoint(lake: Lake, tmp_path: Path, path: str, how: str) -> 
     (checkpoint,) = lake.folder(path).glob("_delta_log/*.checkpoint.parquet")
     harm(checkpoint, how)
     if lake.examine(tmp_path / "look").is_needed:
-        mended(lake, tmp_path)
+        repaired(lake, tmp_path)
     else:
         assert how == "flipped", "only bytes that say nothing may be flipped unseen"
     assert lake.all_rows() == before
@@ -131,12 +131,12 @@ def test_the_hint_of_a_log(lake: Lake, tmp_path: Path, path: str, how: str) -> N
         hint.write_text(hint.read_text().replace('"version":', '"versiom":'))
     else:
         harm(hint, how)
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
 
 
 def test_an_entry_that_nobody_needs_is_no_alarm(lake: Lake, tmp_path: Path) -> None:
-    """The last checkpoint includes the entry, and every table has absorbed its batch."""
+    """The last checkpoint includes the entry, and every table has processed its batch."""
     DeltaTable(lake.layout.storage.uri(SILVER[0])).create_checkpoint()
     harm(lake.entries(SILVER[0])[3], "truncated")
     plan = lake.examine(tmp_path / "look")
@@ -147,11 +147,11 @@ def test_an_entry_that_nobody_needs_is_no_alarm(lake: Lake, tmp_path: Path) -> N
 def test_an_entry_that_gold_has_still_to_read(lake: Lake, tmp_path: Path) -> None:
     lake.land_more(2)
     for end in (7, 8):
-        lake.absorb(end)
+        lake.ingest(end)
         lake.catch_up_silver()
     DeltaTable(lake.layout.storage.uri(SILVER[0])).create_checkpoint()
     harm(lake.entries(SILVER[0])[-2], "truncated")
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.tables[GOLD[0]].refresh().n == 8
 
 
@@ -178,7 +178,7 @@ def test_bronze_is_never_guessed(lake: Lake, tmp_path: Path, part: str, how: str
     assert plan.refusal is not None
     assert told in plan.refusal
     with pytest.raises(CannotRepairError, match="backup"):
-        lake.mend(plan)
+        lake.repair(plan)
     assert {p: p.read_bytes() for p in lake.root.rglob("*") if p.is_file()} == files
 
 
@@ -186,7 +186,7 @@ def add_undeclared(lake: Lake) -> Table:
     table = Table(lake.layout.storage, "gold/of_old", pipeline="tiny")
     schema = pa.schema([("window_start", TIME), ("final", pa.bool_())])
     table.create(schema, "digest", time_column="window_start")
-    table.commit(table.refresh().absorbing(3, NOW))
+    table.commit(table.refresh().advanced_to(3, NOW))
     return table
 
 
@@ -198,7 +198,7 @@ def test_the_log_of_a_table_that_nobody_declares(
     before = lake.all_rows()
     add_undeclared(lake)
     harm(lake.entries("gold/of_old")[version], how)
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
 
 
@@ -209,7 +209,7 @@ def test_bronze_goes_back_and_what_nobody_declares_loses_its_place(
     table = add_undeclared(lake)
     harm(lake.entries(BRONZE)[-1], "missing")
     harm(lake.entries(BRONZE)[-1], "missing")
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     state = table.refresh()
     assert (state.n, state.definition) == (0, "")
 
@@ -226,7 +226,7 @@ def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     for entry in lake.entries(BRONZE)[first:]:
         harm(entry, "missing")
     assert set(lake.examine(tmp_path / "look").targets) == set(BUILT)
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
 
 
@@ -251,13 +251,13 @@ def test_a_publication_that_has_still_to_read_a_damaged_entry(lake: Lake, tmp_pa
     publishing = load(file)
     sent = Table(lake.layout.storage, path, pipeline="tiny")
     sent.create(pa.schema([("at", TIME)]), "digest", time_column="at")
-    sent.commit(sent.refresh().absorbing(0, NOW, PublicationPayload(3)))
+    sent.commit(sent.refresh().advanced_to(0, NOW, PublicationPayload(3)))
     DeltaTable(lake.layout.storage.uri(GOLD[0])).create_checkpoint()
     harm(lake.entries(GOLD[0])[5], "truncated")
     newest = len(lake.entries(GOLD[0])) - 1
     plan = examine(lake.layout, publishing, tmp_path / "look", lambda *_: None)
     assert set(plan.targets) == {LATE[0], GOLD[0]}
     assert plan.positions == {path: newest}
-    mend(lake.layout, publishing, plan, lake.epoch + 1, NOW)
+    apply(lake.layout, publishing, plan, lake.epoch + 1, NOW)
     assert PublicationPayload.of(sent.reader().refresh()).version == newest
     assert not examine(lake.layout, publishing, tmp_path / "again", lambda *_: None).is_needed

@@ -62,8 +62,8 @@ def test_a_repair_that_was_cut_short(
     before = lake.all_rows()
     hurt(lake)
     with dying(place, nth):
-        lake.mend(lake.examine(tmp_path / "first"))
-    lake.mend(lake.examine(tmp_path / "second"))
+        lake.repair(lake.examine(tmp_path / "first"))
+    lake.repair(lake.examine(tmp_path / "second"))
     after = lake.examine(tmp_path / "third")
     assert not after.is_needed, after
     lake.open()
@@ -78,7 +78,7 @@ def test_a_driver_may_come_between(lake: Lake, tmp_path: Path) -> None:
     before = lake.all_rows()
     harm(lake.data_files(SILVER[0])[2], "flipped")
     with dying("reset.table_done"):
-        lake.mend(lake.examine(tmp_path / "first"))
+        lake.repair(lake.examine(tmp_path / "first"))
     lake.open()
     lake.run(2)
     assert not lake.examine(tmp_path / "second").findings
@@ -90,7 +90,7 @@ def test_versions_are_never_given_twice(lake: Lake, tmp_path: Path) -> None:
     savepoint = lake.take()
     newest = savepoint.tables[GOLD[0]].version
     harm(lake.entries(GOLD[0])[-3], "truncated")
-    lake.mend(lake.examine(tmp_path / "look"))
+    lake.repair(lake.examine(tmp_path / "look"))
     table = lake.tables[GOLD[0]].reader()
     table.refresh()
     assert table.version > newest
@@ -102,6 +102,6 @@ def test_what_was_damaged_is_kept(lake: Lake, tmp_path: Path) -> None:
     entry = lake.entries(GOLD[0])[-3]
     harm(entry, "truncated")
     content, name = entry.read_bytes(), entry.name
-    lake.mend(lake.examine(tmp_path / "look"))
+    lake.repair(lake.examine(tmp_path / "look"))
     kept = lake.folder("_headgate/damaged").rglob(f"gold/per_minute/_delta_log/{name}")
     assert [path.read_bytes() for path in kept] == [content]

@@ -15,7 +15,7 @@ from headgate.tables.errors import LogGapError
 from headgate.tables.payloads.bronze import BronzePayload
 from tests.support.damage import harm
 from tests.unit.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake, of_two
-from tests.unit.repair.test_damage import add_undeclared, mended
+from tests.unit.repair.test_damage import add_undeclared, repaired
 
 pytestmark = [pytest.mark.slow, of_two]
 
@@ -31,7 +31,7 @@ def reset_and_forget(lake: Lake, *, files: int, gold: bool = True) -> None:
         lake.run(files)
     else:
         lake.land_more(files)
-        lake.absorb()
+        lake.ingest()
         lake.catch_up_silver()
     for table in lake.tables.values():
         DeltaTable(table.storage.uri()).create_checkpoint()
@@ -53,7 +53,7 @@ def test_nothing_is_lost_where_all_tables_have_gone_on(lake: Lake, tmp_path: Pat
     assert plan.targets == {}
     assert plan.reread is None
     versions = {path: lake.tables[path].refresh().generation for path in BUILT}
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
     assert {path: lake.tables[path].refresh().generation for path in BUILT} == versions
 
@@ -63,7 +63,7 @@ def test_tables_that_have_not_gone_on_are_rebuilt(lake: Lake, tmp_path: Path) ->
     plan = looked_at(lake, tmp_path)
     assert set(plan.targets) == {GOLD[1], *LATE}, "the other gold table has done it"
     assert plan.reread is None
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert {lake.tables[path].refresh().n for path in (BRONZE, *GOLD)} == {7}
 
 
@@ -71,7 +71,7 @@ def test_a_table_that_nobody_declares_loses_its_place(lake: Lake, tmp_path: Path
     undeclared = add_undeclared(lake)
     reset_and_forget(lake, files=2)
     assert looked_at(lake, tmp_path).targets == {"gold/of_old": Target(keep=True)}
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert (undeclared.refresh().n, undeclared.state.definition) == (0, "")
 
 
@@ -83,7 +83,7 @@ def test_all_is_read_again_where_no_table_has_gone_on(lake: Lake, tmp_path: Path
     plan = looked_at(lake, tmp_path)
     assert set(plan.targets) == set(BUILT)
     assert plan.reread == Target()
-    mended(lake, tmp_path)
+    repaired(lake, tmp_path)
     assert lake.all_rows() == before
 
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.replay.mending import Mended, PatchError, patched, unchanged
+from headgate.replay.corrections import CorrectedRecord, PatchError, patched, unchanged
 from headgate.replay.refused import Refused
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def refused(*values: bytes) -> list[Mended]:
+def refused(*values: bytes) -> list[CorrectedRecord]:
     found = (
         Refused(
             *("quarantine", 0, number, f"e{number}", None, ["wrong_type"], "level", None),
@@ -24,14 +24,14 @@ def refused(*values: bytes) -> list[Mended]:
     return unchanged(list(found), lambda each: each.value or b"")
 
 
-def documents(mended: list[Mended]) -> list[bytes]:
-    return [each.document for each in mended]
+def documents(corrected: list[CorrectedRecord]) -> list[bytes]:
+    return [each.document for each in corrected]
 
 
 def test_a_record_for_which_it_cannot_be_computed_stays() -> None:
     records = refused(b'{"level": "x"}', b'{"level":', b"\xff")
-    mended = patched(records, "json_merge_patch(value, '{\"level\": 2}')")
-    assert documents(mended) == [b'{"level":2}', b'{"level":', b"\xff"]
+    corrected = patched(records, "json_merge_patch(value, '{\"level\": 2}')")
+    assert documents(corrected) == [b'{"level":2}', b'{"level":', b"\xff"]
 
 
 def test_null_leaves_a_record() -> None:

@@ -54,7 +54,7 @@ def take(lake: Lake, minutes: int = 0) -> Savepoint:
 
 
 def begin(lake: Lake, paths: Iterable[str]) -> Rebuild:
-    """A rebuild of some tables that has not absorbed anything yet."""
+    """A rebuild of some tables that has not processed anything yet."""
     generation = Table(lake.layout.storage, "bronze/events", pipeline="tiny").refresh().generation
     definitions = {path: lake.pipeline.definitions[path] for path in paths}
     rebuild = Rebuild(f"{FOLDER}/7", generation + 1, definitions, "asked for by hand", NOW)

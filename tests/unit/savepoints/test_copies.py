@@ -19,9 +19,9 @@ from tests.unit.maintenance.conftest import compacted, owned
 from tests.unit.savepoints.conftest import NOW, add_batch, take
 
 
-def absorb(table: Table, batches: range) -> None:
+def process(table: Table, batches: range) -> None:
     for n in batches:
-        table.commit(replace(table.refresh().absorbing(n, NOW), batch={}))
+        table.commit(replace(table.refresh().advanced_to(n, NOW), batch={}))
 
 
 @pytest.mark.slow
@@ -37,13 +37,13 @@ def test_a_copy_has_the_batches_of_a_silver_table_that_no_gold_table_reads(
     lake.pipeline = load(lake.pipeline.file)
     side = Table(lake.layout.storage, "silver/side", pipeline="tiny")
     side.create(pa.schema(SCHEMAS["silver/good"]), "digest", time_column="time")
-    absorb(side, range(1, 7))
+    process(side, range(1, 7))
     compacted(lake)
     tables = {table.name: table for table in owned(lake)}
     bronze = tables["bronze/events"]
     intend(bronze, {"silver/side": Target()}, NOW, why="a full refresh")
     Resets(bronze).carry_out(tables.values(), NOW)
-    absorb(tables["silver/side"], range(1, 3))
+    process(tables["silver/side"], range(1, 3))
     savepoint = take(lake)
     assert savepoint.n == 2
     there = Layout.of(str(tmp_path / "copy"), "tiny")

@@ -110,7 +110,7 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     job: Any = PipelineRuntime.__new__(PipelineRuntime)
     stages: Any = Stages.__new__(Stages)
     stages.bronze, stages.gold = {"events": own[BRONZE].reader()}, {}
-    silver = SimpleNamespace(catch_up=lambda *_: None, has_absorbed=lambda _: True)
+    silver = SimpleNamespace(catch_up=lambda *_: None, has_processed=lambda _: True)
     stages.silver = {"events": silver}
     job.layers, job.publications, job.kept = ("silver",), (), {}
     job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
@@ -210,7 +210,7 @@ def test_a_table_that_is_not_declared_goes_with_the_bronze_it_was_built_from(lak
     path = "silver/of_old"
     old = Table(lake.layout.storage, path, pipeline="tiny")
     old.create(lake._schema(SILVER), "digest", time_column="time")
-    old.commit(old.refresh().absorbing(2, NOW))
+    old.commit(old.refresh().advanced_to(2, NOW))
     seen = tables(lake, 7)
     rebuild = begin(lake, SCHEMAS.keys() - {FILES})
     resets = Resets(seen[BRONZE])

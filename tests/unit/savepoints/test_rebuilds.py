@@ -32,15 +32,15 @@ from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, job_of_
 BUILT = (SILVER, LATE, GOLD)
 
 
-def absorb(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
-    """Let the rebuild of some tables absorb bronze up to a batch. The tables have no files, which
+def process(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
+    """Let the rebuild of some tables process bronze up to a batch. The tables have no files, which
     does not matter to the code that publishes them."""
     rebuild = begun(lake.layout, tables(lake)[BRONZE].refresh().generation)
     assert rebuild is not None
     for path in paths:
         table = rebuild.table(lake.layout, "tiny", path)
         table.epoch = table.refresh().epoch
-        table.commit(table.state.absorbing(n, NOW).counting({"rows": rows}))
+        table.commit(table.state.advanced_to(n, NOW).counting({"rows": rows}))
 
 
 def count(lake: Lake, path: str) -> int:
@@ -50,10 +50,10 @@ def count(lake: Lake, path: str) -> int:
 def test_it_is_ready_when_it_has_what_the_current_tables_have(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
     assert targets(lake.layout, lake.pipeline, rebuild) is None
-    absorb(lake, 2, SILVER)
-    absorb(lake, 1, LATE, GOLD)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None, "gold has not absorbed batch 2"
-    absorb(lake, 2, GOLD)
+    process(lake, 2, SILVER)
+    process(lake, 1, LATE, GOLD)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None, "gold has not processed batch 2"
+    process(lake, 2, GOLD)
     found = targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert found.keys() == set(BUILT)
@@ -66,7 +66,7 @@ def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> 
     gated = {"per_minute": replace(declared, suite=Suite("s", ()))}
     pipeline = replace(lake.pipeline, gold=gated)
     rebuild = begin(lake, BUILT)
-    absorb(lake, 2, *BUILT)
+    process(lake, 2, *BUILT)
     assert targets(lake.layout, lake.pipeline, rebuild) is not None
     assert targets(lake.layout, pipeline, rebuild) is None
 
@@ -75,7 +75,7 @@ def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> 
 
     def validated(n: int, operation: int) -> None:
         said = {"suite": "any", "at": 0, "n": n, "operation": operation}
-        state = table.state.absorbing(2, NOW, GoldPayload(gate=said))
+        state = table.state.advanced_to(2, NOW, GoldPayload(gate=said))
         table.commit(replace(state, operation=1))
         table.refresh()
 
@@ -90,9 +90,9 @@ def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
     """The jobs of the other layers go on while bronze's job looks at the tables."""
     rebuild = begin(lake, BUILT)
     for n in (1, 2, 3):
-        absorb(lake, n, SILVER)
-    absorb(lake, 2, GOLD)
-    absorb(lake, 3, LATE)
+        process(lake, n, SILVER)
+    process(lake, 2, GOLD)
+    process(lake, 3, LATE)
     found = targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert {path: target.version for path, target in found.items()} == {SILVER: 2, LATE: 0, GOLD: 1}
@@ -101,8 +101,8 @@ def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
 def test_tables_that_pass_each_other_are_not_published(lake: Lake) -> None:
     """Silver took batches 1 to 3 in one step: there is no version of it at batch 2."""
     rebuild = begin(lake, BUILT)
-    absorb(lake, 3, SILVER)
-    absorb(lake, 2, GOLD)
+    process(lake, 3, SILVER)
+    process(lake, 2, GOLD)
     assert targets(lake.layout, lake.pipeline, rebuild) is None
 
 
@@ -110,20 +110,20 @@ def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
     rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
     current = tables(lake)[BRONZE]
     current.epoch = current.refresh().epoch
-    current.commit(current.state.absorbing(3, NOW, BronzePayload({"sequence": 5})))
+    current.commit(current.state.advanced_to(3, NOW, BronzePayload({"sequence": 5})))
     table = rebuild.table(lake.layout, "tiny", BRONZE)
-    table.commit(table.refresh().absorbing(1, NOW, BronzePayload({"sequence": 4})))
-    absorb(lake, 1, SILVER, GOLD)
+    table.commit(table.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 4})))
+    process(lake, 1, SILVER, GOLD)
     assert targets(lake.layout, lake.pipeline, rebuild) is None
-    table.commit(table.refresh().absorbing(2, NOW, BronzePayload({"sequence": 5})))
-    assert targets(lake.layout, lake.pipeline, rebuild) is None, "silver has not absorbed it"
-    absorb(lake, 2, SILVER, GOLD)
+    table.commit(table.refresh().advanced_to(2, NOW, BronzePayload({"sequence": 5})))
+    assert targets(lake.layout, lake.pipeline, rebuild) is None, "silver has not processed it"
+    process(lake, 2, SILVER, GOLD)
     assert targets(lake.layout, lake.pipeline, rebuild) is not None
 
 
 def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
-    absorb(lake, 2, *BUILT, rows=7)
+    process(lake, 2, *BUILT, rows=7)
     before = count(lake, GOLD)
     with dying("reset.intended"):
         publish(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
@@ -146,7 +146,7 @@ def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
     job.rebuild = rebuild = begin(lake, BUILT)
     stage = SimpleNamespace(write_to=lambda _: None)
     job._declared, job.bronze = job.stages, {"events": stage}
-    absorb(lake, 2, *BUILT, rows=7)
+    process(lake, 2, *BUILT, rows=7)
     assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     job.catch_up(NOW)
     assert tables(lake)[SILVER].refresh().total["rows"] == 7
@@ -196,7 +196,7 @@ def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
 def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: Lake) -> None:
     """A rebuild groups batches in its own way, so its files have rows that this reader has read."""
     rebuild = begin(lake, BUILT)
-    absorb(lake, 2, *BUILT)
+    process(lake, 2, *BUILT)
     seen = tables(lake, 8)
     assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
@@ -207,7 +207,7 @@ def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: 
 
 def test_it_waits_for_a_reset_that_is_open(lake: Lake) -> None:
     rebuild = begin(lake, (LATE, GOLD))
-    absorb(lake, 2, LATE, GOLD)
+    process(lake, 2, LATE, GOLD)
     seen = tables(lake, 8)
     resets = Resets(seen[BRONZE])
     intend(seen[BRONZE], {SILVER: Target()}, NOW, why="a test")
@@ -217,7 +217,7 @@ def test_it_waits_for_a_reset_that_is_open(lake: Lake) -> None:
 
 def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     rebuild = begin(lake, BUILT)
-    absorb(lake, 2, *BUILT)
+    process(lake, 2, *BUILT)
     seen = tables(lake, 8)
     assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     lake.layout.storage.remove(rebuild.folder)

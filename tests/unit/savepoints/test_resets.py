@@ -34,14 +34,14 @@ def tables(tmp_path: Path) -> dict[str, Table]:
         table.create(SCHEMA, "digest", time_column="time")
         table.fence(1)
         for n in range(1, 6):
-            absorb(table, n)
+            process(table, n)
         found[path] = table
     return found
 
 
-def absorb(table: Table, n: int, name: str = "") -> State:
+def process(table: Table, n: int, name: str = "") -> State:
     held = table.refresh()
-    state = held.absorbing(n, NOON).counting({"rows": 1})
+    state = held.advanced_to(n, NOON).counting({"rows": 1})
     return table.commit(state, (file(f"data/{held.generation}-{n}-{name or n}.parquet"),))
 
 
@@ -74,7 +74,7 @@ def test_a_table_goes_back_and_on(tables: dict[str, Table]) -> None:
     assert state.files == target.files
     assert bronze.refresh().n == 5
     for n in (3, 4, 5):
-        absorb(silver, n)
+        process(silver, n)
     assert [f.path for b in batches(silver, 1, 4) for f in b.files] == [
         "data/0-2-2.parquet",
         "data/1-3-3.parquet",
@@ -98,7 +98,7 @@ def test_carrying_out_again_does_nothing(tables: dict[str, Table]) -> None:
     intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
     for _ in range(2):
         Resets(bronze).carry_out([silver, bronze], NOON)
-    absorb(silver, 3)
+    process(silver, 3)
     Resets(bronze).carry_out([silver], NOON)
     assert silver.refresh().n == 3
 
@@ -113,7 +113,7 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
     schema = pa.schema([("other", pa.string())])
     rebuilt.create(schema, "new", time_column="other", generation=1)
     for n in (2, 4, 5):
-        absorb(rebuilt, n)
+        process(rebuilt, n)
     assert (silver.refresh().definition, len(paths(silver))) == ("digest", 5)
     newest = version_of(rebuilt, 4)
     target = replace(newest, rebuilt=log)
@@ -125,7 +125,7 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
     assert paths(silver) == {"data/1-2-2.parquet", "data/1-4-4.parquet"}
     assert [f.name for f in silver.handle.schema().fields] == ["other"]
     silver.require_intact()
-    absorb(silver, 5)
+    process(silver, 5)
     assert [sorted(f.path for f in b.files) for b in batches(silver, 0, 5)] == [
         ["data/1-2-2.parquet", "data/1-4-4.parquet"],
         ["data/1-5-5.parquet"],
@@ -145,7 +145,7 @@ def test_bronze_goes_back_in_the_same_commit(tables: dict[str, Table]) -> None:
     assert bronze.refresh().n == 3
     assert len(paths(bronze)) == 3
     assert Resets(bronze).awaits(silver)
-    absorb(bronze, 4, "again")
+    process(bronze, 4, "again")
     assert [b.files[0].path for b in batches(bronze, 2, 4)] == [
         "data/0-3-3.parquet",
         "data/1-4-again.parquet",
@@ -159,8 +159,8 @@ def test_two_resets_keep_to_their_own_past(tables: dict[str, Table]) -> None:
     at_two, at_five = version_of(silver, 2), version_of(silver, 5)
     intend(bronze, {silver.name: at_two}, NOON, why="first")
     Resets(bronze).carry_out([silver], NOON)
-    absorb(silver, 3, "second")
-    absorb(silver, 4, "second")
+    process(silver, 3, "second")
+    process(silver, 4, "second")
     intend(bronze, {silver.name: at_five}, NOON, why="second")
     Resets(bronze).carry_out([silver], NOON)
     assert [b.files[0].path for b in batches(silver, 2, 5)] == [
@@ -181,7 +181,7 @@ def test_a_zombie_gets_nothing_in(tables: dict[str, Table], tmp_path: Path) -> N
     bronze, silver = tables.values()
     zombie = Table(Storage(str(tmp_path)), "silver/s", pipeline="p")
     zombie.epoch = 1
-    stale = zombie.refresh().absorbing(6, NOON)
+    stale = zombie.refresh().advanced_to(6, NOON)
     for table in (bronze, silver):
         table.fence(2)
     intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
@@ -215,10 +215,10 @@ def test_added_fields_stay_where_files_stay(tmp_path: Path, path: str) -> None:
     table = bronze if path == bronze.name else silver
     bronze.create(NARROW, "narrow", time_column="time")
     silver.create(NARROW, "narrow", time_column="time")
-    absorb(table, 1)
+    process(table, 1)
     narrow = version_of(table, 1)
     extend(table, Schema.from_arrow(WIDE), "wide", NOON)
-    absorb(table, 2)
+    process(table, 2)
     wide = version_of(table, 2)
 
     def go(target: Target) -> State:
@@ -234,7 +234,7 @@ def test_added_fields_stay_where_files_stay(tmp_path: Path, path: str) -> None:
     log = f"_headgate/rebuild/7/{path}"
     rebuilt = Table(Storage(str(tmp_path)), path, pipeline="p", log=log)
     rebuilt.create(SCHEMA, "new", time_column="time", generation=2)
-    absorb(rebuilt, 2, "rebuilt")
+    process(rebuilt, 2, "rebuilt")
     go(replace(version_of(rebuilt, 2), rebuilt=log))
     assert columns(table) == SCHEMA
     assert go(narrow).definition == "narrow"

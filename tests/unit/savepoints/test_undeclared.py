@@ -30,11 +30,11 @@ KEPT = Target(keep=True)
 
 
 def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
-    """Create a table like a declared one. It has absorbed ``n`` batches and has a row."""
+    """Create a table like a declared one. It has processed ``n`` batches and has a row."""
     table = Table(lake.layout.storage, path, pipeline="tiny")
     schema = lake._schema(SILVER)
     table.create(schema, "digest", time_column="time")
-    state = table.refresh().absorbing(n, NOW)
+    state = table.refresh().advanced_to(n, NOW)
     rows = pa.Table.from_pylist([silver(4) | {"time": NOW}], schema)
     table.commit(state, stage_arrow(table, state, rows, time_column="time"))
     return table

@@ -151,10 +151,10 @@ def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None
 
 
 def drain(source: MicroBatchSource) -> int:
-    """Absorb all waiting input. Returns the number of batches."""
+    """Ingest all waiting input. Returns the number of batches."""
     batches = 0
     while source.pending():
-        assert source.absorb()
+        assert source.ingest()
         batches += 1
     return batches
 
@@ -166,13 +166,13 @@ def test_an_empty_source_gives_nothing(pipeline: Pipeline, log: Log) -> None:
     begun = bronze.state
     source.poll(final=True)
     assert (source.pending(), source.backlog().count, source.trouble) == (0, 0, None)
-    assert source.has_absorbed_all()
-    assert not source.absorb()
+    assert source.has_ingested_all()
+    assert not source.ingest()
     assert bronze.state == begun
     assert bronze.read == []
 
 
-def test_each_record_is_absorbed_once_and_in_order(
+def test_each_record_is_ingested_once_and_in_order(
     case: Case, pipeline: Pipeline, log: Log
 ) -> None:
     bronze = Bronze()
@@ -199,7 +199,7 @@ def test_no_batch_is_larger_than_declared(case: Case, pipeline: Pipeline, log: L
     source.poll(final=False)
     while source.pending():
         before = len(bronze.read)
-        assert source.absorb()
+        assert source.ingest()
         assert 0 < len(bronze.read) - before <= case.most
 
 
@@ -210,7 +210,7 @@ def test_a_new_one_continues_where_bronze_ended(pipeline: Pipeline, log: Log) ->
         source = log.open(pipeline, bronze)
         log.put(5)
         source.poll(final=False)
-        assert source.absorb()
+        assert source.ingest()
         source.close()
     source = log.open(pipeline, bronze)
     source.poll(final=False)
@@ -218,7 +218,7 @@ def test_a_new_one_continues_where_bronze_ended(pipeline: Pipeline, log: Log) ->
     assert sorted(bronze.read) == sorted(log.written)
 
 
-def test_what_was_not_committed_is_absorbed_again(pipeline: Pipeline, log: Log) -> None:
+def test_what_was_not_committed_is_ingested_again(pipeline: Pipeline, log: Log) -> None:
     bronze = Bronze()
     log.put(0)
     source = log.open(pipeline, bronze)
@@ -230,26 +230,26 @@ def test_what_was_not_committed_is_absorbed_again(pipeline: Pipeline, log: Log) 
 
     bronze.refuse = refuse
     with pytest.raises(InterruptedError):
-        source.absorb()
+        source.ingest()
     assert source.backlog().count == 4
     bronze.refuse = lambda: None
     drain(source)
     assert sorted(bronze.read) == sorted(log.written)
 
 
-def test_a_final_poll_bounds_what_is_absorbed(pipeline: Pipeline, log: Log) -> None:
+def test_a_final_poll_bounds_what_is_ingested(pipeline: Pipeline, log: Log) -> None:
     bronze = Bronze()
     log.put(0)
     source = log.open(pipeline, bronze)
     log.put(5)
     source.poll(final=True)
     there = list(log.written)
-    assert not source.has_absorbed_all()
+    assert not source.has_ingested_all()
     log.put(5)
-    while not source.has_absorbed_all():
-        assert source.absorb()
+    while not source.has_ingested_all():
+        assert source.ingest()
     assert sorted(bronze.read) == sorted(there)
-    assert not source.absorb()
+    assert not source.ingest()
 
 
 def test_what_changes_while_it_is_read_is_not_committed(pipeline: Pipeline, log: Log) -> None:
@@ -261,7 +261,7 @@ def test_what_changes_while_it_is_read_is_not_committed(pipeline: Pipeline, log:
     begun = bronze.state
     log.while_reading = log.rewrite
     with pytest.raises(SourceError):
-        source.absorb()
+        source.ingest()
     assert bronze.state == begun
 
 

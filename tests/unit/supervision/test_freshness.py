@@ -41,7 +41,7 @@ def batch(lake: Lake, path: str, at: datetime, *, changed: bool, watermark: int 
     held = made.refresh()
     clock = commit_time(NOON) + watermark
     payload = GoldPayload(clock) if path.startswith("gold/") else BronzePayload(watermark=clock)
-    state = held.absorbing(held.n + 1, at, payload)
+    state = held.advanced_to(held.n + 1, at, payload)
     made.commit(state.counting({}, changed=changed))
 
 

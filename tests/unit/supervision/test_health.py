@@ -149,7 +149,7 @@ def expecting(lake: Lake, text: str, tmp_path: Path) -> Lake:
 
 def arrive(lake: Lake, at: datetime, event_time: datetime) -> None:
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
-    state = bronze.refresh().absorbing(3, at, BronzePayload(watermark=commit_time(event_time)))
+    state = bronze.refresh().advanced_to(3, at, BronzePayload(watermark=commit_time(event_time)))
     bronze.commit(state.counting({"read": 1}, changed=True))
 
 

@@ -146,7 +146,7 @@ def test_what_needs_a_person_is_not_restarted(state: State | None, code: int) ->
 
 
 @pytest.mark.parametrize("code", [1, 7, 8, 70])
-def test_what_a_restart_may_mend_is_restarted(code: int) -> None:
+def test_what_a_restart_may_correct_is_restarted(code: int) -> None:
     assert seen(replace(JOB, state="stopped"), failure=failure(code)).condition in DOWN
 
 

@@ -14,7 +14,7 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def history(
-    backlog: float, growth: float, absorbed: float, *, count: int = 10, every: float = 5
+    backlog: float, growth: float, processed: float, *, count: int = 10, every: float = 5
 ) -> list[Sample]:
     """``count`` samples of which the last has ``backlog``; rates are in records a second."""
     ages = [every * (count - 1 - i) for i in range(count)]
@@ -22,26 +22,26 @@ def history(
         Sample(
             NOON - timedelta(seconds=age),
             round(backlog - growth * age),
-            round(1_000_000 - absorbed * age),
+            round(1_000_000 - processed * age),
         )
         for age in ages
     ]
 
 
 @pytest.mark.parametrize(
-    ("backlog", "growth", "absorbed", "says"),
+    ("backlog", "growth", "processed", "says"),
     [
         (90_000, 1200, 2400, "falling behind by 1,200 records/s"),
         (90_000, 1200, 0, "falling behind by 1,200 records/s"),
         (720_000, -1000, 3000, "catching up: up to date in about 12 min"),
         (90_000, -1000, 3000, "catching up: up to date in about 90 s"),
         (100_000, 0, 3000, "keeping up, 100,000 records behind"),
-        # A little less arrives than is absorbed, which may be chance.
+        # A little less arrives than is processed, which may be chance.
         (100_000, -60, 3000, "keeping up, 100,000 records behind"),
     ],
 )
-def test_what_is_said(backlog: float, growth: float, absorbed: float, says: str) -> None:
-    assert str(trend_of(history(backlog, growth, absorbed))) == says
+def test_what_is_said(backlog: float, growth: float, processed: float, says: str) -> None:
+    assert str(trend_of(history(backlog, growth, processed))) == says
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def table(tmp_path: Path) -> Table:
 
 
 def add(table: Table, n: int, row: dict[str, Any]) -> None:
-    state = table.refresh().absorbing(n, NOON).counting({"silver": 1})
+    state = table.refresh().advanced_to(n, NOON).counting({"silver": 1})
     schema = pa.schema(table.handle.schema().to_arrow())
     content = pa.Table.from_pylist([row], schema)
     table.commit(state, stage_arrow(table, state, content, time_column="time"))

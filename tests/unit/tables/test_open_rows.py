@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Table:
 
 def add_batch(table: Table, n: int) -> None:
     """Replace the open rows by two files of two open rows each, and add a file of final rows."""
-    state = table.refresh().absorbing(n, NOON)
+    state = table.refresh().advanced_to(n, NOON)
     added = []
     for final, number in (("false", n), ("false", 10 * n), ("true", 100 * n)):
         both = [{"window_start": NOON, "n": i, STATE: i} for i in (number, number + 1)]

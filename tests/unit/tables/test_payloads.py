@@ -109,9 +109,9 @@ def test_fields_that_an_older_commit_lacks_are_empty(name: str) -> None:
 @pytest.mark.parametrize("name", PAYLOADS.names())
 def test_a_commit_without_data_repeats_it(name: str) -> None:
     carried = FULL[name].carried()
-    for state in (State(FULL[name]).held("fence", 2), State(FULL[name]).absorbing(1, NOON)):
+    for state in (State(FULL[name]).held("fence", 2), State(FULL[name]).advanced_to(1, NOON)):
         assert state.payload == carried
-    assert State(PAYLOADS[name]).absorbing(1, NOON, FULL[name]).payload == carried
+    assert State(PAYLOADS[name]).advanced_to(1, NOON, FULL[name]).payload == carried
     if name != "bronze":
         assert carried == FULL[name]
 

@@ -36,12 +36,12 @@ def make(folder: Path, upto: int = 10) -> Table:
     table.create(SCHEMA, "digest", time_column="time")
     table.fence(1)
     for n in range(1, upto + 1):
-        absorb(table, n)
+        process(table, n)
     return table
 
 
-def absorb(table: Table, n: int) -> None:
-    state = table.refresh().absorbing(n, NOON, SilverPayload(n * 1000))
+def process(table: Table, n: int) -> None:
+    state = table.refresh().advanced_to(n, NOON, SilverPayload(n * 1000))
     table.commit(state, (written(table, f"data/0-{n}-abc/part-0.parquet"),))
 
 
@@ -169,7 +169,7 @@ def test_batches_that_the_log_never_had_are_missing(tmp_path: Path) -> None:
     with pytest.raises(LogGapError, match="batches 4 to 4 are not"):
         batches(table, 0, 4)
     assert batches(table, 3, 3) == ()
-    state = replace(table.refresh().absorbing(6, NOON), from_n=4)
+    state = replace(table.refresh().advanced_to(6, NOON), from_n=4)
     table.commit(state, (written(table, "data/0-6-abc/part-0.parquet"),))
     with pytest.raises(LogGapError, match="batches 4 to 4 are not"):
         batches(table, 0, 6)
@@ -231,10 +231,10 @@ def left_behind(folder: Path, epoch: int) -> Table:
 def test_a_trimmed_log_has_no_room_for_a_zombie(tmp_path: Path) -> None:
     table = make(tmp_path, 3)
     zombie = left_behind(tmp_path, 1)
-    stale = zombie.refresh().absorbing(4, NOON)
+    stale = zombie.refresh().advanced_to(4, NOON)
     table.fence(2)
     for n in range(4, 9):
-        absorb(table, n)
+        process(table, n)
     trim(table, 9)
     before = log_folder(table.storage)
     with pytest.raises(CommitRefusedError):
@@ -249,7 +249,7 @@ def test_a_commit_that_comes_behind_a_checkpoint_is_refused_however_it_got_in(
 ) -> None:
     """For example, the process was frozen after delta-rs read the log and before it wrote."""
     table = make(tmp_path, 3)
-    state = table.refresh().absorbing(4, NOON)
+    state = table.refresh().advanced_to(4, NOON)
     note = {"version": table.version + 2, "size": 1}
     table.storage.write("_delta_log/_last_checkpoint", json.dumps(note).encode())
     with pytest.raises(CommitRefusedError, match="a newer checkpoint exists"):
@@ -260,6 +260,6 @@ def test_a_reader_finds_its_way_back_to_a_log_that_was_trimmed(tmp_path: Path) -
     table = make(tmp_path, 3)
     reader = left_behind(tmp_path, 0)
     for n in range(4, 9):
-        absorb(table, n)
+        process(table, n)
     trim(table, 8)
     assert reader.refresh().n == 8

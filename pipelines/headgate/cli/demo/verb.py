@@ -117,7 +117,7 @@ def _run(
     seed: int,
     json: bool,
 ) -> tuple[float | None, Held | None]:
-    """Feed and drive the pipeline until all is absorbed. Returns the seconds until gold had its
+    """Feed and drive the pipeline until all is processed. Returns the seconds until gold had its
     first row, and the version of gold that was held."""
     from headgate.cli.demo.held import HeldVersion
     from headgate.cli.demo.screen import demo_screen
@@ -152,7 +152,7 @@ def _run(
             gold = [t for name, t in progress.totals.items() if kind_of(name) == GOLD]
             if not first_gold and any(total.get("folded") for total in gold):
                 first_gold.append(round(time.time() - began, 1))
-            if feeder.absorbed(progress.read):
+            if feeder.ingested(progress.read):
                 (held.begin if held else finish)()
             show(progress)
 

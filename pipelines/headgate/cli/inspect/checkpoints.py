@@ -52,7 +52,7 @@ def show(found: Checkpoints) -> None:
     out.print(table)
     out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
     for lag in found.replay:
-        message = f"{lag.table} absorbs {lag.batches:,} batches, {lag.rows:,} rows"
+        message = f"{lag.table} processes {lag.batches:,} batches, {lag.rows:,} rows"
         out.print(f"  {message}", markup=False)
     if not found.replay:
         out.print("  no table has anything to do again; a batch that runs is read again")

@@ -237,9 +237,7 @@ def _remark(
         typer.echo(f"{command('logs')}\n{command('start')}")
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
-        effect = (
-            "reads no new data after its current batch" if ending else "reads no new data"
-        )
+        effect = "reads no new data after its current batch" if ending else "reads no new data"
         resume = command("resume")
         typer.echo(f"paused since {paused:%F %T}Z: it {effect}, until:\n{resume}")
     _show_rejected(jobs)

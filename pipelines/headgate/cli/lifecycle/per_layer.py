@@ -27,7 +27,7 @@ class LayerFailedError(AlreadyRecordedError):
     def __init__(self, layer: str, code: int) -> None:
         super().__init__(
             f"the {layer} job ended with exit code {code}",
-            remedy="its own message is above; run again when that is mended: every table goes on",
+            remedy="its own message is above: fix that, and run again; every table continues",
         )
         self.exit_code = code if code > 0 else 1  # type: ignore[misc]
 

@@ -50,7 +50,7 @@ _FULL_REFRESH = "Rebuild this table: silver.NAME or gold.NAME."
 def run(
     pipeline: PipelineName,
     once: Annotated[
-        bool, typer.Option("--once", help="End when everything there is has been absorbed.")
+        bool, typer.Option("--once", help="End when everything there is has been processed.")
     ] = False,
     drain: Annotated[
         bool, typer.Option("--drain", help="At the end, make the open windows final.")

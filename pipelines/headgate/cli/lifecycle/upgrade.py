@@ -138,7 +138,7 @@ def _require_possible(found: Deployment, declared: Pipeline) -> None:
 def _await_progress(
     layout: Layout, declared: Pipeline, found: Deployment, patience: float, say: Say, *, had: int
 ) -> None:
-    """Wait until the rebuild is published, or until ``patience`` is over and it has absorbed at
+    """Wait until the rebuild is published, or until ``patience`` is over and it has processed at
     least one batch. ``had`` is bronze's batch before the upgrade. Raises UpgradeError, also if a
     job ended."""
     from headgate.supervision.job_state import overall, probe
@@ -166,7 +166,7 @@ def _await_progress(
 
 
 def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
-    """The tables to rebuild that have not absorbed a batch although bronze has one, and those whose
+    """The tables to rebuild that have processed no batch although bronze has one, and those whose
     rebuild has not begun."""
     from headgate.savepoints.rebuilds import continued
     from headgate.tables.snapshot import snapshot

@@ -142,7 +142,7 @@ def _source(declared: Pipeline) -> Source:
 
 
 def _read_up_to(declared: Pipeline, layout: Layout) -> int:
-    """The sequence up to which bronze has absorbed the log."""
+    """The sequence up to which bronze has ingested the log."""
     from headgate.tables.payloads.bronze import BronzePayload
     from headgate.tables.table import Table
 

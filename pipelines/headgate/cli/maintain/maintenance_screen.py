@@ -25,7 +25,7 @@ def show_compacted(reports: Sequence[Report]) -> None:
     merged = sum((each.merged for each in done), Amount())
     into = sum((each.into for each in done), Amount())
     if not merged.files:
-        print("nothing to merge: no table has enough small files that all others have absorbed")
+        print("nothing to merge: no table has enough small files that all others have processed")
         return
     print(f"{merged.files:,} files became {into.files:,}; vacuum removes what they were made from")
 

@@ -56,14 +56,14 @@ def repair(
             plan = _examined(layout, declared, Path(scratch))
             remains = bool(plan.refusal) or plan.is_damage
         else:
-            plan, remains = _mended(layout, declared, Path(scratch))
+            plan, remains = _repaired(layout, declared, Path(scratch))
     document = {
         "pipeline": declared.name,
         "damaged": plan.is_damage,
         "findings": [asdict(finding) for finding in plan.findings],
         "actions": list(plan.descriptions) if plan.refusal is None else [],
         "refused": plan.refusal,
-        "mended": not dry_run and not remains,
+        "repaired": not dry_run and not remains,
     }
     respond(json, document, lambda: _show(plan, declared, layout, dry_run=dry_run))
     if remains:
@@ -82,13 +82,13 @@ def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
     return examine(layout, declared, scratch, gone)
 
 
-def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bool]:
+def _repaired(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bool]:
     """Repair under a lease on all layers. Returns the plan, and whether damage remains.
 
     Raises LeaseHeldError while the pipeline runs, CannotRepairError.
     """
     from headgate.jobs.lease import Lease
-    from headgate.repair.apply import highest_epoch, mend, put_documents_aside
+    from headgate.repair.apply import apply, highest_epoch, put_documents_aside
     from headgate.repair.documents import LEASES, damaged_documents
 
     leases = [d for d in damaged_documents(layout) if d.path.startswith(LEASES)]
@@ -98,7 +98,7 @@ def _mended(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, bo
         plan = _examined(layout, declared, scratch / "before")
         if not plan.is_needed:
             return plan.also(leases), False
-        mend(layout, declared, plan, epoch, datetime.now(UTC))
+        apply(layout, declared, plan, epoch, datetime.now(UTC))
         after = _examined(layout, declared, scratch / "after")
         return plan.also(leases), after.is_needed or not _balances(layout, declared)
 

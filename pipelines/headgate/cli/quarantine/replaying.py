@@ -1,4 +1,4 @@
-"""``headgate quarantine replay``: validates mended records, and requests their replay by bronze."""
+"""``headgate quarantine replay``: validates corrected records, and requests their replay."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.bronze.copies import MendedCopies
+    from headgate.bronze.copies import CorrectedCopies
     from headgate.declaration.model import Pipeline
-    from headgate.replay.mending import Mended
+    from headgate.replay.corrections import CorrectedRecord
     from headgate.replay.outcomes import Outcome
     from headgate.replay.refused import RefusedRecords, Selection
     from headgate.replay.requests import Request
@@ -52,9 +52,9 @@ class NotReplayedError(HeadgateError):
 
 def documents(
     declared: Pipeline, layout: Layout, records: RefusedRecords, wanted: Selection
-) -> list[Mended]:
+) -> list[CorrectedRecord]:
     """The selected open records, as documents that can be edited. Raises TooManyError."""
-    from headgate.replay.mending import unchanged
+    from headgate.replay.corrections import unchanged
     from headgate.sources.contract import DeployedSource, connector_of
 
     found = records.rows(wanted, MOST + 1)
@@ -84,27 +84,27 @@ def replay_records(
     from headgate.cli.hidden import hide
     from headgate.cli.log_file import divert_to
     from headgate.declaration.secrets import secrets_of
-    from headgate.replay import mending, requests
+    from headgate.replay import corrections, requests
 
     require_machine(declared)
     if not dry_run:
         requests.require_none(layout)
     hide(secrets_of(declared))
     records = records_of(layout, declared)
-    mended = documents(declared, layout, records, wanted)
+    corrected = documents(declared, layout, records, wanted)
     if patch is not None:
-        mended = mending.patched(mended, patch)
+        corrected = corrections.patched(corrected, patch)
     if edited is not None:
-        mended = mending.edited(mended, edited)
-    if not mended:
+        corrected = corrections.edited(corrected, edited)
+    if not corrected:
         empty = f"{edited} has no record" if edited else nothing_meant(records, wanted)
         respond(json, _document(declared, []), empty)
         return
     divert_to(layout, declared, "replay")
-    with waiting(f"judging {len(mended):,} records"):
-        made = mending.copies(records, mended, datetime.now(UTC))
-        found = _judged(declared, layout, records, mended, made)
-    good = made.of(records.origin(o.mended.position) for o in found if o.passes)
+    with waiting(f"judging {len(corrected):,} records"):
+        made = corrections.copies(records, corrected, datetime.now(UTC))
+        found = _judged(declared, layout, records, corrected, made)
+    good = made.of(records.origin(o.corrected.position) for o in found if o.passes)
     if not json:
         _show(found)
     document = _document(declared, found)
@@ -127,18 +127,18 @@ def _judged(
     declared: Pipeline,
     layout: Layout,
     records: RefusedRecords,
-    mended: Sequence[Mended],
-    copies: MendedCopies,
+    corrected: Sequence[CorrectedRecord],
+    copies: CorrectedCopies,
 ) -> list[Outcome]:
     from headgate.jobs.session import passing_session
     from headgate.replay.outcomes import outcomes
 
     cores, jars = os.cpu_count() or 2, jars_for(declared)
     with passing_session("headgate-quarantine", cores, jars) as spark:
-        return outcomes(spark, layout, declared, records, mended, copies)
+        return outcomes(spark, layout, declared, records, corrected, copies)
 
 
-def _ask(layout: Layout, records: RefusedRecords, good: MendedCopies, note: str) -> Request:
+def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str) -> Request:
     from headgate.replay import requests
     from headgate.storage.documents import new_id
     from headgate.tables.payloads.bronze import BronzePayload
@@ -204,8 +204,8 @@ def _document(declared: Pipeline, found: Sequence[Outcome]) -> dict[str, Any]:
         "outcomes": dict(Counter(o.verdict for o in found)),
         "records": [
             {
-                "record": str(outcome.mended.position),
-                "event_id": outcome.mended.of[0].event_id,
+                "record": str(outcome.corrected.position),
+                "event_id": outcome.corrected.of[0].event_id,
                 "outcome": outcome.verdict,
                 "tables": list(outcome.tables),
                 "late": list(outcome.late),

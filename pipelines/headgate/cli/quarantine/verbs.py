@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from headgate.replay.refused import Refused
 
 app = typer.Typer(
-    help="Refused records: show them, mend and replay them. They are in quarantine, or a rule has "
-    "rejected them.",
+    help="Refused records: show them, correct and replay them. They are in quarantine, or a rule "
+    "has rejected them.",
     no_args_is_help=True,
 )
 
@@ -136,7 +136,7 @@ def export_refused(
 ) -> None:
     """Write open refused records into a file, one JSON object a line. Change `value`, and replay
     them with --edited."""
-    from headgate.replay.mending import exported
+    from headgate.replay.corrections import exported
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
@@ -146,8 +146,8 @@ def export_refused(
         raise FileThereError(
             f"{output.parent} is not a folder", remedy="make it, or give another one"
         )
-    mended = documents(declared, layout, records_of(layout, declared), wanted)
-    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(mended)]
+    corrected = documents(declared, layout, records_of(layout, declared), wanted)
+    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(corrected)]
     output.write_text("".join(lines), encoding="utf-8")
     respond(
         json,

@@ -1,4 +1,4 @@
-"""``headgate doctor``: what this machine lacks, and the command that mends it."""
+"""``headgate doctor``: what this machine lacks, and the command that fixes it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from headgate.supervision.trend import trend_of
 
 
 class StreamPart(Part):
-    """``files_read`` returns the number of landing files that bronze has absorbed."""
+    """``files_read`` returns the number of landing files that bronze has ingested."""
 
     name: ClassVar[str] = "stream"
     every: ClassVar[float] = 2.0

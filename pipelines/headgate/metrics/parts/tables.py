@@ -73,7 +73,7 @@ class TablesPart(Part):
 
     @property
     def files_read(self) -> int:
-        """The number of landing files that bronze has absorbed; 0 if there are none or the source
+        """The number of landing files that bronze has ingested; 0 if there are none or the source
         is Kafka."""
         commit = self._tails[self._graph.head.path].commit
         return 0 if commit is None else BronzePayload.of(commit.state).sequence

@@ -135,5 +135,5 @@ class Files(Connector[FilesSource]):
 
 
 def _sequence(offsets: Mapping[str, int]) -> int:
-    """The sequence of the last file that bronze has absorbed."""
+    """The sequence of the last file that bronze has ingested."""
     return offsets.get("sequence", 0)

@@ -76,7 +76,7 @@ def plan_load(
 
 
 def loading(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
-    """The reader of a load. Its ``absorb`` raises FileChangedError if a file has changed."""
+    """The reader of a load. Its ``ingest`` raises FileChangedError if a file has changed."""
     declared: FilesSource = context.source.reads
     reads = replace(declared, path=plan.details["folder"])
     log = FilesLog.of(folder, context.pipeline, context.source.name)

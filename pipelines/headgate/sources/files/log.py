@@ -141,7 +141,7 @@ class FilesLog:
         events = enumerate(files, start=self._events + 1)
         rows = pa.Table.from_pylist([{"event": i, **vars(f), "at": now} for i, f in events], SCHEMA)
         n = max(self.last_sequence, files[-1].sequence)
-        state = state.absorbing(n, now).counting({"files": len(files)})
+        state = state.advanced_to(n, now).counting({"files": len(files)})
         staged = stage_arrow(self.table, state, rows, time_column="at")
         self.table.commit(state, add=staged)
         self._events += len(files)

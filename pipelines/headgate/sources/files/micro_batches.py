@@ -46,7 +46,7 @@ class FilesMicroBatches(MicroBatchSource):
 
     @property
     def position(self) -> int:
-        """The sequence up to which bronze has absorbed the files log."""
+        """The sequence up to which bronze has ingested the files log."""
         return self._bronze.offsets.get("sequence", 0)
 
     @property
@@ -69,21 +69,21 @@ class FilesMicroBatches(MicroBatchSource):
         return len(self._ends())
 
     def backlog(self) -> Backlog:
-        """The files and bytes that are recorded and not absorbed."""
+        """The files and bytes that are recorded and not ingested."""
         with self._lock:
             pending = self._pending()
         return Backlog("files", len(pending), sum(f.size for f in pending))
 
-    def has_absorbed_all(self) -> bool:
+    def has_ingested_all(self) -> bool:
         return not self.pending()
 
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         if not (ends := self._ends()):
             return False
-        self.absorb_up_to(ends[0])
+        self.ingest_up_to(ends[0])
         return True
 
-    def absorb_up_to(self, end: int) -> None:
+    def ingest_up_to(self, end: int) -> None:
         """Commit the recorded files up to sequence ``end`` as bronze's next batch.
 
         Raises FileChangedError if a file has changed since it was recorded. A file that cannot be
@@ -108,7 +108,7 @@ class FilesMicroBatches(MicroBatchSource):
                         raise
 
     def _pending(self) -> Sequence[LoggedFile]:
-        """The recorded files that are not absorbed."""
+        """The recorded files that are not ingested."""
         return self._files.pending(self._position)
 
     def _ends(self) -> list[int]:
@@ -132,6 +132,6 @@ class FilesMicroBatches(MicroBatchSource):
         records = self._reader.read(files)
         arrived = min((file.modified for file in files), default=None)
         reached = BatchEnd({"sequence": end}, arrived=arrived)
-        self._bronze.absorb(records, reached, self._clock(), verify)
+        self._bronze.ingest(records, reached, self._clock(), verify)
         with self._lock:
             self._position = end

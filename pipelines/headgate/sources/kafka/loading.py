@@ -192,7 +192,7 @@ class KafkaLoad(MicroBatchSource):
         left = sum(self._ends[n] - at for n, at in self._position().items())
         return -(-left // self._limit)
 
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         position = self._position()
         reached = next_range(position, self._ends, self._limit)
         if reached == position:
@@ -200,7 +200,7 @@ class KafkaLoad(MicroBatchSource):
         now = self._context.clock()
         rows = self._reader.read(self._partitions, position, reached, now, self._record_size)
         end = BatchEnd(encoded(reached))
-        self._context.bronze.absorb(rows, end, now, self._require_topics)
+        self._context.bronze.ingest(rows, end, now, self._require_topics)
         self._record_size = rows.record_size
         return True
 
@@ -215,7 +215,7 @@ class KafkaLoad(MicroBatchSource):
     def backlog(self) -> Backlog:
         return Backlog("records", sum(self._ends[n] - at for n, at in self._position().items()))
 
-    def has_absorbed_all(self) -> bool:
+    def has_ingested_all(self) -> bool:
         return not self.pending()
 
     def close(self) -> None:

@@ -100,10 +100,10 @@ class KafkaMicroBatches(MicroBatchSource):
             idle = self._idling.idle(position)
             return kafka_backlog(now, listing, position, self._arrivals, self._clocks, idle)
 
-    def has_absorbed_all(self) -> bool:
+    def has_ingested_all(self) -> bool:
         return self._goal is not None and not self._unread()
 
-    def absorb(self) -> bool:
+    def ingest(self) -> bool:
         attempt, readable = 1, dict[int, int]()
         while True:
             with self._lock:
@@ -158,7 +158,7 @@ class KafkaMicroBatches(MicroBatchSource):
             *(encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)),
             arrived=arrived,
         )
-        committed = self._bronze.absorb(rows, stops, now, self._verify(listing))
+        committed = self._bronze.ingest(rows, stops, now, self._verify(listing))
         self._record_size = rows.record_size
         self._taken = sum(reached.values()) - sum(position.values())
         self._moved(committed)
@@ -237,7 +237,7 @@ class KafkaMicroBatches(MicroBatchSource):
         """Commit a position without records. Reading continues from it."""
         gaps = tuple(loss.as_dict() for loss in lost)
         reached = BatchEnd(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
-        self._moved(self._bronze.absorb(PartedRecords(()), reached, self._context.clock()))
+        self._moved(self._bronze.ingest(PartedRecords(()), reached, self._context.clock()))
 
     def _check_for_losses(self) -> None:
         """After a failed read, list again, however long that takes, and check for lost records."""

@@ -19,7 +19,7 @@ class BronzePayload(Payload):
     topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are
     ranges of lost records in these topics; a person has accepted the loss.
 
-    ``operations`` are all operations ever requested, ``replays`` all batches of mended copies,
+    ``operations`` are all operations ever requested, ``replays`` all batches of corrected copies,
     ``loads`` all loads of history. ``reset_commit`` is the log version of the last commit that
     requested resets. Only that commit has ``reset``, which describes them. ``arrived`` is when the
     oldest record of the commit arrived at the source, as far as the source knows, in microseconds
@@ -42,7 +42,7 @@ class BronzePayload(Payload):
 
     @property
     def sequence(self) -> int:
-        """The sequence of the last landing file that bronze has absorbed; 0 for none or Kafka."""
+        """The sequence of the last landing file that bronze has ingested; 0 for none or Kafka."""
         return self.offsets.get("sequence", 0)
 
     def load(self, id_: str) -> Load | None:

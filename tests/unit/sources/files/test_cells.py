@@ -1,4 +1,4 @@
-"""CSV lines as JSON objects, for people who mend them."""
+"""CSV lines as JSON objects, for people who correct them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def read_all(source: KafkaMicroBatches) -> None:
     while source.pending():
-        assert source.absorb()
+        assert source.ingest()
 
 
 def test_the_start_is_committed_before_anything_is_read(place: Place) -> None:
@@ -110,7 +110,7 @@ def test_an_end_that_moved_while_it_was_listed_is_no_harm(place: Place) -> None:
     place.brokers.offsets = growing  # type: ignore[method-assign]
     source = place.start(start="latest")
     assert place.bronze.payload.offsets == {"0": 8}
-    assert not source.absorb()
+    assert not source.ingest()
 
 
 @pytest.mark.parametrize(
@@ -135,12 +135,12 @@ def test_a_topic_that_vanished_is_in_no_commit_forgotten(place: Place) -> None:
     place.brokers.make("a", 5)
     place.brokers.make("b", 5)
     source = place.start(max_per_batch=2)
-    assert source.absorb()
+    assert source.ingest()
     place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match=r"a/0: offsets 1 to the end \(the topic is gone\)"):
         source.poll(final=False)
     with pytest.raises(OffsetsLostError):
-        source.absorb()
+        source.ingest()
     assert all(set(c.offsets) == {"0", str(1 << 16)} for c in place.bronze.commits)
     with pytest.raises(OffsetsLostError, match="a/0"):
         place.start()
@@ -171,7 +171,7 @@ def test_a_topic_made_anew_while_it_is_read_is_not_committed(place: Place) -> No
     source = place.start()
     place.reading.meanwhile = lambda: place.brokers.make("a", 900)
     with pytest.raises(OffsetsLostError, match=r"a/0: offsets 0 to the end \(.* made anew\)"):
-        source.absorb()
+        source.ingest()
     assert len(place.bronze.commits) == 1
 
 
@@ -180,7 +180,7 @@ def test_a_topic_removed_while_it_is_read_is_not_committed(place: Place) -> None
     source = place.start(topic="a")
     place.reading.meanwhile = lambda: place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match="the topic is gone"):
-        source.absorb()
+        source.ingest()
     assert len(place.bronze.commits) == 1
 
 
@@ -239,7 +239,7 @@ def test_what_expired_shows_when_reading_fails(place: Place) -> None:
 
     place.reading.meanwhile = expire
     with pytest.raises(OffsetsLostError, match="a/0: offsets 0 to 1 .expired"):
-        source.absorb()
+        source.ingest()
 
 
 def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None:
@@ -255,7 +255,7 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
 
     place.reading.meanwhile = fail
     with pytest.raises(Py4JError):
-        source.absorb()
+        source.ingest()
     assert failures == micro_batches.READ_ATTEMPTS
 
 
@@ -282,9 +282,9 @@ def test_a_final_poll_waits_for_an_answer(place: Place) -> None:
     place.brokers.logs["a"][0].end = 6
     place.brokers.silent = 3
     source.poll(final=True)
-    assert not source.has_absorbed_all()
+    assert not source.has_ingested_all()
     read_all(source)
-    assert source.has_absorbed_all()
+    assert source.has_ingested_all()
 
 
 def test_what_arrives_after_the_final_poll_is_left(place: Place) -> None:
@@ -294,7 +294,7 @@ def test_what_arrives_after_the_final_poll_is_left(place: Place) -> None:
     place.brokers.logs["a"][0].end = 9
     source._share(source._list_raw())  # as after a doubtful read
     read_all(source)
-    assert source.has_absorbed_all()
+    assert source.has_ingested_all()
     assert place.bronze.payload.offsets == {"0": 5}
 
 
@@ -319,7 +319,7 @@ def test_brokers_that_are_silent_at_the_commit_do_not_end_the_driver(place: Plac
         place.brokers.silent = 3
 
     place.reading.meanwhile = fall_silent
-    assert source.absorb()
+    assert source.ingest()
     assert place.bronze.payload.offsets == {"0": 5}
 
 
@@ -333,7 +333,7 @@ def test_a_topic_that_came_and_went_unread_is_not_waited_for(place: Place) -> No
     place.brokers.make("c", 5)
     place.reading.meanwhile = lambda: source._share(source._list_raw())
     read_all(source)
-    assert source.has_absorbed_all()
+    assert source.has_ingested_all()
     assert place.bronze.payload.offsets["0"] == 5
 
 
@@ -374,7 +374,7 @@ def test_batches_shrink_to_what_fits_and_backlog_says_the_rest(place: Place) -> 
     place.brokers.make("a", 1000, 0)
     source = place.start(max_per_batch=400, min_per_batch=10, batch_target="10 s")
     assert source.pending() == 3
-    assert source.absorb()
+    assert source.ingest()
     source.batch_took(timedelta(seconds=20))
     place.now += 30
     backlog = source.backlog()

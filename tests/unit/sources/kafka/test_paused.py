@@ -1,4 +1,4 @@
-"""A source of Kafka during a pause: it is still polled, but absorbs nothing."""
+"""A source of Kafka during a pause: it is still polled, but ingests nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_partition_with_unread_records_is_not_idle_after_a_pause(place: Place)
     behind = source.backlog().partitions
     assert (behind["a/0"].records, behind["a/1"].records) == (600, 1)
     assert behind["a/1"].seconds >= 590
-    assert source.absorb()
+    assert source.ingest()
     assert set(place.bronze.commits[-1].partitions) == {0, 1}
 
 
@@ -38,5 +38,5 @@ def test_a_partition_that_was_read_before_the_pause_is_idle_as_without_one(place
     source = place.start(**A_MINUTE)
     read_all(source)
     wait_paused(place, source, 600)
-    assert source.absorb()
+    assert source.ingest()
     assert set(place.bronze.commits[-1].partitions) == {0}

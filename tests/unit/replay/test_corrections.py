@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.replay.mending import (
+from headgate.replay.corrections import (
+    CorrectedRecord,
     EditedError,
-    Mended,
     edited,
     exported,
     patched,
@@ -29,16 +29,16 @@ def refused(offset: int, value: bytes | None) -> Refused:
     return Refused(*row, value, is_open=True)
 
 
-def mended(*values: bytes | None) -> list[Mended]:
+def corrected(*values: bytes | None) -> list[CorrectedRecord]:
     rows = [refused(offset, value) for offset, value in enumerate(values)]
     return unchanged(rows, lambda each: each.value or b"")
 
 
-def documents(found: Sequence[Mended]) -> list[bytes]:
+def documents(found: Sequence[CorrectedRecord]) -> list[bytes]:
     return [each.document for each in found]
 
 
-def file_of(folder: Path, records: Sequence[Mended], begin: str = "") -> Path:
+def file_of(folder: Path, records: Sequence[CorrectedRecord], begin: str = "") -> Path:
     file = folder / "refused.jsonl"
     lines = [json.dumps(each, ensure_ascii=False) + "\n" for each in exported(records)]
     file.write_text(begin + "".join(lines), encoding="utf-8")
@@ -47,12 +47,12 @@ def file_of(folder: Path, records: Sequence[Mended], begin: str = "") -> Path:
 
 @pytest.mark.parametrize("begin", ["", "\ufeff", "\n"])
 def test_a_file_that_nobody_changed_changes_no_byte(tmp_path: Path, begin: str) -> None:
-    records = mended(NOT_UTF8, *(text.encode() for text in HARD), None)
+    records = corrected(NOT_UTF8, *(text.encode() for text in HARD), None)
     assert edited(records, file_of(tmp_path, records, begin)) == records
 
 
 def test_an_edited_line_gives_its_text_or_its_object(tmp_path: Path) -> None:
-    records = mended(b"x", b"y", b"z")
+    records = corrected(b"x", b"y", b"z")
     file = tmp_path / "refused.jsonl"
     file.write_text('{"record": "0:1", "value": {"a": "é"}}\r\n{"record": "0:0", "value": "é"}')
     assert documents(edited(records, file)) == ['{"a": "é"}'.encode(), "é".encode()]
@@ -78,22 +78,22 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "refused.jsonl"
     file.write_text(f'{{"record": "0:0", "value": "fine"}}\n\n{line}\n')
     if not line:
-        assert documents(edited(mended(b"x", b"y"), file)) == [b"fine"]
+        assert documents(edited(corrected(b"x", b"y"), file)) == [b"fine"]
         return
     with pytest.raises(EditedError, match=rf"{file.name}, line [34]: "):
-        edited(mended(b"x", b"y"), file)
+        edited(corrected(b"x", b"y"), file)
 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(EditedError, match=str(tmp_path)):
-        edited(mended(b"x"), tmp_path / name)
+        edited(corrected(b"x"), tmp_path / name)
 
 
 def test_a_patch_that_changes_nothing_keeps_the_bytes() -> None:
-    records = mended(NOT_UTF8, b'{"a": 1}', None)
+    records = corrected(NOT_UTF8, b'{"a": 1}', None)
     assert patched(records, "replace(value, '1', '2')") == [
-        *(records[0], Mended(records[1].of, b'{"a": 2}'), records[2])
+        *(records[0], CorrectedRecord(records[1].of, b'{"a": 2}'), records[2])
     ]
     assert patched(records, "null") == records
     assert documents(patched(records, "5")) == [b"5"] * 3

@@ -1,4 +1,4 @@
-"""Mends refused records: as they are, by an SQL expression, or from a file that a person edited."""
+"""Corrections of refused records: none, by an SQL expression, or from a file that was edited."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from headgate import exit_codes
-from headgate.bronze.copies import MendedCopies, copies_schema
+from headgate.bronze.copies import CorrectedCopies, copies_schema
 from headgate.declaration.sources import kind_of_source
 from headgate.errors import HeadgateError
 from headgate.replay.refused import Refused, RefusedRecords
-from headgate.tables.replay import MENDS, Position
+from headgate.tables.replay import CORRECTS, Position
 
 PATCHED = ("value", "event_id", "event_time", "table", "reasons", "column", "detail", "place")
 """The columns that a patch may read. ``value`` is the record as text."""
@@ -31,7 +31,7 @@ class EditedError(HeadgateError, code=exit_codes.USAGE):
 
 
 @dataclass(frozen=True)
-class Mended:
+class CorrectedRecord:
     """A refused record with the document that is to take its place. ``of`` has an entry for each
     table in which it is refused."""
 
@@ -47,30 +47,30 @@ class Mended:
         """The document as text. Bytes that are not valid UTF-8 are replaced by U+FFFD."""
         return self.document.decode("utf-8", "replace")
 
-    def changed(self, text: str | None) -> Mended:
+    def changed(self, text: str | None) -> CorrectedRecord:
         """The record with another text. If the text is not changed, the record keeps its bytes."""
         if text is None or text == self.text:
             return self
-        return Mended(self.of, text.encode())
+        return CorrectedRecord(self.of, text.encode())
 
 
 Document = Callable[[Refused], bytes]
 """A refused record as a document that can be read again."""
 
 
-def unchanged(refused: Sequence[Refused], document: Document) -> list[Mended]:
+def unchanged(refused: Sequence[Refused], document: Document) -> list[CorrectedRecord]:
     by_position: dict[Position, list[Refused]] = {}
     for each in refused:
         by_position.setdefault(each.position, []).append(each)
-    return [Mended(tuple(of), document(of[0])) for of in by_position.values()]
+    return [CorrectedRecord(tuple(of), document(of[0])) for of in by_position.values()]
 
 
-def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
+def patched(corrected: Sequence[CorrectedRecord], patch: str) -> list[CorrectedRecord]:
     """The records after ``patch``, an SQL expression of DuckDB over ``PATCHED``. Records for which
     it is null, or cannot be computed, stay as they are. Raises PatchError."""
     import duckdb
 
-    rows = {name: [_readable(each, name) for each in mended] for name in PATCHED}
+    rows = {name: [_readable(each, name) for each in corrected] for name in PATCHED}
     connection = duckdb.connect(config={"python_enable_replacements": False})
     try:
         connection.execute("SET TimeZone = 'UTC'")
@@ -85,15 +85,15 @@ def patched(mended: Sequence[Mended], patch: str) -> list[Mended]:
             remedy=f"it is an SQL expression over {', '.join(PATCHED)} that gives the new record, "
             "such as: json_merge_patch(value, '{\"amount\": 0}')",
         ) from error
-    if len(found) != len(mended):
+    if len(found) != len(corrected):
         raise PatchError(
-            f"--patch {patch!r} gives {len(found)} values for {len(mended)} records",
+            f"--patch {patch!r} gives {len(found)} values for {len(corrected)} records",
             remedy="use an expression over the columns of one record, without aggregates",
         )
-    return [each.changed(text) for each, (text,) in zip(mended, found, strict=True)]
+    return [each.changed(text) for each, (text,) in zip(corrected, found, strict=True)]
 
 
-def _readable(each: Mended, name: str) -> Any:
+def _readable(each: CorrectedRecord, name: str) -> Any:
     if name == "value":
         return each.text
     return getattr(each.of[0], {"place": "where"}.get(name, name))
@@ -105,11 +105,11 @@ def _table(rows: Mapping[str, Sequence[Any]]) -> pa.Table:
     return pa.table({name: pa.array(rows[name], types[name]) for name in PATCHED})
 
 
-def edited(mended: Sequence[Mended], file: Path) -> list[Mended]:
+def edited(corrected: Sequence[CorrectedRecord], file: Path) -> list[CorrectedRecord]:
     """The records of a file that ``exported`` wrote and a person edited; the others are left out.
     Raises EditedError."""
-    known = {str(each.position): each for each in mended}
-    found: dict[str, Mended] = {}
+    known = {str(each.position): each for each in corrected}
+    found: dict[str, CorrectedRecord] = {}
     for number, line in enumerate(_lines(file), start=1):
         if not line.strip():
             continue
@@ -152,9 +152,9 @@ def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
         ) from error
 
 
-def exported(mended: Iterable[Mended]) -> Iterable[dict[str, Any]]:
+def exported(corrected: Iterable[CorrectedRecord]) -> Iterable[dict[str, Any]]:
     """A document for each record, to be edited: ``value`` is what a person changes."""
-    for each in mended:
+    for each in corrected:
         first = each.of[0]
         yield {
             "record": str(each.position),
@@ -168,31 +168,33 @@ def exported(mended: Iterable[Mended]) -> Iterable[dict[str, Any]]:
         }
 
 
-def copies(records: RefusedRecords, mended: Sequence[Mended], now: datetime) -> MendedCopies:
-    """The mended records as copies for bronze."""
+def copies(
+    records: RefusedRecords, corrected: Sequence[CorrectedRecord], now: datetime
+) -> CorrectedCopies:
+    """The corrected records as copies for bronze."""
     source = records.source
-    kept = records.headers(each.position for each in mended) if mended else {}
-    rows = [_copy(each, records.origin(each.position), kept[each.position]) for each in mended]
+    kept = records.headers(each.position for each in corrected) if corrected else {}
+    rows = [_copy(each, records.origin(each.position), kept[each.position]) for each in corrected]
     place = kind_of_source(source).place
     for row in rows:
         row[place] = row.pop("where")
         row["seen_at"] = now
     table = pa.Table.from_pylist(rows, copies_schema(source))
-    return MendedCopies(
+    return CorrectedCopies(
         source, table.sort_by([("partition", "ascending"), ("offset", "ascending")])
     )
 
 
-def _copy(each: Mended, origin: Position, kept: tuple[Any, Any]) -> dict[str, Any]:
+def _copy(each: CorrectedRecord, origin: Position, kept: tuple[Any, Any]) -> dict[str, Any]:
     key, headers = kept
-    mends = {"key": MENDS, "value": str(each.position).encode()}
+    corrects = {"key": CORRECTS, "value": str(each.position).encode()}
     return {
         "partition": origin.partition,
         "offset": origin.offset,
         "was_valid": each.of[0].is_valid,
         "value": each.document,
         "key": key,
-        "headers": [*(h for h in headers or () if h["key"] != MENDS), mends],
+        "headers": [*(h for h in headers or () if h["key"] != CORRECTS), corrects],
         "where": each.of[0].where,
         "ingested_at": each.of[0].ingested_at,
     }
