@@ -109,7 +109,7 @@ def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
     wait_until(lambda: "4 h ago" in "".join(cards.text("tbody")), "no table is drawn", 30)
     cards.show(NOW, stream("bare", began, TablesReport(ACCOUNT)))
     shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
-    assert shown["Gold changed"].split("\n") == ["–", "last record not known"]
+    assert shown["Gold changed"].split("\n") == ["–", "last record unknown"]
 
 
 def test_little_is_not_nothing(cards: Cards) -> None:

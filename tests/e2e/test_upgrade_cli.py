@@ -65,14 +65,14 @@ class Shop:
         """Upgrade it to a declaration without LARGEST, while it runs."""
         assert self.headgate.json("upgrade", "shop")["running"] is True
         assert self.rows("SELECT sum(orders) FROM sales_per_hour") == [[56]]
-        assert set(self.verdicts.values()) == {"resume"}
+        assert set(self.actions.values()) == {"resume"}
         columns = {row[0] for row in self.rows("DESCRIBE sales_per_hour")}
         assert "largest" not in columns
 
     @property
-    def verdicts(self) -> dict[str, str]:
+    def actions(self) -> dict[str, str]:
         tables = self.headgate.json("plan", "shop")["deployed"]["tables"]
-        return {table: plan["verdict"] for table, plan in tables.items()}
+        return {table: plan["action"] for table, plan in tables.items()}
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_did_not_run_is_upgraded_and_stopped_again(shop: Shop) -> None:
     assert shop.headgate("stop", "shop").returncode == 0
     shop.change("{tumbling: 1 hour}", "{tumbling: 30 minutes}")
     assert shop.headgate.json("upgrade", "shop")["running"] is False
-    assert set(shop.verdicts.values()) == {"resume"}
+    assert set(shop.actions.values()) == {"resume"}
 
 
 @in_full
@@ -112,9 +112,9 @@ def test_a_change_is_put_to_work(shop: Shop) -> None:
         PATIENCE,
         every=0.5,
     )
-    assert set(shop.verdicts.values()) == {"resume"}
+    assert set(shop.actions.values()) == {"resume"}
     shop.change(LARGEST, "")
-    assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
+    assert shop.actions["gold/sales_per_hour"] == "rebuild"
     refused = shop.headgate("restart", "shop")
     assert refused.returncode == 2
     assert "headgate plan" in refused.stderr
@@ -155,7 +155,7 @@ def test_a_change_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> 
     assert shop.rows("SELECT sum(orders), max(largest) IS NULL FROM sales_per_hour") == [
         [56, False]
     ]
-    assert shop.verdicts["gold/sales_per_hour"] == "rebuild"
+    assert shop.actions["gold/sales_per_hour"] == "rebuild"
     shop.is_upgraded()
     account = shop.headgate.json("ledger", "shop", "--by-id")
     assert account["balanced"]

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
 from headgate.ledger.by_id import by_id
-from tests.oracle import SourceRecord, Tables, compare, judge
+from tests.oracle import SourceRecord, Tables, compare, derive
 from tests.support.broker import Sent, create_topic, place_of, produce
 from tests.support.events import reading, readings
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -65,7 +65,7 @@ def topic(broker: Broker) -> Topic:
     name = create_topic(broker, PARTITIONS, message_timestamp_type="LogAppendTime")
     produce(broker, name, deal(values))
     records = records_of(broker, name)
-    return Topic(broker, name, records, judge(records, rules(gold=GOLD)))
+    return Topic(broker, name, records, derive(records, rules(gold=GOLD)))
 
 
 @pytest.fixture(scope="module")

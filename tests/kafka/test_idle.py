@@ -17,7 +17,7 @@ from headgate.broker.running import Broker
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.ledger.by_id import by_id
 from headgate.storage.layout import Layout
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, add_partitions, create_topic, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -188,7 +188,7 @@ def test_a_backlog_after_an_outage_is_folded(
     unread = engine.source.backlog().partitions
     assert unread[f"{sensors.topic}/1"].records > 0
     engine.read_all(catch_up_every=4)
-    expected = judge(
+    expected = derive(
         records_of(sensors.broker, sensors.topic), rules(gold=GOLD), partitions=range(2)
     )
     assert expected.late == {"sliding": [], "bands": []}

@@ -13,7 +13,7 @@ from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.loads import requests
 from headgate.sources.errors import SourceError
-from tests.oracle import Arrival, Replay, judge
+from tests.oracle import Arrival, Replay, derive
 from tests.support.broker import Sent, create_topic, place_of, produce
 from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -74,5 +74,5 @@ def test_what_a_topic_had_before_is_loaded(
     live = [r for r in records_of(broker, topic) if r.offset >= begins[r.partition]]
     came = [replace(r, offset=r.offset - (1 << 56), arrival=Arrival(1, after)) for r in old]
     drains = [Replay(after, name, load=1) for name in GOLD]
-    judged = judge([*live, *came], rules(gold=GOLD), drains=drains)
-    assert differences(engine.root, judged) == {}
+    expected = derive([*live, *came], rules(gold=GOLD), drains=drains)
+    assert differences(engine.root, expected) == {}

@@ -17,7 +17,7 @@ from headgate.broker.running import Broker
 from headgate.ledger.by_id import by_id
 from headgate.sources.kafka.errors import OffsetsLostError, UnknownTopicError
 from headgate.sources.kafka.reading import KafkaReader
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, make_anew, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -222,5 +222,5 @@ def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
         fresh = KafkaEngine(spark, reader.engine.pipeline, reader.engine.root, now=ARRIVED)
         fresh.read_all()
         found = records_of(broker, reader.topic, read_at=ARRIVED)
-        assert differences(fresh.root, judge(found, rules(gold=GOLD))) == {}
+        assert differences(fresh.root, derive(found, rules(gold=GOLD))) == {}
         fresh.close()

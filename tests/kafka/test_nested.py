@@ -95,8 +95,8 @@ class Topic:
         engine.close()
         return engine
 
-    def verdicts(self, engine: KafkaEngine) -> set[str]:
-        return {plan.verdict for plan in deployment(engine.layout, self.pipeline()).tables}
+    def actions(self, engine: KafkaEngine) -> set[str]:
+        return {plan.action for plan in deployment(engine.layout, self.pipeline()).tables}
 
     def messages(self, name: str) -> list[dict[str, Any]]:
         found = consume_all(self.broker, self.topics[name])
@@ -130,12 +130,12 @@ def test_nested_records_are_read_and_sent_and_get_fields(topic: Topic) -> None:
     expire(topic.broker, topic.topics["topic"], {0: 3})
     declared = topic.file.read_text()
     topic.file.write_text(declared.replace("tags:", "note: string\n        tags:"))
-    assert "refuse" in topic.verdicts(engine)
+    assert "refuse" in topic.actions(engine)
     wider = declared.replace("lat: double>>", "lat: double, lon: double>, tier: string>")
     wider = wider.replace("n: int>", "n: int, m: boolean>")
     wider = wider.replace("sold: timestamp>", "sold: timestamp, vat: int>")
     topic.file.write_text(wider)
-    assert topic.verdicts(engine) == {"extend"}
+    assert topic.actions(engine) == {"extend"}
     topic.send(event("c", 6), event("late too", 0))
     topic.run(RebuildRequest(changed=True))
     assert {

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
 from headgate.sources.errors import SourceError
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -57,7 +57,7 @@ def test_keys_headers_and_bytes_are_kept(
     ]
     assert kept == [(one.value, one.key, one.headers) for one in ODD]
     assert {row["topic"] for row in rows} == {topic}
-    expected = judge(records_of(broker, topic, read_at=ARRIVED), rules(gold=("bands",)))
+    expected = derive(records_of(broker, topic, read_at=ARRIVED), rules(gold=("bands",)))
     assert differences(engine.root, expected) == {}
     quarantined = read(engine.root, "quarantine/raw")
     assert [row["value"] for row in sorted(quarantined, key=lambda r: r["offset"])] == [
@@ -93,7 +93,7 @@ def test_when_a_record_was_seen(spark: SparkSession, tmp_path: Path, broker: Bro
         assert seen[name]["seen_at"] == min(at, first_read)
     # An event up to an hour after ``seen_at`` is not future; half a century after it is future.
     assert {name for name, row in seen.items() if row["reason"] == "future"} == {"long ago"}
-    expected = judge(records_of(broker, topic, read_at=first_read), rules(gold=("bands",)))
+    expected = derive(records_of(broker, topic, read_at=first_read), rules(gold=("bands",)))
     assert differences(engine.root, expected) == {}
     engine.close()
 
@@ -127,7 +127,7 @@ def test_a_topic_of_many_partitions(spark: SparkSession, tmp_path: Path, broker:
     engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
     engine.read_all(catch_up_every=5)
     found = records_of(broker, topic, read_at=ARRIVED)
-    expected = judge(found, rules(gold=("bands",)), partitions=range(many))
+    expected = derive(found, rules(gold=("bands",)), partitions=range(many))
     assert expected.clock is None
     assert differences(engine.root, expected) == {}
     engine.close()

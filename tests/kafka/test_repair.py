@@ -23,7 +23,7 @@ from headgate.repair.plan import Plan
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.rereading import gone_from
 from headgate.storage.layout import Layout
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.damage import harm
 from tests.support.declared import kafka_of
@@ -112,7 +112,7 @@ def test_repaired(
     engine = KafkaEngine(spark, pipeline, root)
     engine.read_all()
     engine.close()
-    expected = judge(records_of(prepared.broker, prepared.topic), rules(gold=GOLD))
+    expected = derive(records_of(prepared.broker, prepared.topic), rules(gold=GOLD))
     assert differences(root, expected) == {}
     assert by_id(layout, pipeline).holds
 

@@ -74,7 +74,7 @@ def test_partitions_are_logs_of_their_own(
     now = datetime.now(UTC)
     wanted = copies(records, corrected, now)
     found = outcomes(spark, engine.layout, engine.pipeline, records, corrected, wanted)
-    assert [each.verdict for each in found] == ["silver", "silver", "invalid"]
+    assert [each.kind for each in found] == ["silver", "silver", "invalid"]
     good = [each.corrected for each in found if each.passes]
     request = Request("r", "raw", 0, 0, len(good), "a test", now)
     requests.ask(engine.layout, request, copies(records, good, now).rows)

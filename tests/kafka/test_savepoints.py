@@ -16,7 +16,7 @@ from headgate.savepoints.clone import clone
 from headgate.savepoints.savepoint import Savepoint
 from headgate.sources.kafka.rereading import gone_offsets
 from headgate.storage.layout import Layout
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.declared import kafka_of
 from tests.support.events import readings
@@ -83,7 +83,7 @@ def test_back_and_on_while_the_topic_forgets(
     engine.restore(savepoint, reread=True)
     engine.start()
     engine.read_all(catch_up_every=2)
-    expected = judge(records_of(broker, topic), rules(gold=GOLD))
+    expected = derive(records_of(broker, topic), rules(gold=GOLD))
     assert differences(engine.root, expected) == {}
     # Now the topic has deleted these records, but bronze still has them.
     records = records_of(broker, topic)
@@ -95,7 +95,7 @@ def test_back_and_on_while_the_topic_forgets(
     engine.restore(savepoint)
     engine.start()
     engine.catch_up()
-    assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(records, rules(gold=GOLD))) == {}
     assert by_id(engine.layout, pipeline).holds
     # A copy continues on its own, from the offsets that it holds.
     later = engine.savepoint()
@@ -104,7 +104,7 @@ def test_back_and_on_while_the_topic_forgets(
     copy = KafkaEngine(spark, pipeline, tmp_path / "copy", now=ARRIVED)
     engine.read_all()
     copy.read_all()
-    expected = judge([*records, *records_of(broker, topic)], rules(gold=GOLD))
+    expected = derive([*records, *records_of(broker, topic)], rules(gold=GOLD))
     for root in (engine.root, copy.root):
         assert differences(root, expected) == {}
     for each in (engine, copy):

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
 from headgate.tables.errors import CommitRefusedError, FencedError
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import readings
 from tests.support.failing import passing
@@ -57,4 +57,4 @@ def test_a_driver_that_was_passed_by_gets_nothing_in(
     assert after
     assert versions(root) == after
     records = records_of(broker, topic, read_at=ARRIVED)
-    assert differences(root, judge(records, rules(gold=GOLD))) == {}
+    assert differences(root, derive(records, rules(gold=GOLD))) == {}

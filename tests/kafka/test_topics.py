@@ -14,7 +14,7 @@ from headgate.broker import topics
 from headgate.broker.running import Broker
 from headgate.ledger.by_id import by_id
 from headgate.sources.kafka.errors import UnknownTopicError
-from tests.oracle import SourceRecord, judge
+from tests.oracle import SourceRecord, derive
 from tests.support.broker import Sent, produce
 from tests.support.events import reading, readings
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -59,7 +59,7 @@ def test_topics_of_a_pattern(spark: SparkSession, tmp_path: Path, broker: Broker
     records: list[SourceRecord] = []
     for topic, base in places.items():
         records += records_of(broker, topic, base, read_at=ARRIVED)
-    assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(records, rules(gold=GOLD))) == {}
     rows = read(engine.root, "bronze/raw")
     assert {(r["topic"], r["partition"] >> 16 << 16) for r in rows} == set(places.items())
     assert {(r["partition"], r["offset"]) for r in rows} == {
@@ -87,5 +87,5 @@ def test_an_empty_topic_is_waited_for(spark: SparkSession, tmp_path: Path, broke
     produce(broker, name, [Sent(v, at=ARRIVED) for v in readings(10, seed=4)])
     engine.read_all()
     records = records_of(broker, name, read_at=ARRIVED)
-    assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(records, rules(gold=GOLD))) == {}
     engine.close()

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
 from headgate.ledger.by_id import by_id
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Transaction, create_topic, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -36,7 +36,7 @@ def ids(engine: KafkaEngine) -> set[str]:
 
 def is_right(engine: KafkaEngine, broker: Broker, topic: str, partitions: int) -> None:
     records = records_of(broker, topic)
-    expected = judge(records, rules(gold=GOLD), partitions=range(partitions))
+    expected = derive(records, rules(gold=GOLD), partitions=range(partitions))
     assert differences(engine.root, expected) == {}
     places = [(row["partition"], row["offset"]) for row in read(engine.root, "bronze/raw")]
     assert sorted(places) == sorted((r.partition, r.offset) for r in records)

@@ -30,7 +30,7 @@ class Tables:
     clock: datetime | None
 
 
-def judge(
+def derive(
     records: Iterable[SourceRecord],
     rules: Rules,
     closed_through: Mapping[str, datetime] | None = None,
@@ -70,7 +70,7 @@ def judge(
     loaded = {(one.partition, one.offset): one.arrival for one in sources if one.arrival}
     gold = {name: GoldTable(name, table) for name, table in rules.gold.items()}
     for table in gold.values():
-        table.judge(silver[table.rules.silver], drains, loaded)
+        table.fill(silver[table.rules.silver], drains, loaded)
     rows = {name: table.rows(clock) for name, table in gold.items()}
     return Tables(
         bronze=[bronze_row(one) for one in stamped],

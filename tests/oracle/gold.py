@@ -27,7 +27,7 @@ class GoldTable:
         self.groups: dict[Group, list[Row]] = defaultdict(list)
         self.revisions: Counter[Group] = Counter()
 
-    def judge(
+    def fill(
         self,
         rows: list[Row],
         happenings: Sequence[Happening],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from headgate.tables.state import commit_time
-from tests.oracle import Replay, SourceRecord, judge
+from tests.oracle import Replay, SourceRecord, derive
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading
@@ -143,7 +143,7 @@ def test_any_pipeline_equals_the_oracle(
                 del happenings[replayed:], history[loaded_before:]
         engine.run_all()
         records = [*landing.records(), *history]
-        judged = judge(records, rules(gold=GOLD), drains=happenings)
-        assert differences(engine.root, judged) == {}
+        expected = derive(records, rules(gold=GOLD), drains=happenings)
+        assert differences(engine.root, expected) == {}
         if IN_FULL:  # takes as long as all the rest
             assert unequal(backfill(engine)) == []

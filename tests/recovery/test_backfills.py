@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate.storage.layout import Layout
-from tests.oracle import Tables, judge
+from tests.oracle import Tables, derive
 from tests.recovery.test_loads import feeding
 from tests.support.drivers import begin, headgate
 from tests.support.events import readings
@@ -91,5 +91,5 @@ def expected(landing: Landing, function: str) -> dict[tuple[object, ...], object
         "heaviest": replace(bands.measures["heaviest"], function=function),
     }
     told = replace(told, gold={"bands": replace(bands, measures=measures)})
-    tables: Tables = judge(landing.records(), told)
+    tables: Tables = derive(landing.records(), told)
     return rows_of(list(tables.gold["bands"]))

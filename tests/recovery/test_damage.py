@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.damage import flip_an_id
 from tests.support.drivers import run
 from tests.support.engine import Engine
@@ -51,4 +51,4 @@ def test_a_page_that_a_batch_has_to_read(
     assert answer(["repair", str(pipeline.file), "--root", str(root)]) == 0
     assert "bronze/raw: reset to batch 1" in capsys.readouterr().out
     Engine(spark, pipeline, root).run_all()
-    assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(root, derive(landing.records(), rules(gold=GOLD))) == {}

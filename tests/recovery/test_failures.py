@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.oracle import Closing, judge
+from tests.oracle import Closing, derive
 from tests.property.protocol.histories import history_faults
 from tests.recovery.test_kills import EVERYWHERE, GOLD, IN_OPERATIONS
 from tests.support.engine import Engine
@@ -40,7 +40,7 @@ def test_an_error_at_every_named_place(spark: SparkSession, tmp_path: Path, at_o
             engine.start().catch_up()
     landing.write_all(files[-1:], first=len(files))
     engine.start().run_all()
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
     assert history_faults(engine.layout, pipeline) == []
 
 
@@ -60,7 +60,7 @@ def test_an_error_at_every_step_of_an_operation(spark: SparkSession, tmp_path: P
         landing.write_all(files[number - 1 : number], first=number)
     landing.write_all(files[-1:], first=len(files))
     engine.start().run_all()
-    expected = judge(landing.records(), rules(gold=GOLD), drains=[Closing({0: first})])
+    expected = derive(landing.records(), rules(gold=GOLD), drains=[Closing({0: first})])
     assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
     assert differences(engine.root, expected) == {}
     assert history_faults(engine.layout, pipeline) == []

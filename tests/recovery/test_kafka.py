@@ -23,7 +23,7 @@ from headgate.declaration.load import load
 from headgate.jobs.task import Task
 from headgate.ledger.by_id import by_id
 from headgate.storage.layout import Layout
-from tests.oracle import SourceRecord, judge
+from tests.oracle import SourceRecord, derive
 from tests.recovery.test_kills import EVERYWHERE, GOLD
 from tests.recovery.test_zombies import epochs, versions
 from tests.support import own_broker
@@ -135,7 +135,7 @@ class Station:
     def is_right(self) -> None:
         """Every record of the topic is accounted for, and all tables are the oracle's."""
         records = records_of(self.broker, self.topic)
-        expected = judge(records, rules(gold=GOLD), floors=floors(self.root))
+        expected = derive(records, rules(gold=GOLD), floors=floors(self.root))
         assert differences(self.root, expected) == {}
         self.waited_for_what_came(records)
         proof = by_id(Layout.of(str(self.root), "readings"), load(self.declaration))

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from headgate.broker.running import Broker
 from headgate.cli.machine_faults import machine_fault
 from headgate.tables.table import Table
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
@@ -91,5 +91,5 @@ def test_a_full_disk(
     assert (now["n"], now["offsets"]) == (before["n"], before["offsets"])
     engine.start().read_all()
     records = records_of(broker, topic, read_at=ARRIVED)
-    assert differences(engine.root, judge(records, rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(records, rules(gold=GOLD))) == {}
     engine.close()

@@ -15,7 +15,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.storage.layout import Layout
-from tests.oracle import Closing, Tables, judge
+from tests.oracle import Closing, Tables, derive
 from tests.property.protocol.histories import history_faults
 from tests.support.damage import HARMS, harm
 from tests.support.drivers import begin, run, start
@@ -93,7 +93,7 @@ class Shop:
         """``drains``: windows were closed when so many files were processed."""
         records = self.landing.records()
         last = [max(r.offset for r in records if r.offset >> 36 < files) for files in drains]
-        return judge(records, rules(gold=GOLD), drains=[Closing({0: offset}) for offset in last])
+        return derive(records, rules(gold=GOLD), drains=[Closing({0: offset}) for offset in last])
 
 
 @in_full

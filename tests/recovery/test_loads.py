@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle import Replay, SourceRecord, judge
+from tests.oracle import Replay, SourceRecord, derive
 from tests.support.drivers import PATIENCE, begin, headgate
 from tests.support.events import reading, readings
 from tests.support.landing import Landing, loaded, split
@@ -102,7 +102,7 @@ def test_every_record_of_a_load_is_accounted_for(tmp_path: Path) -> None:
     assert (ledger.code, json.loads(ledger.last_line)["by_id"]["holds"]) == (0, True)
     history = placed(tmp_path / "root", landing, archive)
     end = {0: max(record.offset for record in landing.records())}
-    expected = judge(
+    expected = derive(
         [*landing.records(), *history],
         rules(gold=GOLD),
         drains=[Replay(end, name, load=1) for name in GOLD],

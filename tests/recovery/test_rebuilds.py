@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.property.protocol.histories import history_faults
 from tests.recovery.test_kills import GOLD
 from tests.support.drivers import PATIENCE
@@ -75,6 +75,6 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_complete(
     for name, found in seen.items():
         sums = [sum(values) for values in found]
         assert all(0 < before <= after for before, after in pairwise(sums)), (name, sums)
-    assert differences(root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(root, derive(landing.records(), rules(gold=GOLD))) == {}
     assert history_faults(engine.layout, pipeline) == []
     assert balance(engine.layout, pipeline).balanced

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.storage.failure import last_failure
 from headgate.storage.layout import Layout
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.drivers import Running, begin
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -50,7 +50,7 @@ def test_a_driver_ends_after_its_batch_if_its_jvm_is_asked_to_end_as_well(
     assert "Traceback" not in ended.output
     assert last_failure(Layout.of(str(root), pipeline.name)) is None
     read = [record for record in landing.records() if record.offset >> 36 == 0]
-    assert differences(root, judge(read, rules(gold=GOLD))) == {}
+    assert differences(root, derive(read, rules(gold=GOLD))) == {}
 
 
 @in_full  # short runs: the case above, and tests/unit/cli/test_running.py

@@ -136,7 +136,7 @@ def test_what_is_left_out_is_found(
         return compute(*before, replace(meant, **changed), now)
 
     monkeypatch.setattr("headgate.gold.fold_stage.final_rows", without)
-    assert backfill(lived.engine, tables=["sliding"]).report.verdict == "differs"
+    assert backfill(lived.engine, tables=["sliding"]).report.result == "differs"
 
 
 def test_rows_of_a_broken_stage_are_found(
@@ -150,7 +150,7 @@ def test_rows_of_a_broken_stage_are_found(
         broken = Engine(spark, pipeline, tmp_path / "root").run_all()
         broken.drain()
     (report,) = backfill(broken).report.tables
-    assert report.verdict == "differs"
+    assert report.result == "differs"
     assert report.live != report.backfilled
     assert {each.column for each in report.columns} >= {"events"}
 

@@ -35,7 +35,7 @@ def test_every_expectation_is_compared() -> None:
     derandomize=not IN_FULL,
 )
 @given(rows=ROWS, rules=RULES, condition=st.sampled_from([None, "i > 0", "b"]))
-def test_each_row_is_judged_as_by_great_expectations(
+def test_each_row_is_validated_as_by_great_expectations(
     spark: SparkSession, rows: list[dict[str, Any]], rules: dict[str, Any], condition: str | None
 ) -> None:
     ddl = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
@@ -50,9 +50,9 @@ def test_each_row_is_judged_as_by_great_expectations(
         ).alias(name)
         for name, given in rules.items()
     ]
-    for row, verdicts in zip(rows, frame.select(*columns).collect(), strict=True):
+    for row, results in zip(rows, frame.select(*columns).collect(), strict=True):
         for name, arguments in rules.items():
-            mine, theirs = verdicts[name]
+            mine, theirs = results[name]
             assert mine == theirs, f"{name} {arguments} of {row}: {mine}, not {theirs}"
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from headgate.sources.errors import FileChangedError
 from headgate.supervision.freshness import freshness
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
 from tests.support.landing import ARRIVED, Landing, lines
@@ -78,7 +78,7 @@ def test_odd_names_are_only_names(spark: SparkSession, tmp_path: Path) -> None:
     engine = engine_over(spark, tmp_path, landing).run_all()
     found = {row["file"]: row["event_id"] for row in read(engine.root, "bronze/raw")}
     assert found == {name: f"r{number}" for number, name in enumerate(sorted(ODD_NAMES))}
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_a_file_of_many_splits_is_read_in_line_order(spark: SparkSession, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_file_of_many_splits_is_read_in_line_order(spark: SparkSession, tmp_pa
     engine.ingest(2)
     engine.catch_up()
     assert len(landing.written[0][0]) > 8 << 20
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 CSV_FILES = {

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from tests.oracle import Closing, Rules, judge
+from tests.oracle import Closing, Rules, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -79,11 +79,11 @@ def test_tables_do_not_depend_on_batches_jobs_or_restarts(
 ) -> None:
     engine = Engine(spark, declare(tmp_path, landing.folder, gold=gold), tmp_path / "root")
     drive(engine, layout, jobs, restart)
-    assert differences(engine.root, judge(landing.records(), rules(gold=gold))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=gold))) == {}
 
 
 def test_the_input_holds_every_outcome(landing: Landing) -> None:
-    expected = judge(landing.records(), rules())
+    expected = derive(landing.records(), rules())
     reasons = {row["reason"] for row in expected.quarantine}
     assert reasons == {
         "unparsable",
@@ -126,12 +126,12 @@ def test_other_answers_to_differing_duplicates_and_unknown_fields(
     for end in (2, 6):
         engine.ingest(end)
         engine.catch_up()
-    judged = judge(landing.records(), prescribed)
-    reasons = {row["reason"] for row in judged.quarantine}
+    expected = derive(landing.records(), prescribed)
+    reasons = {row["reason"] for row in expected.quarantine}
     assert ("differing_duplicate" in reasons) == (differing == "quarantine")
     # The engine counts differing duplicates in every mode; the oracle counts them only for warn.
-    del judged.counts["differing"]
-    assert differences(engine.root, judged) == {}
+    del expected.counts["differing"]
+    assert differences(engine.root, expected) == {}
 
 
 def using_rescued(pipeline: Pipeline, prescribed: Rules) -> tuple[Pipeline, Rules]:
@@ -164,6 +164,6 @@ def test_windows_closed_in_the_middle(
     records = landing.records()
     # The oracle counts files from 0.
     seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (2, 6)]
-    judged = judge(records, rules(gold=gold), drains=[Closing({0: last}) for last in seen])
-    assert {row["reason"] for rows in judged.late.values() for row in rows} == {"late", "closed"}
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=gold), drains=[Closing({0: last}) for last in seen])
+    assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
+    assert differences(engine.root, expected) == {}

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.bronze import stage as bronze_stage
-from tests.oracle import Tables, judge
+from tests.oracle import Tables, derive
 from tests.support.engine import Engine
 from tests.support.hostile import HOSTILE, Line
 from tests.support.landing import Landing, lines
@@ -70,7 +70,7 @@ def outcome(request: pytest.FixtureRequest, outcomes: dict[str, Outcome]) -> Out
 
 @pytest.fixture(scope="module")
 def expected(landing: Landing) -> Tables:
-    return judge(landing.records(), rules(gold=GOLD))
+    return derive(landing.records(), rules(gold=GOLD))
 
 
 def test_nothing_is_lost(outcome: Outcome) -> None:
@@ -103,6 +103,6 @@ def test_every_table_equals_the_oracle(outcome: Outcome, expected: Tables) -> No
 
 
 def test_the_oracle_agrees_with_the_list(expected: Tables) -> None:
-    judged = {row["value"]: (row["reason"], row["column"]) for row in expected.bronze}
+    bronze = {row["value"]: (row["reason"], row["column"]) for row in expected.bronze}
     wanted = {VALUES[line.name]: (line.reason, line.column) for line in HOSTILE}
-    assert {v[:99]: judged[v] for v in wanted if judged[v] != wanted[v]} == {}
+    assert {v[:99]: bronze[v] for v in wanted if bronze[v] != wanted[v]} == {}

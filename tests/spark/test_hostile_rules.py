@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
-from tests.oracle import Tables, judge
+from tests.oracle import Tables, derive
 from tests.support.engine import Engine
 from tests.support.landing import Landing, split
 from tests.support.mutators import MUTATORS, hostile_records
@@ -36,7 +36,7 @@ def test_hostile_records_end_where_they_should(
     for end in range(1, FILES + 1):
         engine.ingest(end)
         engine.catch_up()
-    expected = judge(landing.records(), ruled(GOLD, ORACLE))
+    expected = derive(landing.records(), ruled(GOLD, ORACLE))
     require_all_kinds(expected)
     assert differences(engine.root, expected) == {}
     assert balance(engine.layout, engine.pipeline).differences == ()

@@ -20,7 +20,7 @@ from headgate.publish.changes import changes
 from headgate.tables.frames import Rows
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
@@ -204,12 +204,12 @@ def test_a_schedule_replays_what_is_young_enough(
 ) -> None:
     engine = lived.copy(tmp_path)
     pipeline = engine.pipeline
-    judged = judge(landing.records(), rules(gold=("bands",)))
-    times = sorted(row["_event_time"] for row in judged.late["bands"])
+    expected = derive(landing.records(), rules(gold=("bands",)))
+    times = sorted(row["_event_time"] for row in expected.late["bands"])
     begin = times[len(times) // 2]
-    assert judged.clock is not None
+    assert expected.clock is not None
     assert times[0] < begin
-    within = (judged.clock - begin) // timedelta(milliseconds=1) + 1
+    within = (expected.clock - begin) // timedelta(milliseconds=1) + 1
     late = f"late: {{replay_every: 1 day, within: {within} ms}}"
     text = pipeline.text.replace("lateness: 0 seconds", f"lateness: 0 seconds\n    {late}")
     pipeline.file.write_text(text)

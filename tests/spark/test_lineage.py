@@ -125,14 +125,14 @@ def test_rules_are_sent_with_what_they_say(receiver: Receiver, engine: Engine) -
     with lineage_sent(engine.pipeline, engine.layout, lambda _: None):
         engine.run_all()
     (rules,) = of(receiver, "readings.silver.clean.rules")
-    (judged,) = rules["inputs"]
-    found = judged["inputFacets"]["dataQualityAssertions"]["assertions"]
+    (validated,) = rules["inputs"]
+    found = validated["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert {each["assertion"]: each["success"] for each in found} == {"known": False, "low": True}
     (clean,) = of(receiver, "readings.silver.clean")
     assert rules["run"]["facets"]["parent"]["run"]["runId"] == clean["run"]["runId"]
 
 
-def test_a_backfill_is_sent_with_its_verdict(receiver: Receiver, engine: Engine) -> None:
+def test_a_backfill_is_sent_with_its_result(receiver: Receiver, engine: Engine) -> None:
     engine.run_all()
     report = backfill(engine).report
     send_backfill(engine.pipeline, engine.layout, report, pytest.fail)

@@ -20,7 +20,7 @@ from headgate.ledger.by_id import by_id
 from headgate.loads import requests
 from headgate.sources.contract import DeployedSource, connector_of
 from headgate.sources.errors import SourceError
-from tests.oracle import Closing, Replay, judge
+from tests.oracle import Closing, Replay, derive
 from tests.oracle.rules import Happening
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
@@ -89,7 +89,7 @@ def test_every_record_of_a_load_is_where_it_should_be(
     landing.write_all(split([*VALUES[400:], *VALUES[100:150]], 1), first=3)
     engine.run_all()
     sound(engine)
-    expected = judge(
+    expected = derive(
         [*landing.records(), *loaded(archive, {0: last})],
         rules(gold=GOLD),
         drains=replays(last, gold=GOLD),
@@ -182,8 +182,8 @@ def test_it_goes_on_wherever_the_driver_dies(
         for one, other in zip(early, late, strict=True)
     ]
     records = [*landing.records(), *came]
-    judged = judge(records, rules(gold=("bands",)), drains=happenings)
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=("bands",)), drains=happenings)
+    assert differences(engine.root, expected) == {}
 
 
 def test_a_copy_in_a_load_takes_no_place_of_a_rejected_row(
@@ -207,10 +207,10 @@ def test_a_copy_in_a_load_takes_no_place_of_a_rejected_row(
     engine.run_all()
     sound(engine)
     records = [*landing.records(), *loaded(archive, {0: last})]
-    judged = judge(records, ruled(gold), drains=replays(last, gold=gold))
-    taken = [row for row in judged.silver["clean"] if row["_event_id"].startswith("x-")]
+    expected = derive(records, ruled(gold), drains=replays(last, gold=gold))
+    taken = [row for row in expected.silver["clean"] if row["_event_id"].startswith("x-")]
     assert [row["_offset"] >= 0 for row in taken] == [False, True, True]
-    assert differences(engine.root, judged) == {}
+    assert differences(engine.root, expected) == {}
 
 
 def test_ids_of_loads_are_known_to_a_new_driver(
@@ -234,8 +234,8 @@ def test_ids_of_loads_are_known_to_a_new_driver(
     assert {*numbers.values()} == {1, 2}
     came = [*loaded(newer, {0: last}), *loaded(archive, {0: last}, 2, happenings=1)]
     drains = [Replay({0: last}, "bands", load=numbers[id_]) for id_ in folded]
-    judged = judge([*landing.records(), *came], rules(gold=("bands",)), drains=drains)
-    assert differences(engine.root, judged) == {}
+    expected = derive([*landing.records(), *came], rules(gold=("bands",)), drains=drains)
+    assert differences(engine.root, expected) == {}
 
 
 @in_full
@@ -253,8 +253,8 @@ def test_workers_decode_what_is_large(
     engine.load()
     last = last_of(landing)
     records = [*landing.records(), *loaded(archive, {0: last})]
-    judged = judge(records, rules(gold=("bands",)), drains=replays(last, gold=("bands",)))
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=("bands",)), drains=replays(last, gold=("bands",)))
+    assert differences(engine.root, expected) == {}
 
 
 def test_a_load_whose_files_change_is_stopped_and_goes_on(
@@ -305,13 +305,13 @@ def test_a_load_of_before_a_restored_savepoint_goes_on_from_there(
     sound(engine)
     last = last_of(landing)
     records = [*landing.records(), *loaded(archive, {0: last})]
-    judged = judge(records, rules(gold=("bands",)), drains=replays(last, gold=("bands",)))
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=("bands",)), drains=replays(last, gold=("bands",)))
+    assert differences(engine.root, expected) == {}
     engine.restore(before, reread=True)
     engine.start()
     assert engine.bronze_loads() == ()
     engine.load()  # no load is open: one that was taken back does not start again
-    assert differences(engine.root, judge(landing.records(), rules(gold=("bands",)))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=("bands",)))) == {}
     assert done.bronze.n > before.bronze.n
 
 
@@ -338,8 +338,8 @@ def test_a_load_comes_again_after_bronze_was_read_again(
     sound(engine)
     last = last_of(landing)
     records = [*landing.records(), *loaded(archive, {0: last})]
-    judged = judge(records, rules(gold=("bands",)), drains=replays(last, gold=("bands",)))
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=("bands",)), drains=replays(last, gold=("bands",)))
+    assert differences(engine.root, expected) == {}
 
 
 @pytest.mark.parametrize(

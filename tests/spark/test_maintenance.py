@@ -16,7 +16,7 @@ from headgate.maintenance import retention
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import savepoints
 from headgate.tables.log_folder import log_folder
-from tests.oracle import Closing, Tables, compare, judge
+from tests.oracle import Closing, Tables, compare, derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
 from tests.support.landing import Landing, split
@@ -45,7 +45,7 @@ def expected(landing: Landing) -> Tables:
     records = landing.records()
     # The oracle counts files from 0.
     closed = max(record.offset for record in records if record.offset >> 36 < CLOSED)
-    return judge(records, rules(gold=GOLD), drains=[Closing({0: closed})])
+    return derive(records, rules(gold=GOLD), drains=[Closing({0: closed})])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,7 +145,7 @@ def test_quarantine_gets_no_row_twice_when_all_of_silver_is_built_anew(
     )
     landing.write_all([bad, good, clean])
     gold, silver = ("sliding",), ("clean", "strong")
-    expected = judge(landing.records(), rules(gold=gold, silver=silver))
+    expected = derive(landing.records(), rules(gold=gold, silver=silver))
     pipeline = declare(tmp_path, landing.folder, gold=gold, silver=silver)
     engine = Engine(spark, pipeline, tmp_path / "root")
     engine.list_new()

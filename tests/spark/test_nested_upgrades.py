@@ -84,7 +84,7 @@ def test_only_added_fields_read_and_build_nothing_again(project: ChangingProject
     with pytest.raises(DefinitionChangedError):
         project.engine()
     engine = project.engine(CHANGED)
-    assert set(project.verdicts(engine).values()) == {"resume"}
+    assert set(project.actions(engine).values()) == {"resume"}
     assert files(project) == files_before
     assert {states(project.root, path)[-1]["generation"] for path in ALL} == {0}
 
@@ -156,7 +156,7 @@ def test_an_upgrade_that_was_killed_goes_on(project: ChangingProject, done: int)
     with failing(f"extend.table_done:{done + 1}"):
         project.engine(CHANGED)
     engine = project.engine(CHANGED)
-    assert set(project.verdicts(engine).values()) == {"resume"}
+    assert set(project.actions(engine).values()) == {"resume"}
     assert {states(project.root, path)[-1]["generation"] for path in ALL} == {0}
 
 
@@ -173,7 +173,7 @@ def test_an_expression_over_an_added_field_is_computed_from_bronze(
     )
     after = load(project.declaration)
     layout = Layout.of(str(project.root), after.name)
-    assert {plan.table: plan.verdict for plan in deployment(layout, after).tables} == {
+    assert {plan.table: plan.action for plan in deployment(layout, after).tables} == {
         "bronze/raw": "extend",
         **dict.fromkeys(("silver/all", "silver/clean", "gold/per_minute"), "rebuild"),
     }
@@ -219,9 +219,9 @@ def test_tables_go_back_to_before_an_upgrade_and_forward_again(upgraded: Changin
     (savepoint,) = savepoints(engine.layout)
     assert isinstance(savepoint, Savepoint)
     engine.restore(savepoint)
-    verdicts = upgraded.verdicts(engine)
-    assert {path for path, verdict in verdicts.items() if verdict == "resume"} == {"bronze/raw"}
-    assert set(verdicts.values()) == {"resume", "extend"}
+    actions = upgraded.actions(engine)
+    assert {path for path, action in actions.items() if action == "resume"} == {"bronze/raw"}
+    assert set(actions.values()) == {"resume", "extend"}
     upgraded.engine(CHANGED).catch_up()
     assert upgraded.rows() == expected
 
@@ -252,4 +252,4 @@ def test_a_field_that_was_rolled_back_cannot_come_back_as_another(
     assert isinstance(savepoint, Savepoint)
     engine.restore(savepoint, reread=True)
     upgraded.change(("zip: int", "zip: string"))
-    assert upgraded.verdicts(engine)["bronze/raw"] == "reread"
+    assert upgraded.actions(engine)["bronze/raw"] == "reread"

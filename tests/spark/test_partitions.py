@@ -15,7 +15,7 @@ from headgate.sources.records import PartedRecords, Rows
 from headgate.storage.files import Storage
 from headgate.tables.record_shape import record_schema
 from headgate.tables.table import Table
-from tests.oracle import SourceRecord, judge
+from tests.oracle import SourceRecord, derive
 from tests.support.declared import source_of
 from tests.support.events import readings
 from tests.support.landing import ARRIVED
@@ -65,12 +65,12 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
         table = pa.Table.from_pylist(batch[::-1], record_schema("file"))
         reached = BatchEnd({"0": number}, range(PARTITIONS))
         bronze.ingest(PartedRecords([Rows(table)]), reached, datetime.now(UTC))
-        known = judge(records[: start + 50], rules(), partitions=range(PARTITIONS))
+        known = derive(records[: start + 50], rules(), partitions=range(PARTITIONS))
         watermark = state(tmp_path / "root", "bronze/raw")["watermark"]
         since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)
         assert since == (
             None if watermark is None else watermark - int(NOON.timestamp()) * 1_000_000
         )
         assert (watermark is None) == (number == 1)
-    expected = judge(records, rules())
+    expected = derive(records, rules())
     assert compare_bronze(read(tmp_path / "root", "bronze/raw"), expected) == []

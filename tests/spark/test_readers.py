@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from tests.oracle import Closing, compare, judge
+from tests.oracle import Closing, compare, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -56,7 +56,7 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Eng
     for end in (1, 2):
         engine.ingest(end)
         engine.catch_up()
-    assert differences(engine.root, judge(landing.records(), rules())) == {}
+    assert differences(engine.root, derive(landing.records(), rules())) == {}
     return engine
 
 
@@ -83,7 +83,7 @@ def test_the_oracle_has_the_same_gold_through_duckdb(engine: Engine, tmp_path: P
         (path.read_bytes(), engine.files_log.files[n].modified)
         for n, path in enumerate(sorted(landing.folder.iterdir()))
     ]
-    expected = judge(landing.records(), rules()).gold
+    expected = derive(landing.records(), rules()).gold
     for name, rows in expected.items():
         found = with_duckdb(engine.root / "readings/gold" / name, tmp_path)
         assert compare(rows, found, GOLD_KEYS[name], APPROXIMATE.get(name)) == []
@@ -118,5 +118,5 @@ def test_batches_go_on_after_an_optimize_by_another_tool(
     engine.drain()
     records = landing.records()
     closed = max(record.offset for record in records)
-    judged = judge(records, rules(gold=gold), drains=[Closing({0: closed})])
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=gold), drains=[Closing({0: closed})])
+    assert differences(engine.root, expected) == {}

@@ -26,7 +26,7 @@ from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
-from tests.oracle import Tables, judge
+from tests.oracle import Tables, derive
 from tests.support.damage import HARMS, harm
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -118,7 +118,7 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 
 @pytest.fixture(scope="module")
 def expected(landing: Landing) -> Tables:
-    return judge(landing.records(), rules(gold=GOLD))
+    return derive(landing.records(), rules(gold=GOLD))
 
 
 @pytest.fixture(scope="module")

@@ -84,11 +84,12 @@ def check_replayed(project: ReplayProject, engine: Engine) -> None:
 
 def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject) -> None:
     engine = project.engine()
-    assert [o.verdict for o in project.judge(engine, Selection(), None)] == [
+    assert [o.kind for o in project.outcomes(engine, Selection(), None)] == [
         *("rejected", "rejected", "invalid", "invalid")
     ]
     lates = {
-        o.corrected.of[0].event_id: o.late for o in project.judge(engine, Selection(), CORRECTION)
+        o.corrected.of[0].event_id: o.late
+        for o in project.outcomes(engine, Selection(), CORRECTION)
     }
     late = ("per_minute",)
     assert lates == {"low": late, "older": late, "text": late, None: ()}
@@ -201,8 +202,8 @@ def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -
 def test_a_corrected_record_keeps_its_id(project: ReplayProject) -> None:
     engine = project.engine()
     other = 'json_merge_patch(value, \'{"level": 50, "id": "other"}\')'
-    found = project.judge(engine, Selection(rule="low"), other)
-    assert {o.verdict for o in found} == {"other id"}
+    found = project.outcomes(engine, Selection(rule="low"), other)
+    assert {o.kind for o in found} == {"other id"}
 
 
 def test_values_are_kept_as_they_came(project: ReplayProject) -> None:

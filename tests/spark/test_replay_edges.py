@@ -74,10 +74,10 @@ def test_each_of_several_tables_takes_a_record_once(
     assert levels(project, "clean") == {"low": 20, "high": 70}
     assert levels(project, "strict") == {"low": 50, "high": 70}
     assert levels(project, "stopped") == {"low": 1, "high": 70}
-    (outcome,) = project.judge(engine, Selection(), level(95))
+    (outcome,) = project.outcomes(engine, Selection(), level(95))
     # Table `stopped` has filtered the record, so it is decided there. In a replay, the share of
     # broken rows never stops the stream.
-    assert (outcome.tables, outcome.verdict) == (("clean", "strict"), "silver")
+    assert (outcome.tables, outcome.kind) == (("clean", "strict"), "silver")
 
 
 def test_the_proof_finds_a_record_that_is_taken_twice(
@@ -88,7 +88,7 @@ def test_the_proof_finds_a_record_that_is_taken_twice(
     engine = project.engine().run_all()
     monkeypatch.setattr(Replacements, "_corrected_before", lambda _: set())
     monkeypatch.setattr(Earlier, "has_copy_of", lambda *_: False)
-    (outcome,) = project.judge(engine, Selection(), CORRECTION)
+    (outcome,) = project.outcomes(engine, Selection(), CORRECTION)
     for _ in range(2):
         ask(engine, [outcome.corrected])
         engine.replay()
@@ -119,7 +119,7 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
     later = event("", 50, 10_000)
     patch = f'json_merge_patch(value, \'{{"level": 50, "at": "{later["at"]}"}}\')'
     moved = "CASE WHEN event_id = 'again' THEN " + CORRECTION + " ELSE " + patch + " END"
-    assert [o.verdict for o in project.judge(engine, Selection(), moved)] == ["silver"] * 4
+    assert [o.kind for o in project.outcomes(engine, Selection(), moved)] == ["silver"] * 4
     assert project.ask(engine, moved) == 4
     engine.replay()
     assert RefusedRecords(engine.layout, engine.pipeline).rows(Selection()) == []
@@ -136,7 +136,7 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
 def test_an_open_record_whose_id_was_sent_again_and_filtered(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Bronze has a valid copy, so no table takes another one, and the verdict is ``known``."""
+    """Bronze has a valid copy, so no table takes another one, and the outcome is ``known``."""
     tables = (
         "silver: {clean: {from: raw, where: level > 0, expectations: clean}}\n"
         "gold: {per_minute: {from: clean, window: {tumbling: 1 minute}, "
@@ -148,13 +148,13 @@ def test_an_open_record_whose_id_was_sent_again_and_filtered(
     engine = project.engine().run_all()
     found = {
         o.corrected.position.offset & 0xFFFF: o
-        for o in project.judge(engine, Selection(), CORRECTION)
+        for o in project.outcomes(engine, Selection(), CORRECTION)
     }
-    told = [(o.corrected.of[0].event_id, o.verdict) for _, o in sorted(found.items())]
+    told = [(o.corrected.of[0].event_id, o.kind) for _, o in sorted(found.items())]
     assert told == [("a", "known"), ("b", "silver"), ("b", "known")]
 
 
-def test_the_same_bytes_are_judged_again_only_by_other_rules(
+def test_the_same_bytes_are_validated_again_only_by_other_rules(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = ReplayProject(tmp_path, spark)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -34,4 +34,4 @@ def test_every_measure_of_every_table_is_the_same(spark: SparkSession, tmp_path:
     for end in (1, 3):
         engine.ingest(end)
         engine.catch_up()
-    assert differences(tmp_path / "root", judge(landing.records(), rules())) == {}
+    assert differences(tmp_path / "root", derive(landing.records(), rules())) == {}

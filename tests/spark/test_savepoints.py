@@ -15,7 +15,7 @@ from headgate.savepoints.store import savepoints
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
 from headgate.tables.errors import CommitRefusedError, FencedError
-from tests.oracle import Closing, Tables, judge
+from tests.oracle import Closing, Tables, derive
 from tests.property.protocol.histories import history_faults
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -40,7 +40,7 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 
 @pytest.fixture(scope="module")
 def expected(landing: Landing) -> Tables:
-    return judge(landing.records(), rules(gold=GOLD))
+    return derive(landing.records(), rules(gold=GOLD))
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +130,9 @@ def test_windows_that_were_closed_by_hand_are_closed_again_where_they_were(
     engine.catch_up()
     records = landing.records()
     seen = [max(r.offset for r in records if r.offset >> 36 < files) for files in (3, FILES)]
-    judged = judge(records, rules(gold=GOLD), drains=[Closing({0: last}) for last in seen])
-    assert {row["reason"] for rows in judged.late.values() for row in rows} == {"late", "closed"}
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=GOLD), drains=[Closing({0: last}) for last in seen])
+    assert {row["reason"] for rows in expected.late.values() for row in rows} == {"late", "closed"}
+    assert differences(engine.root, expected) == {}
     assert history_faults(engine.layout, engine.pipeline) == []
 
 

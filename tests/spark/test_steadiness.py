@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.jvm import java
-from tests.oracle import judge
+from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading
 from tests.support.landing import Landing, lines
@@ -82,7 +82,7 @@ def run(spark: SparkSession, folder: Path, batches: int, warm: int, every: int) 
     grew = [n for n in range(warm + 1, batches + 1) if compiled[n] > compiled[n - 1]]
     assert grew == [], compiled
     assert not used or used[batches] - used[warm] < 32 * MB, used
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_eight_batches(spark: SparkSession, tmp_path: Path) -> None:

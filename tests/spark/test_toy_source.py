@@ -20,7 +20,7 @@ from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
 from headgate.savepoints.deployment import deployment
 from headgate.savepoints.errors import SavepointError
-from tests.oracle import SourceRecord, judge
+from tests.oracle import SourceRecord, derive
 from tests.support import drivers
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -75,7 +75,7 @@ def read_all(engine: Engine) -> None:
 
 
 def check(engine: Engine, document: Document) -> None:
-    assert differences(engine.root, judge(document.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(document.records(), rules(gold=GOLD))) == {}
     account = balance(engine.layout, engine.pipeline)
     assert (account.balanced, account.read, account.files) == (True, len(document.values), None)
     assert by_id(engine.layout, engine.pipeline).holds
@@ -123,7 +123,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     text = pipeline.text.replace("level: int", "level: bigint")
     pipeline.file.write_text(text.replace(f"most: {MOST}", f"most: {5 * MOST}"))
     changed = load(pipeline.file)
-    assert deployment(engine.layout, changed).verdict == "reread"
+    assert deployment(engine.layout, changed).action == "reread"
     with pytest.raises(DefinitionChangedError):
         Engine(spark, changed, root)
     engine = Engine(spark, changed, root, anew=RebuildRequest(changed=True))
@@ -134,4 +134,4 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     document.forget(first=4 * MOST + 1)
     with pytest.raises(SavepointError, match="the document begins at 121, and 120 is next"):
         require_source(engine.layout, pipeline, savepoint)
-    assert deployment(engine.layout, pipeline).verdict == "refuse"
+    assert deployment(engine.layout, pipeline).action == "refuse"

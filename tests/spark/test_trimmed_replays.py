@@ -13,7 +13,7 @@ from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
-from tests.oracle import Replay, judge
+from tests.oracle import Replay, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -55,7 +55,7 @@ def test_a_table_that_is_built_anew_repeats_it(
     engine.ingest()
     engine.catch_up()
     after = max(record.offset for record in landing.records() if record.offset >> 36 < REPLAYED)
-    expected = judge(landing.records(), rules(gold=GOLD), drains=[Replay({0: after}, "bands")])
+    expected = derive(landing.records(), rules(gold=GOLD), drains=[Replay({0: after}, "bands")])
     assert differences(engine.root, expected) == {}
     late = Counter(row["window_start"] for row in expected.late["bands"] if row["replayed"])
     revised = [row for row in expected.gold["bands"] if row["revision"]]

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from headgate.bronze import stage as bronze_stage
 from headgate.bronze.batches import InWorkers, ScratchLostError
-from tests.oracle import Tables, judge
+from tests.oracle import Tables, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import ARRIVED, Landing, lines
@@ -36,7 +36,7 @@ def landing(tmp_path: Path) -> Landing:
 
 @pytest.fixture
 def expected(landing: Landing) -> Tables:
-    return judge(landing.records(), rules(gold=GOLD))
+    return derive(landing.records(), rules(gold=GOLD))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_task_may_have_no_record(
     os.utime(path, (ARRIVED.timestamp(), ARRIVED.timestamp()))
     engine = Engine(spark, declare(tmp_path, landing.folder, gold=GOLD), tmp_path / "root")
     engine.run_all()
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def scratch_of(batch: InWorkers) -> list[Path]:

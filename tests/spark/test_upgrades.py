@@ -28,7 +28,7 @@ from headgate.silver import stage as silver_stage
 from headgate.tables import catching_up
 from headgate.tables.history import batches
 from headgate.tables.table import Table
-from tests.oracle import Closing, judge
+from tests.oracle import Closing, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -125,7 +125,7 @@ def test_a_rolled_back_upgrade_is_as_if_it_never_was(
     before.file.write_text(before.text)
     engine = Engine(spark, before, engine.root)
     engine.catch_up()
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_one_table_is_built_anew_beside_the_others(
@@ -153,7 +153,7 @@ def test_one_table_is_built_anew_beside_the_others(
     engine.catch_up()
     kinds = [state["kind"] for state in states(engine.root, "gold/bands")[before + 1 :]]
     assert kinds == ["reset"]
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_a_table_that_is_built_anew_stops_at_operations(
@@ -175,8 +175,8 @@ def test_a_table_that_is_built_anew_stops_at_operations(
         pass
     records = landing.records()
     last = max(r.offset for r in records if r.offset >> 36 < 3)
-    judged = judge(records, rules(gold=GOLD), drains=[Closing({0: last})])
-    assert differences(engine.root, judged) == {}
+    expected = derive(records, rules(gold=GOLD), drains=[Closing({0: last})])
+    assert differences(engine.root, expected) == {}
 
 
 def without_bands(spark: SparkSession, folder: Path, landing: Landing) -> Engine:
@@ -197,7 +197,7 @@ def test_a_table_that_was_not_there_begins_with_the_first_batch(
         spark, declare(tmp_path, landing.folder, gold=("sliding", "bands")), engine.root
     )
     go_on(engine)
-    expected = judge(landing.records(), rules(gold=("sliding", "bands")))
+    expected = derive(landing.records(), rules(gold=("sliding", "bands")))
     assert differences(engine.root, expected) == {}
 
 
@@ -218,7 +218,7 @@ def test_gold_that_shows_states_is_built_anew_without_them(
         Engine(spark, pipeline, engine.root)
     assert "headgate upgrade PIPELINE" in told.value.remedy
     go_on(upgraded(engine, pipeline))
-    assert differences(engine.root, judge(landing.records(), rules(gold=GOLD))) == {}
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_a_new_table_waits_for_the_rebuild_of_the_one_above(
@@ -247,7 +247,7 @@ def test_tables_of_a_version_without_details_go_on_and_have_them_once_built_anew
         engine.list_new()
         engine.ingest(2)
         engine.catch_up()
-    expected = judge(landing.records(), rules(gold=("bands",)))
+    expected = derive(landing.records(), rules(gold=("bands",)))
     engine = Engine(spark, pipeline, engine.root)
     go_on(engine)
     assert differences(engine.root, expected) == {}

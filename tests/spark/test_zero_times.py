@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.bronze.decoding import decoder, judge
+from headgate.bronze.decoding import decoder, validator
 from headgate.bronze.decoding.times import FIRST
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
@@ -38,7 +38,7 @@ def starts(engine: Engine, table: str) -> list[int]:
 def test_those_of_an_older_version_are_folded_late_and_replayed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (decoder, judge):
+    for module in (decoder, validator):
         monkeypatch.setattr(module, "EARLIEST", FIRST)
     landing = Landing(tmp_path / "landing")
     engine = Engine(spark, declare(tmp_path, landing.folder, gold=("sliding",)), tmp_path / "root")

@@ -42,4 +42,4 @@ def publish(engine: Engine, outcome: Outcome, savepoint: str = "none") -> Reques
 
 
 def unequal(outcome: Outcome) -> list[TableReport]:
-    return [table for table in outcome.report.tables if table.verdict == "differs"]
+    return [table for table in outcome.report.tables if table.result == "differs"]

@@ -64,9 +64,9 @@ class ChangingProject(NestedProject):
             text = text.replace(old, new)
         self.declaration.write_text(text)
 
-    def verdicts(self, engine: Engine) -> dict[str, str]:
+    def actions(self, engine: Engine) -> dict[str, str]:
         found = deployment(engine.layout, load(self.declaration))
-        return {plan.table: plan.verdict for plan in found.tables}
+        return {plan.table: plan.action for plan in found.tables}
 
     def added(self, table: str) -> dict[str, tuple[Any, ...]]:
         """The values of the added fields in the rows of a silver or late table, by event id."""

@@ -52,7 +52,7 @@ class ReplayProject(SuiteProject):
         name = "_event_id" if table.startswith("silver/") else "event_id"
         return sorted(row[name] for row in self.read(table))
 
-    def judge(self, engine: Engine, selection: Selection, patch: str | None) -> list[Outcome]:
+    def outcomes(self, engine: Engine, selection: Selection, patch: str | None) -> list[Outcome]:
         records = RefusedRecords(engine.layout, engine.pipeline)
         corrected = unchanged(records.rows(selection), lambda each: each.value or b"")
         if patch:
@@ -61,7 +61,7 @@ class ReplayProject(SuiteProject):
         return outcomes(self.spark, engine.layout, engine.pipeline, records, corrected, wanted)
 
     def ask(self, engine: Engine, patch: str | None, selection: Selection | None = None) -> int:
-        found = self.judge(engine, selection or Selection(), patch)
+        found = self.outcomes(engine, selection or Selection(), patch)
         good = [outcome.corrected for outcome in found if outcome.passes]
         return ask(engine, good)
 

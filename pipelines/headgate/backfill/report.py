@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-Verdict = Literal["equal", "differs", "empty"]
+Result = Literal["equal", "differs", "empty"]
 """``empty``: no final window is in the range, so nothing was compared."""
 Row = Mapping[str, str | None]
 
@@ -59,7 +59,7 @@ class TableReport:
         return self.changed + self.new + self.gone
 
     @property
-    def verdict(self) -> Verdict:
+    def result(self) -> Result:
         if self.differing or self.live != self.backfilled:
             return "differs"
         return "equal" if self.windows else "empty"
@@ -90,9 +90,9 @@ class Report:
     published: Published | None = None
 
     @property
-    def verdict(self) -> Verdict:
+    def result(self) -> Result:
         """``empty`` if no table has a final window in the range."""
-        found = {each.verdict for each in self.tables}
+        found = {each.result for each in self.tables}
         return "differs" if "differs" in found else "equal" if "equal" in found else "empty"
 
     @property
@@ -103,8 +103,8 @@ class Report:
     def document(self) -> dict[str, Any]:
         times = {"at": self.at.isoformat(), "begin": self.begin.isoformat()}
         end = self.end.isoformat() if self.end else None
-        tables = [{**asdict(each), "verdict": each.verdict} for each in self.tables]
-        more = {"end": end, "verdict": self.verdict, "tables": tables}
+        tables = [{**asdict(each), "result": each.result} for each in self.tables]
+        more = {"end": end, "result": self.result, "tables": tables}
         return {**asdict(self), **times, **more}
 
     @staticmethod
@@ -127,7 +127,9 @@ class Report:
 
 
 def _table(content: Mapping[str, Any]) -> TableReport:
-    plain = {key: value for key, value in content.items() if key != "verdict"}
+    # Earlier versions called the result ``verdict``. It is computed from the counts.
+    computed = ("result", "verdict")
+    plain = {key: value for key, value in content.items() if key not in computed}
     return TableReport(
         **{
             **plain,

@@ -205,7 +205,7 @@ class BronzeStage:
         return self._commit(state, files, batch.ordered)
 
     @contextmanager
-    def judged(self, copies: CorrectedCopies) -> Iterator[DataFrame]:
+    def decoded(self, copies: CorrectedCopies) -> Iterator[DataFrame]:
         """The rows that bronze would have for corrected copies, at the positions of the source's
         records. Nothing is written."""
         payload = BronzePayload.of(self.table.refresh())

@@ -23,15 +23,13 @@ MEANINGS = {
 
 
 def as_dict(found: Deployment) -> dict[str, Any] | None:
-    if found.verdict == "new":
+    if found.action == "new":
         return None
     return {
-        "verdict": found.verdict,
+        "action": found.action,
         "engine": found.engine,
         "engine_changed": found.engine_changed,
-        "tables": {
-            p.table: {"verdict": p.verdict, "reasons": list(p.reasons)} for p in found.tables
-        },
+        "tables": {p.table: {"action": p.action, "reasons": list(p.reasons)} for p in found.tables},
         "loads": [asdict(each) for each in found.loads],
     }
 
@@ -39,16 +37,16 @@ def as_dict(found: Deployment) -> dict[str, Any] | None:
 def show(found: Deployment, root: str) -> None:
     out = console()
     out.print()
-    meaning = MEANINGS[found.verdict]
+    meaning = MEANINGS[found.action]
     if found.engine_changed:
         meaning = f"{meaning}; after a savepoint, since {found.engine} wrote them"
     out.print(f"deployed under {root}: {meaning}", markup=False, soft_wrap=True)
     table = grid("", "table", "", "because")
     for each in found.tables:
-        verdict = f"[{COLOUR.get(each.verdict, 'dim')}]{each.verdict}[/]"
-        table.add_row(*cells(each.table), verdict, *cells("; ".join(each.reasons)))
+        action = f"[{COLOUR.get(each.action, 'dim')}]{each.action}[/]"
+        table.add_row(*cells(each.table), action, *cells("; ".join(each.reasons)))
     out.print(table)
-    if found.loads and found.verdict == "reread":
+    if found.loads and found.action == "reread":
         loads = plural(len(found.loads), "load")
         out.print(f"then what bronze has of {loads} of history is read again:", markup=False)
         for load in found.loads:

@@ -27,7 +27,7 @@ from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import TIMESTAMP, DataType
 from headgate.graph.graph import Node
 from headgate.lineage.columns import EVENT_TIME, Columns, Input, of_bronze, of_gold, of_silver
-from headgate.lineage.quality import Verdict
+from headgate.lineage.quality import RuleOutcome
 from headgate.storage.layout import Layout
 from headgate.storage.places import split_scheme
 
@@ -54,9 +54,9 @@ def _above(declared: Pipeline, layout: Layout, node: Node) -> list[Name]:
     return [table_name(layout, path) for path in node.upstream]
 
 
-def judged(layout: Layout, node: Node, verdicts: Iterable[Verdict]) -> InputDataset:
+def validated(layout: Layout, node: Node, outcomes: Iterable[RuleOutcome]) -> InputDataset:
     """The table, with the results of its rules."""
-    assertions = [_assertion(verdict) for verdict in verdicts]
+    assertions = [_assertion(outcome) for outcome in outcomes]
     facets: dict[str, InputDatasetFacet] = {
         "dataQualityAssertions": data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
             assertions
@@ -92,12 +92,12 @@ def sent(declared: Pipeline, node: Node) -> list[OutputDataset]:
     return [OutputDataset(*name) for name in sink_of(publication).datasets(publication.sink)]
 
 
-def _assertion(verdict: Verdict) -> data_quality_assertions_dataset.Assertion:
+def _assertion(outcome: RuleOutcome) -> data_quality_assertions_dataset.Assertion:
     return data_quality_assertions_dataset.Assertion(
-        assertion=verdict.rule,
-        success=verdict.met,
-        severity="error" if verdict.holds else "warn",
-        description=verdict.says,
+        assertion=outcome.rule,
+        success=outcome.met,
+        severity="error" if outcome.holds else "warn",
+        description=outcome.description,
     )
 
 

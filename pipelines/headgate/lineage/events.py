@@ -34,7 +34,7 @@ from headgate.declaration.operators import begin_of
 from headgate.graph.graph import Node, graph_of
 from headgate.lineage import datasets
 from headgate.lineage.hours import Range
-from headgate.lineage.quality import Verdict, verdicts
+from headgate.lineage.quality import RuleOutcome, rule_outcomes
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
 
@@ -77,11 +77,11 @@ class About:
                 datasets.inputs(self.declared, self.layout, node),
                 datasets.outputs(self.declared, self.layout, node, self._rows(node, hour)),
             )
-            if found := verdicts(self.declared, self.layout, node):
+            if found := rule_outcomes(self.declared, self.layout, node):
                 rules = self._below(below, node, "RULES", hour, "hour")
                 yield self._event(RunState.START, rules)
-                judged = datasets.judged(self.layout, node, found)
-                yield self._event(RunState.COMPLETE, rules, [judged])
+                validated = datasets.validated(self.layout, node, found)
+                yield self._event(RunState.COMPLETE, rules, [validated])
         for node in graph_of(self.declared).of(PUBLICATION):
             below = self._below(above, node, "PUBLICATION", hour, "hour")
             yield self._event(RunState.START, below)
@@ -102,8 +102,8 @@ class About:
                 below = self._below(above, node, "BACKFILL", of, report.id)
                 yield self._event(RunState.START, below)
                 inputs = datasets.inputs(self.declared, self.layout, node)
-                if table.verdict != "empty":
-                    inputs.append(datasets.judged(self.layout, node, [_parity(table)]))
+                if table.result != "empty":
+                    inputs.append(datasets.validated(self.layout, node, [_parity(table)]))
                 is_published = (
                     report.published is not None
                     and table.table in report.differing
@@ -168,6 +168,8 @@ class About:
         )
 
 
-def _parity(table: TableReport) -> Verdict:
-    says = f"{table.equal} rows equal, {table.differing} differ"
-    return Verdict("equal_to_bronze", table.verdict == "equal", holds=False, says=says)
+def _parity(table: TableReport) -> RuleOutcome:
+    description = f"{table.equal} rows equal, {table.differing} differ"
+    return RuleOutcome(
+        "equal_to_bronze", table.result == "equal", holds=False, description=description
+    )

@@ -16,17 +16,17 @@ from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``holds``: whether rows or versions that break the rule are held back. ``says`` is a text for
-    people. It has no value of a row, because a receiver may show it to anyone."""
+class RuleOutcome:
+    """``holds``: whether rows or versions that break the rule are held back. ``description`` has no
+    value of a row, because a receiver may show it to anyone."""
 
     rule: str
     met: bool
     holds: bool
-    says: str
+    description: str
 
 
-def verdicts(declared: Pipeline, layout: Layout, node: Node) -> Sequence[Verdict]:
+def rule_outcomes(declared: Pipeline, layout: Layout, node: Node) -> Sequence[RuleOutcome]:
     """For gold: the validation of the newest version that readers can see. For silver: all rows
     that were ever validated. Raises HeadgateError if the table is damaged."""
     if node.kind == GOLD:
@@ -44,17 +44,19 @@ def _is_visible(validation: Validation) -> bool:
     return not validation.log and validation.outcome != "held"
 
 
-def _of_version(validation: Validation | None) -> Sequence[Verdict]:
+def _of_version(validation: Validation | None) -> Sequence[RuleOutcome]:
     if validation is None:
         return ()
     rules = {rule.id: rule for rule in validation.suite.rules}
     results = [without_values(each, rules.get(each.rule)) for each in validation.results]
-    return [Verdict(each.rule, each.met, each.action == "hold", each.seen) for each in results]
+    return [RuleOutcome(each.rule, each.met, each.action == "hold", each.seen) for each in results]
 
 
-def _of_rows(suite: Suite, total: Mapping[str, int]) -> Sequence[Verdict]:
+def _of_rows(suite: Suite, total: Mapping[str, int]) -> Sequence[RuleOutcome]:
     broken = {rule.id: total.get(count_key(rule.id), 0) for rule in suite.rules}
     return [
-        Verdict(rule.id, not broken[rule.id], rule.quarantines, f"{broken[rule.id]} rows break it")
+        RuleOutcome(
+            rule.id, not broken[rule.id], rule.quarantines, f"{broken[rule.id]} rows break it"
+        )
         for rule in suite.rules
     ]

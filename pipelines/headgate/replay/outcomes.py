@@ -30,7 +30,7 @@ from headgate.tables.table import Table
 AFTER_ALL = 1 << 62
 """An offset after those of all existing copies."""
 _AT = ("_partition", "_offset")
-Verdict = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
+OutcomeKind = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
 """``known``: the tables have decided on this record already. ``other id``: the corrected record has
 another id."""
 
@@ -42,7 +42,7 @@ class Outcome:
     would take it."""
 
     corrected: CorrectedRecord
-    verdict: Verdict
+    kind: OutcomeKind
     tables: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     why: str = ""
@@ -64,22 +64,22 @@ def outcomes(
     source = records.source
     bronze = Table(layout.storage, BRONZE.path(source.name), pipeline=pipeline.name)
     bronze.refresh()
-    judge = _Judge(records, corrected)
+    found = _Outcomes(records, corrected)
 
     def table(path: str) -> Table:
         return Table(layout.storage, path, pipeline=pipeline.name)
 
     gold = {name: stage_of(spark, table, each) for name, each in pipeline.gold.items()}
     tables = [t for t in pipeline.silver.values() if t.source == source.name]
-    with BronzeStage(spark, bronze, source).judged(copies) as rows:
-        judge.read(rows)
+    with BronzeStage(spark, bronze, source).decoded(copies) as rows:
+        found.read(rows)
         for silver in tables:
             readers = {n: gold[n] for n, g in pipeline.gold.items() if g.silver == silver.name}
-            judge.decide(silver, rows, SilverTransform(silver, source.record), readers)
-    return list(judge.outcomes())
+            found.validate(silver, rows, SilverTransform(silver, source.record), readers)
+    return list(found.outcomes())
 
 
-class _Judge:
+class _Outcomes:
     def __init__(self, records: RefusedRecords, corrected: Sequence[CorrectedRecord]) -> None:
         self._records = records
         self._corrected = {records.origin(each.position): each for each in corrected}
@@ -87,7 +87,7 @@ class _Judge:
         self._ids: dict[Position, str | None] = {}
         self._duplicates: dict[Position, Copy] = {}
         self._late: dict[tuple[str, str], frozenset[Position]] = {}
-        self._by_table: dict[str, Mapping[Position, tuple[Verdict, str]]] = {}
+        self._by_table: dict[str, Mapping[Position, tuple[OutcomeKind, str]]] = {}
 
     def read(self, rows: DataFrame) -> None:
         reasons = ["reason", "reason_column", "reason_detail"]
@@ -105,7 +105,7 @@ class _Judge:
                 corrects = self._corrected[position].position
                 self._duplicates[position] = Copy(row["event_id"], own, row["time"], corrects)
 
-    def decide(
+    def validate(
         self,
         table: SilverTable,
         rows: DataFrame,
@@ -117,7 +117,7 @@ class _Judge:
         columns = [*_AT]
         if table.suite is not None:
             columns += [IS_REJECTED, WARNINGS]
-        decided: dict[Position, tuple[Verdict, str]] = {}
+        decided: dict[Position, tuple[OutcomeKind, str]] = {}
         for row in conformed.select(*map(F.col, columns)).toArrow().to_pylist():
             position = Position(row["_partition"], row["_offset"])
             rejected = row.get(IS_REJECTED, False)
@@ -126,7 +126,7 @@ class _Judge:
         for name, stage in gold.items():
             late = stage.late_pairs(conformed).select(*_AT).distinct().toArrow()
             self._late[table.name, name] = frozenset(positions_of(late, _AT))
-        passed = {at for at, (verdict, _) in decided.items() if verdict == "silver"}
+        passed = {at for at, (kind, _) in decided.items() if kind == "silver"}
         decided |= dict.fromkeys(self._known(table, passed), ("known", ""))
         self._by_table[table.name] = {
             position: decided.get(position, ("filtered", "")) for position in self._corrected
@@ -155,11 +155,11 @@ class _Judge:
         if before is not None and before != now:
             return Outcome(each, "other id", why=f"{before} became {now}")
         found = {name: decided[position] for name, decided in self._by_table.items()}
-        if taking := tuple(name for name, (verdict, _) in found.items() if verdict == "silver"):
+        if taking := tuple(name for name, (kind, _) in found.items() if kind == "silver"):
             late = [g for (s, g), rows in self._late.items() if s in taking and position in rows]
             return Outcome(each, "silver", taking, tuple(late))
-        for verdict in ("rejected", "filtered", "known"):
-            for name, (told, rules) in found.items():
-                if told == verdict:
-                    return Outcome(each, told, why=f"{name}: {rules}" if rules else name)
+        for kind in ("rejected", "filtered", "known"):
+            for name, (actual, rules) in found.items():
+                if actual == kind:
+                    return Outcome(each, actual, why=f"{name}: {rules}" if rules else name)
         raise AssertionError(f"{position} has no outcome")

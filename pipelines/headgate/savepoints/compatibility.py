@@ -34,7 +34,7 @@ class TablePlan:
     ``late_again``: replayed rows may be late again after the rebuild, as a reason says."""
 
     table: str
-    verdict: DeploymentAction
+    action: DeploymentAction
     reasons: tuple[str, ...] = ()
     late_again: bool = False
 
@@ -70,9 +70,9 @@ def compare(
             above = _above(declared, path)
             extend = can_extend if above is None or above in continued else lambda _: False
             plans.append(_plan(path, definitions[path], deployed, declared, can_reread, extend))
-            if plans[-1].verdict in ("resume", "extend"):
+            if plans[-1].action in ("resume", "extend"):
                 continued.add(path)
-    made = {plan.table for plan in plans if plan.verdict == "new"}
+    made = {plan.table for plan in plans if plan.action == "new"}
     for path in deployed.keys() - definitions.keys():
         plans.append(TablePlan(path, "left", tuple(_renamed(path, deployed[path], declared, made))))
     return tuple(plans)
@@ -81,8 +81,8 @@ def compare(
 def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
     """The action with the greatest consequences among some plans."""
     order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild", "extend")
-    verdicts = {plan.verdict for plan in plans}
-    return next((verdict for verdict in order if verdict in verdicts), "resume")
+    actions = {plan.action for plan in plans}
+    return next((action for action in order if action in actions), "resume")
 
 
 def _plan(

@@ -40,7 +40,7 @@ class Deployment:
     loads: tuple[LoadAgain, ...] = ()
 
     @property
-    def verdict(self) -> DeploymentAction:
+    def action(self) -> DeploymentAction:
         return "new" if self.engine is None else worst(self.tables)
 
     @property
@@ -48,11 +48,11 @@ class Deployment:
         return self.engine not in (None, "", engine())
 
     def to_rebuild(self) -> tuple[str, ...]:
-        return tuple(p.table for p in self.tables if p.verdict in ("rebuild", "reread"))
+        return tuple(p.table for p in self.tables if p.action in ("rebuild", "reread"))
 
     def to_change(self) -> tuple[str, ...]:
         """The tables to rebuild, and those that get fields and continue."""
-        extended = (p.table for p in self.tables if p.verdict == "extend")
+        extended = (p.table for p in self.tables if p.action == "extend")
         return (*self.to_rebuild(), *extended)
 
 
@@ -91,7 +91,7 @@ def to_extend(layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]) -
     ``tables`` are all tables of the pipeline, refreshed."""
     declared, meanings = meaning_of(pipeline), _meanings(layout)
     plans = _plans(pipeline, tables, meanings, can_reread=False)
-    continued = {plan.table for plan in plans if plan.verdict in ("resume", "extend")}
+    continued = {plan.table for plan in plans if plan.action in ("resume", "extend")}
     found = {}
     for path, of in ((node.path, node.side_of or node.path) for node in graph_of(pipeline)):
         if of not in continued or path not in tables:
@@ -133,7 +133,7 @@ def _extended(pipeline: Pipeline, table: Table) -> Schema | None:
 def _refusing(plans: Iterable[TablePlan], why: Iterable[str]) -> Iterator[TablePlan]:
     """The plans, with the reasons ``why`` added to those that are refused."""
     for plan in plans:
-        is_refused = plan.verdict == "refuse"
+        is_refused = plan.action == "refuse"
         yield replace(plan, reasons=(*plan.reasons, *why)) if is_refused else plan
 
 
@@ -156,7 +156,7 @@ def _with_rules(
     suites = {SILVER.path(name): table.suite_digest for name, table in pipeline.silver.items()}
     for plan in plans:
         state, suite = states.get(plan.table), suites.get(plan.table)
-        if plan.verdict == "resume" and state and suite and state.n:
+        if plan.action == "resume" and state and suite and state.n:
             before = SilverPayload.of(state).suite
             if before != suite:
                 why = f"its rules have changed: the new ones decide from batch {state.n + 1:,} on"
@@ -175,9 +175,9 @@ def _with_replays(
     """The plans, with reasons for the replays that a rebuild of gold does not repeat exactly."""
     head, declared = graph_of(pipeline).head.path, meaning_of(pipeline)
     asked = BronzePayload.of(states[head]).operations
-    rereads = any(plan.table == head and plan.verdict == "reread" for plan in plans)
+    rereads = any(plan.table == head and plan.action == "reread" for plan in plans)
     for plan in plans:
-        if plan.verdict != "rebuild" or kind_of(plan.table) != GOLD:
+        if plan.action != "rebuild" or kind_of(plan.table) != GOLD:
             yield plan
             continue
         before = meanings.get((plan.table, states[plan.table].definition))

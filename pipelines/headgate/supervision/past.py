@@ -68,7 +68,7 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
                 *(each.id, each.at, each.begin, each.end),
                 differing=each.differing,
                 published=each.published is not None,
-                empty=each.verdict == "empty",
+                empty=each.result == "empty",
                 taken_back=each.id in back,
             )
             for each in backfills

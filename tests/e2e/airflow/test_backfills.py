@@ -124,7 +124,7 @@ def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
     assert len(runs(site)) == len(runs(site, "success")) == DAYS
     found = {report.begin: report for report in reports(site.layout)}
     assert {*found} == {FIRST + timedelta(days=day) for day in range(DAYS)}
-    assert {report.verdict for report in found.values()} == {"equal"}
+    assert {report.result for report in found.values()} == {"equal"}
     assert all(each.windows for report in found.values() for each in report.tables)
     create(site, FIRST, last, "--reprocess-behavior", "failed")
     assert len(runs(site)) == DAYS

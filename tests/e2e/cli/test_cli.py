@@ -166,7 +166,7 @@ def test_what_a_backfill_computes_again_is_equal(running: Headgate) -> None:
     done = running("backfill", *BACKFILL, "--verify")
     assert done.returncode == 0, done.stderr
     (table,) = last_object(done)["tables"]
-    assert (table["equal"], table["verdict"], table["live"]) == (9, "equal", table["backfilled"])
+    assert (table["equal"], table["result"], table["live"]) == (9, "equal", table["backfilled"])
 
 
 def test_a_backfill_is_published_by_the_running_driver(running: Headgate, folder: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_change_is_put_to_work(running: Headgate, folder: Path) -> None:
     sql = "SELECT sum(orders), sum(revenue) FROM sales_per_hour"
     before = last_object(running("query", "shop", sql, "--json"))["rows"]
     file.write_text(text.replace("      largest: max(amount)\n", ""))
-    assert verdicts(running)["gold/sales_per_hour"] == "rebuild"
+    assert actions(running)["gold/sales_per_hour"] == "rebuild"
     refused = running("restart", "shop")
     assert refused.returncode == 2
     assert "headgate plan" in refused.stderr
@@ -265,7 +265,7 @@ def test_a_change_is_put_to_work(running: Headgate, folder: Path) -> None:
     upgraded = running("upgrade", "shop", "--json")
     assert upgraded.returncode == 0, upgraded.stderr
     assert last_object(upgraded)["running"] is True
-    assert set(verdicts(running).values()) == {"resume"}
+    assert set(actions(running).values()) == {"resume"}
     columns = last_object(running("query", "shop", "DESCRIBE sales_per_hour", "--json"))["rows"]
     assert "largest" not in {row[0] for row in columns}
     assert last_object(running("query", "shop", sql, "--json"))["rows"] == before
@@ -278,6 +278,6 @@ def test_a_change_is_put_to_work(running: Headgate, folder: Path) -> None:
     assert (ledger["by_id"]["holds"], ledger["generation"]) == (True, 1)
 
 
-def verdicts(shop: Headgate) -> dict[str, str]:
+def actions(shop: Headgate) -> dict[str, str]:
     tables = last_object(shop("plan", "shop", "--json"))["deployed"]["tables"]
-    return {table: plan["verdict"] for table, plan in tables.items()}
+    return {table: plan["action"] for table, plan in tables.items()}

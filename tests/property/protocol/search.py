@@ -56,8 +56,8 @@ class Space:
         self._world: list[World] = []
         self._driver: list[Driver] = []
         self.moves = cache(self._moves)
-        self.judge = cache(self._judge)
-        self.judge_essence = cache(self._judge_essence)
+        self.violations = cache(self._violations)
+        self.violations_of_essence = cache(self._violations_of_essence)
         self.driver_faults = cache(self._driver_faults)
 
     def numbers(self, state: State) -> Numbers:
@@ -89,11 +89,11 @@ class Space:
             for name, after, moved in found
         )
 
-    def _judge(self, world: int) -> tuple[Violation, ...]:
+    def _violations(self, world: int) -> tuple[Violation, ...]:
         there = self._world[world]
-        return (*log_faults(there), *self.judge_essence(essence(there)))
+        return (*log_faults(there), *self.violations_of_essence(essence(there)))
 
-    def _judge_essence(self, world: World) -> tuple[Violation, ...]:
+    def _violations_of_essence(self, world: World) -> tuple[Violation, ...]:
         return (*content_faults(self.scenario, world), *finish(self.scenario, world))
 
     def _driver_faults(self, drivers: Numbers) -> tuple[Violation, ...]:
@@ -136,7 +136,7 @@ def steps(space: Space, state: Numbers) -> Iterator[tuple[str, Numbers]]:
 
 def violations(space: Space, state: Numbers, *, at_rest: bool) -> list[Violation]:
     """All that ``state`` violates."""
-    found = [*space.judge(state[0])]
+    found = [*space.violations(state[0])]
     if not space.failed.isdisjoint(state[1:]):
         found += space.driver_faults(state[1:])
     return [*found, *completion_faults(space.scenario, space.state(state))] if at_rest else found

@@ -22,25 +22,25 @@ DIFFERING = replace(
 
 
 def test_a_table_is_equal_only_if_counts_and_digests_say_so() -> None:
-    assert EQUAL.verdict == "equal"
+    assert EQUAL.result == "equal"
     for table in (replace(EQUAL, changed=1), replace(EQUAL, new=1), replace(EQUAL, gone=1)):
-        assert (table.verdict, table.differing) == ("differs", 1)
-    assert replace(EQUAL, backfilled="4-cd").verdict == "differs"
+        assert (table.result, table.differing) == ("differs", 1)
+    assert replace(EQUAL, backfilled="4-cd").result == "differs"
 
 
 def test_a_report_differs_if_one_table_does_and_names_what_is_published() -> None:
-    assert (REPORT.verdict, REPORT.differing) == ("equal", ())
+    assert (REPORT.result, REPORT.differing) == ("equal", ())
     other = replace(DIFFERING, table="visits")
     both = replace(REPORT, tables=(EQUAL, other))
-    assert (both.verdict, both.differing) == ("differs", ("visits",))
+    assert (both.result, both.differing) == ("differs", ("visits",))
 
 
 def test_a_report_without_a_window_is_empty() -> None:
     empty = replace(EQUAL, equal=0, windows=0, windows_equal=0)
-    assert empty.verdict == "empty"
-    assert replace(REPORT, tables=(empty,)).verdict == "empty"
-    assert replace(REPORT, tables=(empty, EQUAL)).verdict == "equal"
-    assert replace(REPORT, tables=(empty, EQUAL, DIFFERING)).verdict == "differs"
+    assert empty.result == "empty"
+    assert replace(REPORT, tables=(empty,)).result == "empty"
+    assert replace(REPORT, tables=(empty, EQUAL)).result == "equal"
+    assert replace(REPORT, tables=(empty, EQUAL, DIFFERING)).result == "differs"
 
 
 def test_a_document_is_the_report() -> None:
@@ -50,5 +50,5 @@ def test_a_document_is_the_report() -> None:
         replace(REPORT, end=NOON, tables=(EQUAL, DIFFERING), published=published),
     ):
         document = json.loads(json.dumps(report.document()))
-        assert document["verdict"] == report.verdict
+        assert document["result"] == report.result
         assert Report.of(document) == report

@@ -1,5 +1,5 @@
-"""The decoder is a shortcut: it gives the same rows as the judge alone, for generated records and
-for every line of a hostile producer."""
+"""The decoder is a shortcut: it gives the same rows as the validator alone, for generated records
+and for every line of a hostile producer."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def decoded(
     record: Record,
     values: list[bytes | None],
     *,
-    judged: bool = False,
+    all_validated: bool = False,
     format: RecordFormat = "json",
 ) -> list[Any]:
-    """With ``judged``, the decoder leaves every value to the judge."""
+    """With ``all_validated``, the decoder leaves every value to the validator."""
     decoder = Decoder(record, format)
     with pytest.MonkeyPatch.context() as patched:
-        if judged:
+        if all_validated:
             every = np.ones(len(values), np.bool_)
             taken = [decoder._nothing] * len(values)
             patched.setattr(decoder, "_documents", lambda _: (taken, every))
@@ -166,10 +166,10 @@ RULES = (
 @pytest.mark.slow
 @settings(max_examples=2000 if IN_FULL else 150)
 @given(st.sampled_from(RULES), st.lists(documents(), min_size=1, max_size=12))
-def test_generated_records_are_decoded_as_the_judge_would(
+def test_generated_records_are_decoded_as_by_the_validator(
     record: Record, values: list[bytes | None]
 ) -> None:
-    assert decoded(record, values) == decoded(record, values, judged=True)
+    assert decoded(record, values) == decoded(record, values, all_validated=True)
 
 
 FLAT = tuple(replace(rule, schema=rule.schema[:-2]) for rule in RULES)
@@ -181,7 +181,7 @@ LINES = st.dictionaries(st.sampled_from([*TYPES, "other"]), CELLS, max_size=6)
 @pytest.mark.slow
 @settings(max_examples=2000 if IN_FULL else 150)
 @given(st.sampled_from(FLAT), st.lists(LINES, min_size=1, max_size=12), GOOD_TIME)
-def test_cells_are_decoded_as_the_judge_would(
+def test_cells_are_decoded_as_by_the_validator(
     record: Record, lines: list[dict[str, str]], time: str
 ) -> None:
     head = {"id": "a", "at": json.loads(time)}
@@ -189,14 +189,14 @@ def test_cells_are_decoded_as_the_judge_would(
     values += [None, b'{"id": "a", "level": 7}', b'{"site": {}}']
     rows = decoded(record, values, format="csv")
     # As text: NaN does not equal itself.
-    assert repr(rows) == repr(decoded(record, values, judged=True, format="csv"))
+    assert repr(rows) == repr(decoded(record, values, all_validated=True, format="csv"))
 
 
 @pytest.mark.parametrize("record", RULES)
-def test_hostile_lines_are_decoded_as_the_judge_would(record: Record) -> None:
+def test_hostile_lines_are_decoded_as_by_the_validator(record: Record) -> None:
     values: list[bytes | None] = [line.value(n) for n, line in enumerate(HOSTILE)]
     values = [v for v in values if len(v or b"") < 1 << 20] + [None, b"", b" ", b"\x80"]
-    assert decoded(record, values) == decoded(record, values, judged=True)
+    assert decoded(record, values) == decoded(record, values, all_validated=True)
 
 
 _CLOCK = "2026-03-01T11:40:00"
@@ -228,12 +228,12 @@ PLAIN: dict[str, list[object]] = {
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_values_at_the_edge_are_decoded_as_the_judge_would(name: str) -> None:
+def test_values_at_the_edge_are_decoded_as_by_the_validator(name: str) -> None:
     head = '{"id": "a", "at": "2026-03-01T11:40:00Z"'
     texts = map(json.dumps, PLAIN[name])
     values: list[bytes | None] = [f'{head}, "{name}": {text}}}'.encode() for text in texts]
     rows = decoded(RECORD, values)
-    assert rows == decoded(RECORD, values, judged=True)
+    assert rows == decoded(RECORD, values, all_validated=True)
     assert {row["reason"] for row in rows} == {None, "wrong_type"}
 
 
@@ -270,7 +270,7 @@ def test_nested_values_of_a_block_stay_with_their_rows() -> None:
         for items in lists
     ]
     rows = decoded(RECORD, values)
-    assert rows == decoded(RECORD, values, judged=True)
+    assert rows == decoded(RECORD, values, all_validated=True)
     reasons = [row["reason_column"] for row in rows]
     assert reasons == [
         "items" if "3.5" in text else "extra" if "e39" in text else None

@@ -77,7 +77,7 @@ def test_a_range_without_a_final_window_is_not_equal(
     assert "gold.per_minute has no final window in this range: nothing was compared" in out
     assert "final windows are from 2026-05-04 12:00:00Z to 2026-05-04 12:01:00Z" in out
     code, out, _ = ask("backfill", *of_lake, "--from", "2026-05-05", "--json", *options)
-    assert (code, last_object(out)["verdict"]) == (1, "empty")
+    assert (code, last_object(out)["result"]) == (1, "empty")
 
 
 def test_a_plan_without_a_final_window_has_the_code_of_a_report_without(
@@ -90,7 +90,7 @@ def test_a_plan_without_a_final_window_has_the_code_of_a_report_without(
     assert ask("backfill", *of_lake, "--from", "2026-05-01", "--dry-run")[0] == 0
 
 
-def test_the_other_verdicts_have_their_exit_codes(
+def test_the_other_results_have_their_exit_codes(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given
 ) -> None:
     verify = ["backfill", *of_lake, "--from", "2026-05-01", "--verify"]

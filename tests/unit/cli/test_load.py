@@ -251,7 +251,7 @@ def test_bronze_is_read_again_only_with_what_it_has_of_loads(
     assert code == 0
     assert "then what bronze has of 1 load of history is read again" in out
     deployed = last_object(ask("plan", *of_lake, "--json")[1])["deployed"]
-    assert deployed["verdict"] == "reread"
+    assert deployed["action"] == "reread"
     of_load = {"id": request.id, "what": "2 files of old", "gone": None, "folds": False}
     assert deployed["loads"] == [of_load]
 
@@ -259,7 +259,7 @@ def test_bronze_is_read_again_only_with_what_it_has_of_loads(
     code, out, _ = ask("plan", *of_lake)
     assert "is read again" not in out
     assert f"load {request.id}: {tmp_path}/old/a.json" in out.replace("\n", "")
-    assert last_object(ask("plan", *of_lake, "--json")[1])["deployed"]["verdict"] == "refuse"
+    assert last_object(ask("plan", *of_lake, "--json")[1])["deployed"]["action"] == "refuse"
     code, _, err = ask("upgrade", *of_lake)
     assert code == 2
     assert f"{tmp_path}/old/a.json: the file was recorded as sequence 1 and has vanished" in err

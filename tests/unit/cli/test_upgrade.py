@@ -52,7 +52,7 @@ class Jobs:
 
     def found(self, *_: object) -> SimpleNamespace:
         return SimpleNamespace(
-            verdict="rebuild",
+            action="rebuild",
             declaration=self.declaration,
             engine_changed=False,
             engine="",

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.demo.generator import bids
 from headgate.demo.malformed import KINDS
-from tests.oracle.account import judge
+from tests.oracle.account import derive
 from tests.oracle.rules import Rules, SilverRules, SourceRecord
 
 START = datetime(2026, 5, 4, tzinfo=UTC)
@@ -46,20 +46,20 @@ REASONS = {
 def test_every_kind_of_malformed_line_has_its_reason() -> None:
     (piece,) = bids(1, 7, START, 100)
     reasons = {
-        kind: judge([SourceRecord(0, 0, spoil(piece.lines[0]), piece.now)], BIDS).quarantine
+        kind: derive([SourceRecord(0, 0, spoil(piece.lines[0]), piece.now)], BIDS).quarantine
         for kind, spoil in KINDS.items()
     }
     assert {kind: row["reason"] for kind, (row,) in reasons.items()} == REASONS
 
 
 @pytest.mark.slow
-def test_a_stream_of_bids_is_judged_as_it_was_made() -> None:
+def test_a_stream_of_bids_has_the_faults_that_it_was_made_with() -> None:
     records = [
         SourceRecord(0, n << 36 | i, line, piece.now)
         for n, piece in enumerate(bids(20_000, 7, START, 100, slice_events=2_000))
         for i, line in enumerate(piece.lines)
     ]
-    tables = judge(records, BIDS)
+    tables = derive(records, BIDS)
     reasons = Counter(row["reason"] for row in tables.quarantine)
     assert set(reasons) == {*REASONS.values(), "future"}
     repeated = len(records) - len({record.value for record in records})

@@ -44,7 +44,7 @@ def test_a_jvm_that_was_killed_has_ended() -> None:
     stop(session(process))
 
 
-def test_the_jvm_of_another_program_is_not_judged() -> None:
+def test_the_jvm_of_another_program_is_not_examined() -> None:
     assert not has_ended(session(None))
 
 

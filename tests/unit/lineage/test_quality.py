@@ -11,7 +11,7 @@ from headgate.expectations.result import RuleResult
 from headgate.gates.documents import Release
 from headgate.gates.validations import Validation, ValidationLog
 from headgate.graph.graph import graph_of
-from headgate.lineage.quality import Verdict, verdicts
+from headgate.lineage.quality import RuleOutcome, rule_outcomes
 from tests.support.charted import Charted
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -25,30 +25,32 @@ def validation(n: int, *results: RuleResult, log: str = "") -> Validation:
     return Validation("sales", n, n, NOON + timedelta(seconds=n), SUITE, results, log=log)
 
 
-def said(folder: Path, *found: Validation) -> list[Verdict]:
+def said(folder: Path, *found: Validation) -> list[RuleOutcome]:
     shop = Charted(folder)
     log = ValidationLog(shop.layout, "sales")
     for each in found:
         log.record(each)
-    return list(verdicts(shop.pipeline, shop.layout, graph_of(shop.pipeline)["gold/sales"]))
+    return list(rule_outcomes(shop.pipeline, shop.layout, graph_of(shop.pipeline)["gold/sales"]))
 
 
 def test_a_value_of_a_row_is_masked(tmp_path: Path) -> None:
     assert said(tmp_path, validation(1, KNOWN, FEW)) == [
-        Verdict("known", False, False, "it is ['xxx@xxxxxxx.xxx']"),
-        Verdict("few", True, True, "it is 3"),
+        RuleOutcome("known", False, False, "it is ['xxx@xxxxxxx.xxx']"),
+        RuleOutcome("few", True, True, "it is 3"),
     ]
 
 
 def test_an_error_is_not_quoted(tmp_path: Path) -> None:
-    (verdict,) = said(tmp_path, validation(1, replace(KNOWN, error="no number: kim")))
-    assert verdict.says == "it could not be validated"
+    (outcome,) = said(tmp_path, validation(1, replace(KNOWN, error="no number: kim")))
+    assert outcome.description == "it could not be validated"
 
 
 def test_it_is_of_the_newest_version_that_can_be_seen(tmp_path: Path) -> None:
     held, rebuilt = replace(FEW, met=False, observed="9"), replace(FEW, observed="7")
     others = validation(2, held), validation(3, rebuilt, log="rebuilt")
     assert said(tmp_path / "a", *others) == []
-    assert [each.says for each in said(tmp_path / "b", validation(1, FEW), *others)] == ["it is 3"]
+    (newest,) = said(tmp_path / "b", validation(1, FEW), *others)
+    assert newest.description == "it is 3"
     released = replace(validation(4, held), released=Release(4, "anna", "why", NOON))
-    assert [each.says for each in said(tmp_path / "c", *others, released)] == ["it is 9"]
+    (newest,) = said(tmp_path / "c", *others, released)
+    assert newest.description == "it is 9"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.oracle import GoldRules, Measure, Rules, SilverRules, SourceRecord, judge
+from tests.oracle import GoldRules, Measure, Rules, SilverRules, SourceRecord, derive
 from tests.oracle.rules import Row
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ def arrive(*values: bytes, partition: int = 0, seen: datetime = SEEN) -> list[So
 
 
 def reason(value: bytes, rules: Rules = RULES) -> tuple[str | None, str | None]:
-    (row,) = judge(arrive(value), rules).bronze
+    (row,) = derive(arrive(value), rules).bronze
     return row["reason"], row["column"]
 
 
@@ -55,7 +55,7 @@ def typed_as(type_: str, text: str) -> Any:
     """The silver value of a JSON value given as text, or "wrong" if it has another type."""
     schema = {"id": "string", "at": "timestamp", "x": type_}
     value = order("a", "10:00")[:-1] + b', "x": ' + text.encode() + b"}"
-    tables = judge(arrive(value), replace(RULES, schema=schema, gold={}))
+    tables = derive(arrive(value), replace(RULES, schema=schema, gold={}))
     if tables.quarantine:
         assert tables.quarantine[0]["reason"] == "wrong_type"
         assert tables.quarantine[0]["column"] == "x"
@@ -64,7 +64,7 @@ def typed_as(type_: str, text: str) -> Any:
 
 
 def gold_of(records: list[SourceRecord], gold: GoldRules, rules: Rules = RULES) -> list[Row]:
-    return judge(records, replace(rules, gold={"t": gold})).gold["t"]
+    return derive(records, replace(rules, gold={"t": gold})).gold["t"]
 
 
 def column(rows: list[Row], *names: str) -> list[Any]:

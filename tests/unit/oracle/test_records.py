@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import judge, read_files
+from tests.oracle import derive, read_files
 from tests.unit.oracle.rules_of_shop import RULES, SEEN, arrive, at, column, order, reason, typed_as
 
 GOOD = order("a", "10:00", item="tea", amount=2)
@@ -113,7 +113,7 @@ def test_wrong_type_names_the_first_column_in_declared_order() -> None:
 
 def test_the_last_of_duplicate_keys_counts() -> None:
     value = GOOD[:-1] + b', "amount": {}, "amount": 7}'
-    assert judge(arrive(value), RULES).silver["orders"][0]["amount"] == 7
+    assert derive(arrive(value), RULES).silver["orders"][0]["amount"] == 7
     assert reason(GOOD[:-1] + b', "amount": {}}') == ("wrong_type", "amount")
 
 
@@ -161,7 +161,7 @@ def test_the_last_of_duplicate_keys_counts() -> None:
     ],
 )
 def test_iso_times_carry_their_offset(text: str, expected: datetime | None) -> None:
-    (row,) = judge(arrive(f'{{"id": "a", "at": "{text}"}}'.encode()), RULES).bronze
+    (row,) = derive(arrive(f'{{"id": "a", "at": "{text}"}}'.encode()), RULES).bronze
     assert row["reason"] == ("unparsable_time" if expected is None else None)
     assert row["event_time"] == expected
 
@@ -184,7 +184,7 @@ def test_iso_times_carry_their_offset(text: str, expected: datetime | None) -> N
 def test_epoch_times(time_format: str, text: str, expected: datetime | None) -> None:
     schema = {"id": "string", "at": "string"}
     rules = replace(RULES, time_format=time_format, schema=schema, gold={})
-    (row,) = judge(arrive(f'{{"id": "a", "at": {text}}}'.encode()), rules).bronze
+    (row,) = derive(arrive(f'{{"id": "a", "at": {text}}}'.encode()), rules).bronze
     assert row["reason"] == ("unparsable_time" if expected is None else None)
     assert row["event_time"] == expected
 
@@ -257,7 +257,7 @@ def test_types_never_guess(type_: str, text: str, expected: Any) -> None:
 
 
 def test_an_absent_column_is_null() -> None:
-    (row,) = judge(arrive(order("a", "10:00")), RULES).silver["orders"]
+    (row,) = derive(arrive(order("a", "10:00")), RULES).silver["orders"]
     assert row == {
         "id": "a",
         "item": None,
@@ -274,12 +274,12 @@ def test_an_absent_column_is_null() -> None:
 def test_an_id_of_several_columns_is_a_json_array_of_texts() -> None:
     rules = replace(RULES, event_id=("item", "amount"))
     values = [order("x", "10:00", item='a"é', amount=5), order("x", "10:00", item="a")]
-    rows = judge(arrive(*values), rules).bronze
+    rows = derive(arrive(*values), rules).bronze
     assert column(rows, "event_id", "reason") == [('["a\\"é","5"]', None), (None, "missing_id")]
 
 
 def test_the_position_is_the_id_where_none_is_declared_and_nothing_is_a_duplicate() -> None:
-    tables = judge(arrive(GOOD, GOOD, b"?"), replace(RULES, event_id=()))
+    tables = derive(arrive(GOOD, GOOD, b"?"), replace(RULES, event_id=()))
     ids = column(tables.bronze, "event_id", "duplicate")
     assert ids == [("0:0", False), ("0:1", False), ("0:2", False)]
 
@@ -298,12 +298,12 @@ def test_unknown_fields(policy: str, expected: tuple[str | None, str | None]) ->
 def test_rescued_fields_keep_their_json_text() -> None:
     rules = replace(RULES, unknown_fields="rescue")
     value = GOOD[:-1] + b', "size": {"cm": 1.50, "ok": [true, null, "\\u00e9"]}}'
-    rows = judge(arrive(value, order("b", "10:00")), rules).silver["orders"]
+    rows = derive(arrive(value, order("b", "10:00")), rules).silver["orders"]
     assert column(rows, "_rescued") == ['{"size":{"cm":1.50,"ok":[true,null,"é"]}}', None]
 
 
 def test_each_record_is_future_by_the_time_its_own_file_was_seen() -> None:
     early = arrive(order("a", "11:30"), seen=at("10:00"))
-    assert judge(early, RULES).bronze[0]["reason"] == "future"
+    assert derive(early, RULES).bronze[0]["reason"] == "future"
     rules = replace(RULES, future_after=timedelta(hours=2))
-    assert judge(early, rules).bronze[0]["reason"] is None
+    assert derive(early, rules).bronze[0]["reason"] is None

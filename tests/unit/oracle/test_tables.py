@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import Closing, GoldRules, Measure, RowRule, SilverRules, SourceRecord, judge
+from tests.oracle import Closing, GoldRules, Measure, RowRule, SilverRules, SourceRecord, derive
 from tests.unit.oracle.rules_of_shop import (
     GOLD,
     MINUTE,
@@ -38,7 +38,7 @@ def test_columns_see_the_record_and_where_sees_the_columns() -> None:
         order("b", "10:00", item="milk", amount=1),
         order("c", "10:00", item="tea"),
     ]
-    tables = judge(arrive(*values), replace(RULES, silver={"orders": silver}))
+    tables = derive(arrive(*values), replace(RULES, silver={"orders": silver}))
     (row,) = tables.silver["orders"]
     assert {name: row[name] for name in row if name[0] != "_"} == {
         "id": "a",
@@ -56,7 +56,7 @@ def test_a_record_is_offered_to_every_silver_table() -> None:
         "all": SilverRules(),
     }
     values = [order("a", "10:00", amount=1), order("b", "10:00", amount=9), b"?"]
-    tables = judge(arrive(*values), replace(RULES, silver=silver, gold={}))
+    tables = derive(arrive(*values), replace(RULES, silver=silver, gold={}))
     assert {name: column(rows, "id") for name, rows in tables.silver.items()} == {
         "big": ["b"],
         "all": ["a", "b"],
@@ -77,7 +77,7 @@ def test_a_row_that_a_rule_rejects_is_kept_with_all_that_it_breaks() -> None:
         order("c", "10:00", item="tea", amount=4),
         order("d", "10:00", item="milk", amount=9),
     ]
-    tables = judge(arrive(*values), replace(RULES, silver={"orders": silver}))
+    tables = derive(arrive(*values), replace(RULES, silver={"orders": silver}))
     assert column(tables.silver["orders"], "id", "_warnings") == [("b", ["named"]), ("c", None)]
     rules = [{"id": "named", "severity": "info"}, {"id": "small", "severity": "critical"}]
     assert column(tables.rejected["orders"], "event_id", "rules", "value") == [
@@ -134,14 +134,14 @@ def test_rows_are_grouped_by_key_and_null_is_a_key() -> None:
 def test_where_selects_before_windows_and_nothing_selected_is_no_row() -> None:
     gold = replace(GOLD, where=lambda row: row["amount"] and row["amount"] > 1)
     values = [order("a", "10:00", amount=1), order("b", "10:00")]
-    tables = judge(arrive(*values), replace(RULES, gold={"t": gold}))
+    tables = derive(arrive(*values), replace(RULES, gold={"t": gold}))
     assert tables.counts["gold"] == {"t": {"rows": 0, "folded": 0, "late": 0, "replayed": 0}}
 
 
 def late_tables(clock: str, gold: GoldRules = GOLD) -> Any:
     """The tables of an order at 10:00:10 that is read after an order at ``clock``."""
     records = arrive(order("ahead", clock), order("behind", "10:00:10"))
-    return judge(records, replace(RULES, gold={"t": gold}))
+    return derive(records, replace(RULES, gold={"t": gold}))
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_a_row_can_be_late_for_one_window_and_not_for_the_next() -> None:
     assert tables.counts["gold"]["t"] == {"rows": 3, "folded": 5, "late": 1, "replayed": 0}
 
 
-def test_late_is_judged_by_the_partition_of_the_row() -> None:
+def test_late_depends_on_the_partition_of_the_row() -> None:
     ahead = arrive(order("a", "10:30"))
     behind = arrive(order("b", "10:00"), order("c", "10:00:10"), partition=1)
-    tables = judge(ahead + behind, RULES)
+    tables = derive(ahead + behind, RULES)
     assert tables.late["per_minute"] == []
     assert column(tables.gold["per_minute"], "final") == [False, False]
 
@@ -186,43 +186,43 @@ def test_a_window_is_final_when_the_closing_clock_reached_it() -> None:
     values = [order("a", "10:00"), order("b", "10:01:10")]
     assert column(gold_of(arrive(*values), gold), "final") == [True, False]
     assert column(gold_of(arrive(*values[:1], order("b", "10:01:09")), gold), "final")[0] is False
-    held = judge(arrive(*values), RULES, partitions=[0, 1])
+    held = derive(arrive(*values), RULES, partitions=[0, 1])
     assert column(held.gold["per_minute"], "final") == [False, False]
 
 
 def test_closing_after_the_last_record_makes_windows_final_and_nothing_late() -> None:
     records = arrive(order("a", "10:00"), order("b", "10:01"))
-    tables = judge(records, RULES, {"per_minute": at("10:02")})
+    tables = derive(records, RULES, {"per_minute": at("10:02")})
     assert column(tables.gold["per_minute"], "final") == [True, True]
     assert tables.late["per_minute"] == []
-    half = judge(records, RULES, {"per_minute": at("10:01")})
+    half = derive(records, RULES, {"per_minute": at("10:01")})
     assert column(half.gold["per_minute"], "final") == [True, False]
     assert half.clock == at("10:01")
 
 
 def test_rows_after_a_closing_are_late_for_closed_windows() -> None:
     values = [order("a", "10:00:05"), order("b", "10:00:30"), order("c", "10:01:00")]
-    tables = judge(arrive(*values), RULES, drains=[Closing(after={0: 0})])
+    tables = derive(arrive(*values), RULES, drains=[Closing(after={0: 0})])
     assert column(tables.late["per_minute"], "id", "late_by", "reason") == [("b", None, "closed")]
     assert column(tables.gold["per_minute"], "orders", "final") == [(1, True), (1, False)]
 
 
 def test_a_row_out_of_order_in_a_window_closed_early_is_late_by_less_than_nothing() -> None:
     values = [order("a", "10:00:30"), order("b", "10:00:10")]
-    tables = judge(arrive(*values), RULES, drains=[Closing(after={0: 0})])
+    tables = derive(arrive(*values), RULES, drains=[Closing(after={0: 0})])
     assert column(tables.late["per_minute"], "late_by", "reason") == [
         (timedelta(seconds=-30), "closed")
     ]
 
 
 def test_a_closing_of_an_empty_table_closes_nothing() -> None:
-    tables = judge(arrive(order("a", "10:00")), RULES, drains=[Closing(after={})])
+    tables = derive(arrive(order("a", "10:00")), RULES, drains=[Closing(after={})])
     assert column(tables.gold["per_minute"], "final") == [False]
 
 
 def test_a_row_late_by_both_rules_is_called_late() -> None:
     values = [order("a", "10:00"), order("b", "10:05"), order("c", "10:00:30")]
-    tables = judge(arrive(*values), RULES, drains=[Closing(after={0: 1})])
+    tables = derive(arrive(*values), RULES, drains=[Closing(after={0: 1})])
     assert column(tables.late["per_minute"], "id", "reason") == [("c", "late")]
 
 
@@ -310,7 +310,7 @@ def test_the_account_balances() -> None:
         order("c", "10:00:30"),
         b"?",
     ]
-    assert judge(arrive(*values), RULES).counts == {
+    assert derive(arrive(*values), RULES).counts == {
         "read": 5,
         "duplicate": 1,
         "differing": 0,

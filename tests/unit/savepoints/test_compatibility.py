@@ -154,7 +154,7 @@ def test_each_change_asks_for_no_more_and_no_less(
     before: Pipeline, tmp_path: Path, old: str, new: str, expected: dict[str, str], why: str
 ) -> None:
     found = plans(before, changed(before, tmp_path, old, new))
-    assert {p.table: p.verdict for p in found.values() if p.verdict != "resume"} == expected
+    assert {p.table: p.action for p in found.values() if p.action != "resume"} == expected
     for table in expected:
         assert found[table].reasons
     if why:
@@ -213,12 +213,12 @@ def test_a_change_of_a_type_names_the_part(
     old = meant("decimal(12,2)" if type_.startswith("decimal") else NESTED)
     there = {BRONZE: Deployed("old", old)}
     (plan,) = compare(meant(type_), {BRONZE: "new"}, there, can_reread=True)
-    verdict, said = expected
-    assert (plan.verdict, list(plan.reasons)) == (verdict, [f"record.{each}" for each in said])
+    action, said = expected
+    assert (plan.action, list(plan.reasons)) == (action, [f"record.{each}" for each in said])
     (plan,) = compare(
         meant(type_), {BRONZE: "new"}, there, can_reread=True, can_extend=lambda _: False
     )
-    assert plan.verdict == "reread"
+    assert plan.action == "reread"
 
 
 def test_what_is_built_on_something_says_on_what(before: Pipeline, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_is_built_on_something_says_on_what(before: Pipeline, tmp_path: Pat
 def test_a_source_that_lost_something_is_a_refusal(before: Pipeline, tmp_path: Path) -> None:
     after = changed(before, tmp_path, "level: int", "level: bigint")
     found = plans(before, after, can_reread=False)
-    assert found[BRONZE].verdict == "refuse"
+    assert found[BRONZE].action == "refuse"
     assert worst(tuple(found.values())) == "refuse"
 
 
@@ -239,7 +239,7 @@ def test_a_source_of_another_name_is_a_refusal(before: Pipeline, tmp_path: Path)
     text = before.text.replace("  raw:\n", "  orders:\n").replace("from: raw", "from: orders")
     file.write_text(text)
     found = plans(before, load(file))
-    assert found["bronze/orders"].verdict == "refuse"
+    assert found["bronze/orders"].action == "refuse"
     assert found["bronze/orders"].reasons == (
         "its source was called raw: use that name again, or run under another root",
     )
@@ -248,7 +248,7 @@ def test_a_source_of_another_name_is_a_refusal(before: Pipeline, tmp_path: Path)
 def test_a_table_that_comes_and_one_that_goes(before: Pipeline, tmp_path: Path) -> None:
     after = changed(before, tmp_path, "  bands:\n", "  tapes:\n")
     found = plans(before, after)
-    assert (found["gold/tapes"].verdict, found[BANDS].verdict) == ("new", "left")
+    assert (found["gold/tapes"].action, found[BANDS].action) == ("new", "left")
     assert found[BANDS].reasons == (
         "gold/tapes has the same definition; a renamed table is rebuilt, and this one stays",
     )
@@ -258,7 +258,7 @@ def test_a_table_that_comes_and_one_that_goes(before: Pipeline, tmp_path: Path) 
 def test_a_declaration_that_is_not_kept_still_has_a_digest(
     before: Pipeline, tmp_path: Path
 ) -> None:
-    assert {p.verdict for p in plans(before, before, kept=False).values()} == {"resume"}
+    assert {p.action for p in plans(before, before, kept=False).values()} == {"resume"}
     found = plans(before, changed(before, tmp_path, "lower(site)", "upper(site)"), kept=False)
     assert found[CLEAN].reasons == ("it was made from a declaration that is not kept",)
 
@@ -267,7 +267,7 @@ def test_another_meaning_of_the_same_words_is_another_table(before: Pipeline) ->
     meant = {**meaning_of(before), "version": 0}
     old = {p: Deployed("another digest", meant) for p in deployed(before)}
     found = compare(meaning_of(before), before.definitions, old, can_reread=True)
-    assert {plan.verdict for plan in found} == {"rebuild", "reread"}
+    assert {plan.action for plan in found} == {"rebuild", "reread"}
     assert "this version of Headgate interprets the same declaration" in found[0].reasons[0]
 
 
@@ -279,16 +279,16 @@ def test_gold_of_an_earlier_layout_is_built_anew(tmp_path: Path) -> None:
     for path, made in table_digests(meaning_of(pipeline), gold_layout=1).items():
         schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
         Table(layout.storage, path, pipeline=pipeline.name).create(schema, made, time_column="at")
-    found = {p.table: p for p in deployment(layout, pipeline).tables if p.verdict != "resume"}
+    found = {p.table: p for p in deployment(layout, pipeline).tables if p.action != "resume"}
     assert found.keys() == {MINUTE, SLIDING, BANDS}
     for plan in found.values():
-        assert plan.verdict == "rebuild"
+        assert plan.action == "rebuild"
         assert plan.reasons == ("an earlier version of Headgate laid it out in another way",)
 
 
 def test_the_name_of_a_file_is_not_what_it_says(before: Pipeline, tmp_path: Path) -> None:
     moved = replace(before, file=tmp_path / "elsewhere.yml")
-    assert {plan.verdict for plan in plans(before, moved).values()} == {"resume"}
+    assert {plan.action for plan in plans(before, moved).values()} == {"resume"}
 
 
 RICH = """
@@ -351,5 +351,5 @@ def test_tables_get_fields_where_nothing_else_changes(
         assert each[0] in text
         text = text.replace(*each, 1)
     file.write_text(text)
-    found = {path: plan.verdict for path, plan in plans(old, load(file)).items()}
+    found = {path: plan.action for path, plan in plans(old, load(file)).items()}
     assert found == dict.fromkeys(found, "extend") | others

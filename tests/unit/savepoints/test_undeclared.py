@@ -63,17 +63,17 @@ def test_rows_stay_where_a_place_is_lost(lake: Lake) -> None:
     assert live_files(table.handle) == files
     assert (after.n, after.definition, dict(after.total)) == (0, "", {})
     table.require_intact()
-    assert verdict(lake, after.definition) == "rebuild"
+    assert action(lake, after.definition) == "rebuild"
 
 
-def verdict(lake: Lake, definition: str) -> str:
+def action(lake: Lake, definition: str) -> str:
     found = compare(
         meaning_of(lake.pipeline),
         lake.pipeline.definitions,
         {GOLD: Deployed(definition, None)},
         can_reread=True,
     )
-    return next(plan.verdict for plan in found if plan.table == GOLD)
+    return next(plan.action for plan in found if plan.table == GOLD)
 
 
 def test_a_younger_one_keeps_its_rows_in_a_restore(lake: Lake) -> None:

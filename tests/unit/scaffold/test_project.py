@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from headgate.errors import HeadgateError
 from headgate.scaffold import create_project
-from tests.oracle.account import judge
+from tests.oracle.account import derive
 from tests.oracle.rules import GoldRules, Measure, Rules, SilverRules, SourceRecord
 
 HOUR = timedelta(hours=1)
@@ -175,7 +175,7 @@ def test_the_sample_ends_as_the_readme_says(tmp_path: Path) -> None:
     files = sorted((tmp_path / "landing" / "orders").iterdir())
     lines = [line for path in files for line in path.read_bytes().splitlines()]
     seen = datetime(2026, 5, 4, 13, tzinfo=UTC)
-    tables = judge((SourceRecord(0, i, line, seen) for i, line in enumerate(lines)), SHOP)
+    tables = derive((SourceRecord(0, i, line, seen) for i, line in enumerate(lines)), SHOP)
     assert len(tables.bronze) == 60
     assert [row["reason"] for row in tables.quarantine] == ["unparsable"]
     assert len(tables.silver["clean_orders"]) == 60 - 1 - 1 - 1 - 1

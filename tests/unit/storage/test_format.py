@@ -57,7 +57,7 @@ def test_its_savepoint_can_be_restored(stored: tuple[Layout, Pipeline]) -> None:
 
 def test_its_declaration_asks_for_no_rebuild(stored: tuple[Layout, Pipeline]) -> None:
     found = deployment(*stored)
-    assert (found.verdict, found.to_rebuild()) == ("resume", ())
+    assert (found.action, found.to_rebuild()) == ("resume", ())
 
 
 @pytest.mark.parametrize(("found", "says"), [(1, "an earlier Headgate"), (9, "a newer Headgate")])

@@ -219,7 +219,7 @@ def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
     assert asked(lake, "event_time", JOB) == ()
 
 
-def test_an_event_clock_that_has_no_time_yet_is_not_judged(lake: Lake, tmp_path: Path) -> None:
+def test_an_event_clock_that_has_no_time_yet_is_not_checked(lake: Lake, tmp_path: Path) -> None:
     expecting(lake, "expect_event_time_within: 1 second", tmp_path)
     assert asked(lake, "event_time", JOB) == ()
 

@@ -115,7 +115,7 @@ class BackfillInterval(IntervalTask):
         code = self._headgate("backfill", *self._options(context, approved))
         kept = code in (exit_codes.OK, exit_codes.FAILED, exit_codes.DIFFERS)
         report = self._report(began) if kept else None
-        if code == exit_codes.FAILED and report is not None and report.verdict == "empty":
+        if code == exit_codes.FAILED and report is not None and report.result == "empty":
             self.log.info("no window of [%s, %s) has data", self.begin, self.end)
             code = exit_codes.OK
         if code == exit_codes.DIFFERS:

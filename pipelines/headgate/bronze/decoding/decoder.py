@@ -1,6 +1,6 @@
 """Decodes blocks of records to bronze's rows, except for columns that depend on earlier records.
 
-A strict native decoder takes the records that are clearly valid. The judge decides on all others.
+A strict native decoder takes the records that are clearly valid. A validator reads all others.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from headgate.bronze.decoding.event_times import (
     is_epoch,
     text_micros,
 )
-from headgate.bronze.decoding.judge import Judge, Judged, id_of, id_text
 from headgate.bronze.decoding.limits import doubtful
 from headgate.bronze.decoding.times import Flags
+from headgate.bronze.decoding.validator import RecordValidator, ValidationResult, id_of, id_text
 from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
 from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
@@ -44,7 +44,7 @@ _LATEST = pa.scalar(LATEST, _TIME)
 
 @dataclass(frozen=True)
 class _Values:
-    """The columns of one block: ``columns`` by name, ``wrong`` the rows that need the judge."""
+    """The columns of one block: ``columns`` by name, ``wrong`` the rows that need the validator."""
 
     id: pa.Array
     time: pa.Array
@@ -60,7 +60,7 @@ class Decoder:
         column = cell_column if self._is_csv else json_column
         self._columns: dict[str, ColumnType] = {c.name: column(c.type) for c in record.schema}
         self._types = {c.name: c.type for c in record.schema}
-        self._judge = Judge(record, format)
+        self._validator = RecordValidator(record, format)
         document = document_of(self._columns, strict=record.unknown_fields != "ignore")
         self._decode = msgspec.json.Decoder(document).decode
         self._nothing = document()
@@ -78,8 +78,8 @@ class Decoder:
             documents[row], refused[row] = self._nothing, True
         values = self._values(documents, block)
         rows = np.flatnonzero(refused | values.wrong)
-        judged = [self._judge.judge(given[row]) for row in rows]
-        return self._judged(block, values, rows, judged)
+        results = [self._validator.validate(given[row]) for row in rows]
+        return self._patched(block, values, rows, results)
 
     def _documents(self, given: Sequence[bytes | None]) -> tuple[list[Any], Flags]:
         decode, nothing = self._decode, self._nothing
@@ -148,13 +148,13 @@ class Decoder:
         joined = pc.binary_join_element_wise(*parts, '","')
         return pc.binary_join_element_wise('["', joined, '"]', "")
 
-    def _judged(
-        self, block: pa.Table, values: _Values, rows: Any, judged: Sequence[Judged]
+    def _patched(
+        self, block: pa.Table, values: _Values, rows: Any, results: Sequence[ValidationResult]
     ) -> pa.Table:
-        """The decoded block, with what the judge has decided about some rows."""
+        """The decoded block, with the validator's results for some rows."""
         columns, id_, time = values.columns, values.id, values.time
-        fields = [one.fields or {} for one in judged]
-        if judged:
+        fields = [one.fields or {} for one in results]
+        if results:
             columns = {
                 name: patched(
                     columns[name], rows, pa.array([f.get(name) for f in fields], columns[name].type)
@@ -162,11 +162,11 @@ class Decoder:
                 for name in columns
             }
             time = patched(
-                time, rows, pa.array([one.time for one in judged], pa.int64()).cast(_TIME)
+                time, rows, pa.array([one.time for one in results], pa.int64()).cast(_TIME)
             )
             if self._record.event_id:
-                id_ = patched(id_, rows, pa.array([one.id for one in judged], pa.string()))
-        found = _spread(judged, rows, len(block))
+                id_ = patched(id_, rows, pa.array([one.id for one in results], pa.string()))
+        found = _spread(results, rows, len(block))
         found["reason"], is_future = self._future(found["reason"], time, block)
         for name in ("reason_column", "reason_detail"):
             found[name] = pc.if_else(is_future, pa.scalar(None, pa.string()), found[name])
@@ -199,13 +199,13 @@ def positions(block: pa.Table) -> pa.Array:
     return pc.binary_join_element_wise(*texts, ":")
 
 
-def _spread(judged: Sequence[Judged], rows: Any, length: int) -> dict[str, pa.Array]:
-    """The columns of the results; null for the rows that were not judged."""
+def _spread(results: Sequence[ValidationResult], rows: Any, length: int) -> dict[str, pa.Array]:
+    """The columns of the results; null for the other rows."""
     given = {
-        "reason": [None if one.reason is None else one.reason.value for one in judged],
-        "reason_column": [one.column for one in judged],
-        "reason_detail": [one.detail for one in judged],
-        "rescued": [one.rescued for one in judged],
+        "reason": [None if one.reason is None else one.reason.value for one in results],
+        "reason_column": [one.column for one in results],
+        "reason_detail": [one.detail for one in results],
+        "rescued": [one.rescued for one in results],
     }
     none = pa.nulls(length, pa.string())
     return {name: patched(none, rows, pa.array(v, pa.string())) for name, v in given.items()}

@@ -33,7 +33,7 @@ def shown(report: Report, finals: Finals) -> Iterator[Shown]:
     yield counts
     for table in report.tables:
         yield from _of_table(table)
-        if table.verdict == "empty":
+        if table.result == "empty":
             yield f"  {final_windows(finals(table.table))}"
     published = report.published
     if published is None:
@@ -79,15 +79,15 @@ def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
         if said and report.id in back:
             said += ", taken back by a restore"
         times = as_text(report.begin), as_text(report.end) if report.end else ""
-        found.add_row(*cells(report.id, *times, tables, report.verdict, said))
+        found.add_row(*cells(report.id, *times, tables, report.result, said))
     return found
 
 
 def _of_table(table: TableReport) -> Iterator[Shown]:
-    mark, name = _MARKS[table.verdict], f"gold.{table.table}"
-    if table.verdict == "equal":
+    mark, name = _MARKS[table.result], f"gold.{table.table}"
+    if table.result == "equal":
         yield f"{mark} {name} is equal: {table.live}"
-    elif table.verdict == "empty":
+    elif table.result == "empty":
         yield f"{mark} {name} has no final window in this range: nothing was compared"
     else:
         yield f"{mark} {name} differs: {table.live} is there, {table.backfilled} was computed"

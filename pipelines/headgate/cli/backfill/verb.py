@@ -115,9 +115,9 @@ def backfill(
         words = ["nothing was published; add --publish to put these rows into gold"]
     finals = partial(final_range, layout, asked)
     respond(json, report.document(), *shown(report, finals), *words)
-    if report.verdict == "empty":
+    if report.result == "empty":
         raise typer.Exit(exit_codes.FAILED)
-    if verify and report.verdict == "differs":
+    if verify and report.result == "differs":
         raise typer.Exit(exit_codes.DIFFERS)
     if report.published is not None and report.published.void:
         raise typer.Exit(exit_codes.FAILED)

@@ -49,7 +49,7 @@ def plan(
         _print_deployed(layout, declared, found, json=json)
         return
     shown: list[Shown] = [describe(declared)]
-    if found.verdict != "new":
+    if found.action != "new":
         shown += [lambda: show(found, root), *next_commands(found)]
     respond(json, planned(declared) | {"deployed": as_dict(found)}, *shown)
 
@@ -70,9 +70,9 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
 
 
 def next_commands(found: Deployment) -> list[str]:
-    if found.verdict == "refuse":
+    if found.action == "refuse":
         return ["read the source into a root of its own:", command("run", "--root", NEW_ROOT)]
-    goes_on = command("upgrade" if found.verdict in ("extend", "rebuild", "reread") else "run")
+    goes_on = command("upgrade" if found.action in ("extend", "rebuild", "reread") else "run")
     if not any(plan.late_again for plan in found.tables):
         return [goes_on]
     return [goes_on, f"afterwards, the rows that are late again: {command('late list')}"]

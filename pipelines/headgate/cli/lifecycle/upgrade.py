@@ -126,9 +126,9 @@ def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
 
 
 def _require_possible(found: Deployment, declared: Pipeline) -> None:
-    if found.verdict == "new":
+    if found.action == "new":
         raise UpgradeError(f"{declared.name} has no tables", command("run"))
-    if found.verdict == "refuse":
+    if found.action == "refuse":
         gone = next((f": {each.gone}" for each in found.loads if each.gone), "")
         raise UpgradeError(f"{MEANINGS['refuse']}{gone}", f"see why: {command('plan')}")
     if not found.declaration:

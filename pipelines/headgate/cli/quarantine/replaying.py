@@ -101,9 +101,9 @@ def replay_records(
         respond(json, _document(declared, []), empty)
         return
     divert_to(layout, declared, "replay")
-    with waiting(f"judging {len(corrected):,} records"):
+    with waiting(f"validating {len(corrected):,} records"):
         made = corrections.copies(records, corrected, datetime.now(UTC))
-        found = _judged(declared, layout, records, corrected, made)
+        found = _validated(declared, layout, records, corrected, made)
     good = made.of(records.origin(o.corrected.position) for o in found if o.passes)
     if not json:
         _show(found)
@@ -123,7 +123,7 @@ def replay_records(
     )
 
 
-def _judged(
+def _validated(
     declared: Pipeline,
     layout: Layout,
     records: RefusedRecords,
@@ -189,10 +189,10 @@ def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay
 
 
 def _show(found: Sequence[Outcome]) -> None:
-    counts = Counter((o.verdict, o.why, o.tables, o.late) for o in found)
+    counts = Counter((o.kind, o.why, o.tables, o.late) for o in found)
     summary = grid("", "outcome", "why", "records:")
-    for (verdict, why, tables, late), count in counts.most_common(SHOWN):
-        told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {_STAYS[verdict]}"
+    for (kind, why, tables, late), count in counts.most_common(SHOWN):
+        told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {_STAYS[kind]}"
         told += f"; late for {', '.join(late)}" if late else ""
         summary.add_row(*cells(told, why, count))
     respond(False, {}, summary)
@@ -201,12 +201,12 @@ def _show(found: Sequence[Outcome]) -> None:
 def _document(declared: Pipeline, found: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "pipeline": declared.name,
-        "outcomes": dict(Counter(o.verdict for o in found)),
+        "outcomes": dict(Counter(o.kind for o in found)),
         "records": [
             {
                 "record": str(outcome.corrected.position),
                 "event_id": outcome.corrected.of[0].event_id,
-                "outcome": outcome.verdict,
+                "outcome": outcome.kind,
                 "tables": list(outcome.tables),
                 "late": list(outcome.late),
                 "why": outcome.why,

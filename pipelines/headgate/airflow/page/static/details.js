@@ -49,7 +49,7 @@ export function past(stream) {
     shown.push(table(["replay of late rows", "gold table", "after batch", "requested by"], rows, [0, 2]));
   }
   if (backfills.length) {
-    const rows = backfills.map((each) => [each.id, moment(each.begin), each.end ? moment(each.end) : "all that is final", verdict(each)]);
+    const rows = backfills.map((each) => [each.id, moment(each.begin), each.end ? moment(each.end) : "all that is final", comparison(each)]);
     shown.push(table(["backfill", "from", "to", "compared with gold"], rows));
   }
   return shown;
@@ -57,7 +57,7 @@ export function past(stream) {
 
 export const read = (load) => `${number(load.read)} of ${number(load.total)} ${load.unit}`;
 
-function verdict(backfill) {
+function comparison(backfill) {
   const { differing, published, empty } = backfill;
   if (empty) return "no final window";
   if (!differing.length) return "equal";

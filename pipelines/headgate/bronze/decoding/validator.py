@@ -1,4 +1,4 @@
-"""Decides on one record: whether it is valid, else why not, and what its fields are.
+"""Validates one record: whether it is valid, else why not, and what its fields are.
 
 It is plain Python over a record's bytes. It gets every record that the decoder does not accept.
 """
@@ -27,7 +27,7 @@ Read = Callable[[object], object]
 
 
 @dataclass(frozen=True)
-class Judged:
+class ValidationResult:
     """``reason`` is None for a valid record; ``column`` is the first column of the wrong type;
     ``detail`` says what was expected and shows the value; ``rescued`` is a JSON object of the
     undeclared fields. ``id``, ``time`` (microseconds since 1970 UTC) and ``fields`` (as
@@ -42,8 +42,8 @@ class Judged:
     fields: Mapping[str, object] | None = None
 
 
-class Judge:
-    """Judges the records of one declaration."""
+class RecordValidator:
+    """Validates the records of one declaration."""
 
     def __init__(self, record: Record, format: RecordFormat) -> None:
         self._record = record
@@ -55,18 +55,18 @@ class Judge:
         self._time_of = _time_reader(record, self._read)
         self._form = time_form(record.event_time)
 
-    def judge(self, given: bytes | None) -> Judged:
+    def validate(self, given: bytes | None) -> ValidationResult:
         """The reasons are checked in the order of :class:`Reason`, except those that need more than
         the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
         try:
             document = read_document(given)
         except (ValueError, RecursionError):
-            return Judged(Reason.UNPARSABLE)
+            return ValidationResult(Reason.UNPARSABLE)
         if not isinstance(document, dict):
-            return Judged(Reason.NOT_AN_OBJECT)
+            return ValidationResult(Reason.NOT_AN_OBJECT)
         id_, (time, form) = self._id(document), self._time(document)
         fields, misfit = self._fields(document, time)
-        read = Judged(id=id_, time=time, fields=fields)
+        read = ValidationResult(id=id_, time=time, fields=fields)
         if id_ is None and self._record.event_id:
             return replace(read, reason=Reason.MISSING_ID)
         rule = self._record.event_time

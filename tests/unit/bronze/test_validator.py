@@ -1,4 +1,4 @@
-"""What the judge decides about a record, from its bytes alone."""
+"""What the validator decides about a record, from its bytes alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.bronze.decoding.judge import Judge, Judged
+from headgate.bronze.decoding.validator import RecordValidator, ValidationResult
 from headgate.bronze.reasons import Reason
 from headgate.declaration.model import Column, EventTime, Record
 from headgate.declaration.type_parser import parse_type
@@ -20,17 +20,17 @@ RECORD = Record(
 )
 RESCUE = replace(RECORD, unknown_fields="rescue")
 HEAD = b'{"id": "a", "at": "2026-03-01T11:40:00Z", '
-VALID = Judged()
-UNPARSABLE = Judged(Reason.UNPARSABLE)
+VALID = ValidationResult()
+UNPARSABLE = ValidationResult(Reason.UNPARSABLE)
 
 
-def judge(value: bytes, record: Record = RECORD) -> Judged:
-    """The result of the judge without the id, the time and the fields of the record."""
-    return replace(Judge(record, "json").judge(value), id=None, time=None, fields=None)
+def validated(value: bytes, record: Record = RECORD) -> ValidationResult:
+    """The result of the validator without the id, the time and the fields of the record."""
+    return replace(RecordValidator(record, "json").validate(value), id=None, time=None, fields=None)
 
 
-def result(field: bytes, record: Record = RECORD) -> Judged:
-    return judge(HEAD + field + b"}", record)
+def result(field: bytes, record: Record = RECORD) -> ValidationResult:
+    return validated(HEAD + field + b"}", record)
 
 
 def fits(type_: str, text: str) -> bool:
@@ -57,7 +57,7 @@ def fits(type_: str, text: str) -> bool:
         (b'"' + b"n" * 50_001 + b'": 1', UNPARSABLE),
     ],
 )
-def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: Judged) -> None:
+def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: ValidationResult) -> None:
     assert result(field) == expected
 
 
@@ -91,7 +91,7 @@ def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
     typed = replace(
         RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", parse_type(type_)))
     )
-    assert result(b'"it": ' + text, typed) == Judged(Reason.MISSING_ID)
+    assert result(b'"it": ' + text, typed) == ValidationResult(Reason.MISSING_ID)
 
 
 PATTERN = "dd/MM/yyyy HH:mm"
@@ -118,7 +118,7 @@ def test_a_time_that_does_not_parse_is_shown_with_the_format_that_was_expected(
 ) -> None:
     value = rb'{"id": "a", "at": "tomorrow \"\ud800\" noon"}'
     record = replace(RECORD, event_time=EventTime(column="at", format=format))
-    assert judge(value, record) == Judged(Reason.UNPARSABLE_TIME, detail=detail)
+    assert validated(value, record) == ValidationResult(Reason.UNPARSABLE_TIME, detail=detail)
 
 
 def test_the_zero_time_of_other_languages_is_no_event_time() -> None:
@@ -126,8 +126,8 @@ def test_the_zero_time_of_other_languages_is_no_event_time() -> None:
         b'{"id": "a", "at": "%s"}' % t for t in (b"0001-01-01T00:00:00Z", b"0010-01-01T00:00:00Z")
     )
     detail = 'at is not in the year 10 or later: "0001-01-01T00:00:00Z"'
-    assert judge(zero) == Judged(Reason.UNPARSABLE_TIME, detail=detail)
-    assert judge(first) == Judged()
+    assert validated(zero) == ValidationResult(Reason.UNPARSABLE_TIME, detail=detail)
+    assert validated(first) == ValidationResult()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_first_fields_that_nobody_declared_are_named() -> None:
     ],
 )
 def test_rescued_fields_keep_their_json_text(field: bytes, rescued: str) -> None:
-    assert result(field, RESCUE) == Judged(rescued=rescued)
+    assert result(field, RESCUE) == ValidationResult(rescued=rescued)
 
 
 def test_what_is_as_deep_as_may_be_is_rescued() -> None:
@@ -176,15 +176,16 @@ def test_what_is_as_deep_as_may_be_is_rescued() -> None:
 def test_half_of_a_surrogate_pair_is_no_id(half: str) -> None:
     """As text it becomes a question mark, so different ids would become equal."""
     value = f'{{"id": "{half}", "at": "2026-03-01T11:40:00Z"}}'.encode()
-    found = Judge(RECORD, "json").judge(value)
+    found = RecordValidator(RECORD, "json").validate(value)
     assert (found.reason, found.id) == (Reason.MISSING_ID, None)
     pair = replace(RECORD, event_id=("it", "id"))
-    assert Judge(pair, "json").judge(value[:-1] + b', "it": "x"}').reason == Reason.MISSING_ID
+    found = RecordValidator(pair, "json").validate(value[:-1] + b', "it": "x"}')
+    assert found.reason == Reason.MISSING_ID
 
 
 def test_a_surrogate_pair_is_an_id() -> None:
     value = b'{"id": "\\ud83d\\ude00", "at": "2026-03-01T11:40:00Z"}'
-    assert Judge(RECORD, "json").judge(value).id == "\U0001f600"
+    assert RecordValidator(RECORD, "json").validate(value).id == "\U0001f600"
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
@@ -195,15 +196,15 @@ def test_a_surrogate_pair_is_an_id() -> None:
 def test_a_number_that_json_has_not_is_one_of_parquet(text: str, type_: str, value: str) -> None:
     typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", parse_type(type_))))
     given = HEAD + f'"it": {value.format(text)}'.encode() + b"}"
-    found = Judge(typed, "parquet").judge(given)
+    found = RecordValidator(typed, "parquet").validate(given)
     assert found.reason is None
     assert found.fields is not None
     assert repr(float(text)) in str(found.fields["it"])
-    assert Judge(typed, "json").judge(given).reason == Reason.WRONG_TYPE
+    assert RecordValidator(typed, "json").validate(given).reason == Reason.WRONG_TYPE
 
 
 @pytest.mark.parametrize("type_", ["int", "decimal(8,2)", "boolean", "date"])
 def test_such_a_number_is_of_no_other_type(type_: str) -> None:
     typed = replace(RECORD, schema=(*RECORD.schema[:2], Column("it", parse_type(type_))))
-    found = Judge(typed, "parquet").judge(HEAD + b'"it": "NaN"}')
+    found = RecordValidator(typed, "parquet").validate(HEAD + b'"it": "NaN"}')
     assert (found.reason, found.column) == (Reason.WRONG_TYPE, "it")
