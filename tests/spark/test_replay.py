@@ -64,7 +64,7 @@ def test_a_copy_that_a_producer_sends_takes_the_place_of_a_rejected_row(
     silver = {row["_event_id"]: row["level"] for row in project.read("silver/clean")}
     assert silver == {"good": 20, "corrected": 30, "last": 70}
     assert project.ids("rejected/clean") == ["bad", "corrected"]
-    assert project.ids("silver/all") == ["bad", "good", "last", "corrected"]
+    assert project.ids("silver/all") == ["bad", "corrected", "good", "last"]
     (clean, _) = balance(engine.layout, engine.pipeline).silver
     assert (clean.replaced, clean.duplicate, clean.rejected) == (1, 3, 2)
 
