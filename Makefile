@@ -90,7 +90,7 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 	@$(UV) sync --locked --extra airflow --extra quality --extra postgres --extra otel --extra lineage --compile-bytecode
 	@touch $@
 
-# The classes that JVMs load; recorded anew when the packages change. Tests run without them, too.
+# The classes that JVMs load; recorded again when the packages change. Tests run without them, too.
 .PHONY: classes
 classes: jars
 	@$(PY) -m headgate.jars.class_archive || true

@@ -156,7 +156,7 @@ def test_a_topic_that_was_removed(reader: Reader) -> None:
         reader.engine.start()
     topics.create(reader.broker.servers, reader.topic, 2)
     send(reader.broker, reader.topic, "third", 3, 2)
-    assert [gap["reason"] for gap in reader.accept()] == ["the topic was made anew"] * 2
+    assert [gap["reason"] for gap in reader.accept()] == ["the topic was created again"] * 2
     assert reader.offsets() == both(0, 10) | both(0, 3, base=1 << 16)
 
 
@@ -165,7 +165,7 @@ def test_a_topic_that_was_made_anew(reader: Reader, regrown: int) -> None:
     make_anew(reader.broker, reader.topic, 2)
     send(reader.broker, reader.topic, "anew", regrown, 2)
     reader.go_on()
-    assert f"{reader.topic}/0: offsets 10 to the end (the topic was made anew)" in reader.told
+    assert f"{reader.topic}/0: offsets 10 to the end (the topic was created again)" in reader.told
     reader.start_fails()
     assert len(reader.accept()) == 2
     assert reader.offsets() == both(0, 10) | both(0, regrown, base=1 << 16)
@@ -192,7 +192,7 @@ def test_a_topic_that_is_made_anew_before_it_is_read(
 
     monkeypatch.setattr(KafkaReader, "read", read_later)
     before = reader.versions()
-    with pytest.raises(OffsetsLostError, match="the topic was made anew"):
+    with pytest.raises(OffsetsLostError, match="the topic was created again"):
         reader.engine.ingest()
     assert reader.versions() == before
     monkeypatch.undo()

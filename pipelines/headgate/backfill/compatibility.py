@@ -22,7 +22,7 @@ def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
     if found:
         raise OtherDeclarationError(
             f"{given.file}: gold.{name} would not have the same rows to compare: {found[0]}",
-            remedy="deploy it, which builds the tables anew: "
+            remedy="deploy it, which rebuilds the tables: "
             + shell_command("upgrade", str(given.file)),
         )
 
@@ -78,6 +78,6 @@ def require_windows(table: GoldTable) -> None:
     if len(columns_of(table)) < 2 or not begin_of(table):
         raise OtherDeclarationError(
             f"gold.{table.name} has no windows, so no range of time has rows of its own",
-            remedy="build the table anew: "
+            remedy="rebuild the table: "
             + pipeline_command("run", "--full-refresh", f"gold.{table.name}"),
         )

@@ -105,7 +105,7 @@ def drains_of(
             name = path.replace("/", ".")
             raise NotBackfilledError(
                 f"{name} was drained by an older version, without storing up to which window end",
-                remedy="build the table anew: " + pipeline_command("run", "--full-refresh", name),
+                remedy="rebuild the table: " + pipeline_command("run", "--full-refresh", name),
             )
         ends[before[0]] = ends.pop(0)
     return tuple((batches[number], end) for number, end in sorted(ends.items()))

@@ -15,18 +15,18 @@ from headgate.storage.layout import CONTROL, Layout
 _MEANS = {
     "lease": "the lease: a running driver is fenced off; the epochs are in the tables",
     "status": "the status of a job: the next start writes it again",
-    "ends": "where batches may end: planned anew at the next start",
-    "stop": "a request to stop: it is forgotten, ask again",
-    "maintenance": "a request for maintenance: it is forgotten, ask again",
+    "ends": "where batches may end: planned again at the next start",
+    "stop": "a request to stop: it is removed; ask again",
+    "maintenance": "a request for maintenance: it is removed; ask again",
     "maintained": "the report of a job on maintenance: the next maintenance writes a new one",
-    "failure": "why the last start failed: it is forgotten until a start fails again",
-    "rebuild": "the rebuild of some tables is forgotten: ask again",
+    "failure": "why the last start failed: unknown until a start fails again",
+    "rebuild": "the request to rebuild some tables is removed: ask again",
     "pause": "the pause is removed: the pipeline reads new data, until: "
     + pipeline_command("pause"),
-    "replay": "a replay that waits is forgotten, and its records stay refused: ask again, "
+    "replay": "a replay that waits is removed, and its records stay refused: ask again, "
     + pipeline_command("quarantine replay"),
-    "operations": "a request that waits is forgotten: ask again",
-    "loads": "a load is forgotten, what it has read stays: ask again for all of it, "
+    "operations": "a request that waits is removed: ask again",
+    "loads": "a load is removed, what it has read stays: ask again for all of it, "
     + pipeline_command("load"),
     "dead_letters": "a row that a sink has refused is not sent again; it stays in its table",
     "copy": "that this is a copy: do not let it publish to a table that the original fills",

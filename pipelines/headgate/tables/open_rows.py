@@ -40,6 +40,6 @@ def open_rows(table: Table) -> OpenRows:
         raise DamagedFileError(
             f"{table.storage.uri()}: another tool has rewritten the files of the open rows, "
             "and the states of these rows are no longer available",
-            remedy="build the table anew: " + pipeline_command("run", "--full-refresh", name),
+            remedy="rebuild the table: " + pipeline_command("run", "--full-refresh", name),
         )
     return OpenRows(live, tuple(written.values()))

@@ -37,7 +37,7 @@ def test_what_topics_have_lost_is_passed_over_only_when_told_to(
     code, refused = shell("run watched --once")
     assert code == 3
     assert f"{old}/0: offsets 10 to 14 (expired" in refused
-    assert f"{again}/0: offsets 10 to the end (the topic was made anew)" in refused
+    assert f"{again}/0: offsets 10 to the end (the topic was created again)" in refused
     assert "--accept-gap" in refused
 
     # A process can read a stream only once. The refused run has read nothing.

@@ -46,5 +46,5 @@ class SavepointOperator(TablesTask):
             gone = prune(
                 layout, declared, now, keep=self.keep, keep_for=self.keep_for, note=self.note
             )
-            self.log.info("forgotten: %s", ", ".join(each.id for each in gone) or "none")
+            self.log.info("removed: %s", ", ".join(each.id for each in gone) or "none")
         return taken.id

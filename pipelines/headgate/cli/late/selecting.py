@@ -149,7 +149,7 @@ def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
         rebuild = pipeline_command("run", "--full-refresh", f"gold.{table.name}")
         raise OlderTableError(
             f"late.{table.name} was made by an older version, and cannot mark what is replayed",
-            remedy=f"build the table anew, and it can: {rebuild}",
+            remedy=f"rebuild the table, and it can: {rebuild}",
         )
 
 

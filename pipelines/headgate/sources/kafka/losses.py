@@ -52,7 +52,7 @@ def losses(
         partition = partition_of(enrolled, number)
         if number not in listed:
             again = partition.topic in names
-            reason = "the topic was made anew" if again else "the topic is gone"
+            reason = "the topic was created again" if again else "the topic is gone"
             found.append(Loss(partition.topic, partition.partition, offset, None, reason))
         elif earliest[number] > offset:
             reason = "expired: the topic kept them no longer"

@@ -52,7 +52,7 @@ def test_a_topic_that_is_gone_and_one_that_was_made_anew() -> None:
     listed = partitions(names, [anew])
     # It is longer than the first one, so offsets alone would not show the loss.
     found = losses(names, {0: 5, 1: 0}, listed, dict.fromkeys(listed, 0), dict.fromkeys(listed, 99))
-    assert [loss.reason for loss in found] == ["the topic was made anew"] * 2
+    assert [loss.reason for loss in found] == ["the topic was created again"] * 2
     assert all(loss.acceptable for loss in found)
     # Once the loss was accepted, the partitions of the new topic are compared.
     later = {SECOND: 50, SECOND + 1: 99}

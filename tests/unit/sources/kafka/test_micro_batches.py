@@ -170,7 +170,7 @@ def test_a_topic_made_anew_while_it_is_read_is_not_committed(place: Place) -> No
     place.brokers.make("a", 5)
     source = place.start()
     place.reading.meanwhile = lambda: place.brokers.make("a", 900)
-    with pytest.raises(OffsetsLostError, match=r"a/0: offsets 0 to the end \(.* made anew\)"):
+    with pytest.raises(OffsetsLostError, match=r"a/0: offsets 0 to the end \(.* created again\)"):
         source.ingest()
     assert len(place.bronze.commits) == 1
 
