@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
-from headgate.cli.output import grid, respond
+from headgate.cli.output import grid, plural, respond
 from headgate.cli.person import person
 from headgate.cli.quarantine.selecting import nothing_meant, records_of
 from headgate.cli.rows import cells
@@ -101,7 +101,7 @@ def replay_records(
         respond(json, _document(declared, []), empty)
         return
     divert_to(layout, declared, "replay")
-    with waiting(f"validating {len(corrected):,} records"):
+    with waiting(f"validating {plural(len(corrected), 'record')}"):
         made = corrections.copies(records, corrected, datetime.now(UTC))
         found = _validated(declared, layout, records, corrected, made)
     good = made.of(records.origin(o.corrected.position) for o in found if o.passes)
