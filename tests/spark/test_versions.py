@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from headgate.querying.names import Queried
 from headgate.querying.sandbox import QueryError
 from headgate.querying.sql import answer
-from headgate.querying.versions import NoSuchBatchError, cut
+from headgate.querying.versions import NoSuchBatchError, versions_at
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -53,12 +53,12 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
     engine.list_new()
     engine.ingest()  # silver and gold have not processed it yet
     assert seen(engine) != states[BATCHES]
-    assert cut(engine.layout, engine.pipeline).n == BATCHES
+    assert versions_at(engine.layout, engine.pipeline).n == BATCHES
     for number, expected in states.items():
-        found = cut(engine.layout, engine.pipeline, number)
+        found = versions_at(engine.layout, engine.pipeline, number)
         assert (found.n, seen(engine, found.versions)) == (number, expected)
     assert len({*states.values()}) == BATCHES
-    gold = cut(engine.layout, engine.pipeline, 1).versions["gold/bands"]
+    gold = versions_at(engine.layout, engine.pipeline, 1).versions["gold/bands"]
     assert compacted(engine)
     place = str(engine.root / "readings/gold/bands")
     gone = {*DeltaTable(place, gold).file_uris()} - {*DeltaTable(place).file_uris()}
@@ -66,7 +66,7 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
     for path in gone:
         Path(path).unlink(missing_ok=True)
     with pytest.raises(QueryError, match="a vacuum has deleted files"):
-        seen(engine, cut(engine.layout, engine.pipeline, 1).versions)
+        seen(engine, versions_at(engine.layout, engine.pipeline, 1).versions)
     for number in (BATCHES + 1, 99):
         with pytest.raises(NoSuchBatchError, match=f"the last one is {BATCHES}"):
-            cut(engine.layout, engine.pipeline, number)
+            versions_at(engine.layout, engine.pipeline, number)

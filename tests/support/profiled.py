@@ -38,7 +38,7 @@ class Profiled:
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.register("t", pa.table(arrays))
         row = self._ask(profiling.statistics_sql("t", types))
-        number, found = profiling.seen(row, types)
+        number, found = profiling.profile(row, types)
         if named := profiling.few(number, found):
             values = self._ask(profiling.values_sql("t", named))
             found = profiling.with_values(found, dict(zip(named, values, strict=True)))

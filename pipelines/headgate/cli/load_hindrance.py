@@ -50,7 +50,7 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     out its replays; None if there is none."""
     from headgate.declaration.kinds import BRONZE
     from headgate.gates.documents import holds
-    from headgate.loads.folding import Folding
+    from headgate.loads.folding import ReplayPlanner
     from headgate.tables.payloads.bronze import BronzePayload
     from headgate.tables.table import Table
 
@@ -58,6 +58,6 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     load = BronzePayload.of(bronze.refresh()).load(request.id)
     if load is None or not request.is_read(load):
         return None
-    behind = Folding(layout, declared, request.source).behind(load)
+    behind = ReplayPlanner(layout, declared, request.source).behind(load)
     found = (each for each in holds(layout, declared) if not each.log and each.table in behind)
     return next(found, None)

@@ -20,7 +20,7 @@ from headgate.registry import Registry
 
 
 @dataclass(frozen=True)
-class Field:
+class StateField:
     """One field of a measure's state. ``partial`` is the Spark SQL aggregate that computes it from
     rows. ``merge`` is the Spark SQL expression that merges the fields of two states: ``{old}`` and
     ``{new}`` stand for this field in each state, ``{old.name}`` for another field."""
@@ -35,7 +35,7 @@ class Fold:
     """The state's fields by name, and the expression that computes the value from them; ``{name}``
     stands for a field."""
 
-    fields: Mapping[str, Field]
+    fields: Mapping[str, StateField]
     value: str
 
 

@@ -22,7 +22,7 @@ _RANKS = ("unique", "not_be_null", "be_in_set", "be_between", "lengths")
 
 
 @dataclass(frozen=True)
-class Seen:
+class ColumnProfile:
     """The values of a table's rows in one column. ``low`` and ``high`` are the smallest and the
     greatest value as text; None if no range can be proposed. For texts they are lengths, and
     ``distinct`` is the number of different texts."""
@@ -36,7 +36,7 @@ class Seen:
 
 
 def statistics_sql(table: str, columns: Columns) -> str:
-    """A query with one row, which :func:`seen` reads. ``table`` is a name in SQL."""
+    """A query with one row, which :func:`profile` reads. ``table`` is a name in SQL."""
     asked = [part for name, type_ in columns.items() for part in _asked(name, type_)]
     return f"SELECT {', '.join(['count(*)', *asked])} FROM {table}"
 
@@ -57,27 +57,27 @@ def _asked(name: str, type_: DataType) -> Iterator[str]:
         yield f"count(DISTINCT {column})"
 
 
-def seen(row: Sequence[Any], columns: Columns) -> tuple[int, dict[str, Seen]]:
+def profile(row: Sequence[Any], columns: Columns) -> tuple[int, dict[str, ColumnProfile]]:
     """The number of rows of a table, and the values of its columns, from the row of
     ``statistics_sql``."""
     answers = iter(row[1:])
-    return int(row[0]), {name: _seen(answers, type_) for name, type_ in columns.items()}
+    return int(row[0]), {name: _profile(answers, type_) for name, type_ in columns.items()}
 
 
-def _seen(answers: Iterator[Any], type_: DataType) -> Seen:
+def _profile(answers: Iterator[Any], type_: DataType) -> ColumnProfile:
     nulls = int(next(answers))
     if is_floating(type_):
         low, high, below, above = (next(answers) for _ in range(4))
-        return Seen(type_, nulls, _digits(low, below), _digits(high, above))
+        return ColumnProfile(type_, nulls, _digits(low, below), _digits(high, above))
     if is_number(type_) or is_time(type_):
         low, high = next(answers), next(answers)
         if type_ == TIMESTAMP and low is not None:
             # The session is in UTC, as Spark's is.
             low, high = (str(end).removesuffix("+00") for end in (low, high))
-        return Seen(type_, nulls, low, high)
+        return ColumnProfile(type_, nulls, low, high)
     if type_ == STRING:
-        return Seen(type_, nulls, next(answers), next(answers), int(next(answers)))
-    return Seen(type_, nulls)
+        return ColumnProfile(type_, nulls, next(answers), next(answers), int(next(answers)))
+    return ColumnProfile(type_, nulls)
 
 
 def _digits(value: float | None, beyond: int) -> str | None:
@@ -86,7 +86,7 @@ def _digits(value: float | None, beyond: int) -> str | None:
     return None if value is None or beyond or not math.isfinite(value) else repr(value)
 
 
-def few(rows: int, found: Mapping[str, Seen]) -> tuple[str, ...]:
+def few(rows: int, found: Mapping[str, ColumnProfile]) -> tuple[str, ...]:
     """The columns whose values repeat so often that a set of values is a useful rule."""
     return tuple(
         name
@@ -103,13 +103,15 @@ def values_sql(table: str, columns: Sequence[str]) -> str:
     return f"SELECT {', '.join(lists)} FROM {table}"
 
 
-def with_values(found: Mapping[str, Seen], values: Mapping[str, Sequence[str]]) -> dict[str, Seen]:
+def with_values(
+    found: Mapping[str, ColumnProfile], values: Mapping[str, Sequence[str]]
+) -> dict[str, ColumnProfile]:
     """``found`` with the values of some columns."""
     return {n: replace(each, values=tuple(values.get(n, ()))) for n, each in found.items()}
 
 
 def proposed(
-    rows: int, found: Mapping[str, Seen], keys: Sequence[str] = ()
+    rows: int, found: Mapping[str, ColumnProfile], keys: Sequence[str] = ()
 ) -> tuple[tuple[WrittenRule, ...], int]:
     """The rules, and the number of further rules that a suite has no room for. ``keys`` are columns
     that identify a row, if there are any."""
@@ -140,7 +142,9 @@ def _rank(rule: WrittenRule) -> int:
     return next(rank for rank, word in enumerate(_RANKS) if word in expect)
 
 
-def _proposals(name: str, rows: int, each: Seen) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _proposals(
+    name: str, rows: int, each: ColumnProfile
+) -> Iterator[tuple[str, dict[str, Any], str]]:
     nulls = f"{_number(rows, 'row')}, {_number(each.nulls, 'null') if each.nulls else 'no nulls'}"
     if not each.nulls:
         yield "expect_column_values_to_not_be_null", {}, nulls

@@ -15,7 +15,7 @@ from headgate.jobs.errors import StopRequested
 from headgate.jobs.operating import takes_requests
 from headgate.jobs.run import Run
 from headgate.loads import requests
-from headgate.loads.folding import Folding
+from headgate.loads.folding import ReplayPlanner
 from headgate.loads.pace import Step, may_begin
 from headgate.loads.requests import LoadRequest
 from headgate.loads.writer import LoadWriter
@@ -37,7 +37,7 @@ class _Opened:
         source = runtime.pipeline.sources[request.source]
         self.id = request.id
         self.writer = LoadWriter(runtime.bronze[request.source], request)
-        self.folding = Folding(run.layout, runtime.pipeline, request.source)
+        self.folding = ReplayPlanner(run.layout, runtime.pipeline, request.source)
         context = SourceContext(
             *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source, self.writer),
             tables={},
@@ -150,7 +150,7 @@ class Loading:
         run.progress.batch_done(run.runtime, backlog())
         run.report(run.progress)
 
-    def _fold(self, request: LoadRequest, folding: Folding, load: Load) -> None:
+    def _fold(self, request: LoadRequest, folding: ReplayPlanner, load: Load) -> None:
         """Request the next replay of late rows once all tables have carried out the last one."""
         run = self._run
         self._is_blocked = False

@@ -30,7 +30,7 @@ SLICE = 60_000_000
 """Microseconds: pairs are counted per minute, so that only few numbers are held in memory."""
 
 
-class Folding:
+class ReplayPlanner:
     """Plans the replays for the loads of one source. It only reads."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline, source: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.measures import Field
+from headgate.declaration.measures import StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import (
     BIGINT,
@@ -48,16 +48,16 @@ def cast(expression: str, type_: DataType) -> str:
     return f"cast({expression} as {type_})"
 
 
-def added(type_: DataType, partial: str) -> Field:
-    return Field(type_, cast(partial, type_), cast(_ADD, type_))
+def added(type_: DataType, partial: str) -> StateField:
+    return StateField(type_, cast(partial, type_), cast(_ADD, type_))
 
 
-def counted(measure: Measure) -> Field:
+def counted(measure: Measure) -> StateField:
     """The number of rows whose argument is not null; of all rows if there is no argument."""
     return added(BIGINT, "count(*)" if measure.argument is None else f"count({measure.argument})")
 
 
-def summed(measure: Measure) -> Mapping[str, Field]:
+def summed(measure: Measure) -> Mapping[str, StateField]:
     """The fields of the sum of the argument."""
     given, value = measure.argument_type, f"({measure.argument})"
     type_ = _sum_type(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, STRING, DataType
 
@@ -36,7 +36,7 @@ class ApproxCountDistinct(MeasureKind):
             "else hll_union({old}, {new}) end"
         )
         return Fold(
-            {"sketch": Field(BINARY, f"hll_sketch_agg({argument})", merge)},
+            {"sketch": StateField(BINARY, f"hll_sketch_agg({argument})", merge)},
             "coalesce(hll_sketch_estimate(hll_union({sketch}, {sketch})), 0)",
         )
 

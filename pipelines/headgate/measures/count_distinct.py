@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import BIGINT, VOID, Array, DataType
 
@@ -19,7 +19,7 @@ class CountDistinct(MeasureKind):
             "case when {old} is null then {new} when {new} is null then {old} "
             "else array_union({old}, {new}) end"
         )
-        values = Field(
+        values = StateField(
             Array(measure.argument_type or VOID), f"collect_set({measure.argument})", merge
         )
         return Fold({"set": values}, "cast(coalesce(size({set}), 0) as bigint)")

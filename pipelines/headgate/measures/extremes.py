@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import BIGINT, INT, TIMESTAMP, DataType, Struct
 
@@ -23,7 +23,7 @@ class Extreme(MeasureKind):
 
     def fold(self, measure: Measure) -> Fold:
         partial = f"{self._function}({measure.argument})"
-        field = Field(measure.type, partial, f"{self._merge}({{old}}, {{new}})")
+        field = StateField(measure.type, partial, f"{self._merge}({{old}}, {{new}})")
         return Fold({"value": field}, "{value}")
 
 
@@ -47,5 +47,5 @@ class Edge(MeasureKind):
             f"'value', {argument})"
         )
         partial = f"{self._function}({row}) filter (where {argument} is not null)"
-        field = Field(type_, partial, f"{self._merge}({{old}}, {{new}})")
+        field = StateField(type_, partial, f"{self._merge}({{old}}, {{new}})")
         return Fold({"row": field}, "{row}.value")

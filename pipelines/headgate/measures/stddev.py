@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import DOUBLE, DataType
 from headgate.measures.adding import counted, require_number
@@ -34,8 +34,8 @@ class StandardDeviation(MeasureKind):
         return Fold(
             {
                 "n": counted(measure),
-                "mean": Field(DOUBLE, f"avg({value})", _unless_empty("mean", mean)),
-                "squares": Field(
+                "mean": StateField(DOUBLE, f"avg({value})", _unless_empty("mean", mean)),
+                "squares": StateField(
                     DOUBLE,
                     f"var_pop({value}) * count({value})",
                     _unless_empty("squares", squares),

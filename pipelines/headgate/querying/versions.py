@@ -22,15 +22,15 @@ class NoSuchBatchError(HeadgateError, code=exit_codes.USAGE):
 
 
 @dataclass(frozen=True)
-class Cut:
+class BatchVersions:
     """The versions of tables, by their paths, that have all of batch ``n`` and nothing later."""
 
     n: int
     versions: Mapping[str, int]
 
 
-def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
-    """The cut at a batch id; without one, at the last batch that all tables have processed.
+def versions_at(layout: Layout, pipeline: Pipeline, n: int | None = None) -> BatchVersions:
+    """The versions at a batch id; without one, at the last batch that all tables have processed.
 
     A gold table that is held has not processed the batch with which it breaks rules. Raises
     NoSuchBatchError, or LogGapError if a log is damaged.
@@ -57,7 +57,7 @@ def cut(layout: Layout, pipeline: Pipeline, n: int | None = None) -> Cut:
                 f"{pipeline.name}: the log of {node.path} does not reach back to batch {at}; {why}",
                 remedy,
             ) from error
-    return Cut(at, versions)
+    return BatchVersions(at, versions)
 
 
 def _why_it_begins_later(table: Table) -> str:

@@ -22,7 +22,7 @@ from tests.support.toys import plugged_in
 ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")
 
 TOY = """
-from headgate.declaration.measures import Field, Fold, MeasureKind
+from headgate.declaration.measures import StateField, Fold, MeasureKind
 from headgate.declaration.types import DOUBLE
 
 
@@ -35,7 +35,7 @@ class Product(MeasureKind):
 
     def fold(self, measure):
         merge = "coalesce({old}, 1) * coalesce({new}, 1)"
-        return Fold({"p": Field(DOUBLE, f"product({measure.argument})", merge)}, "{p}")
+        return Fold({"p": StateField(DOUBLE, f"product({measure.argument})", merge)}, "{p}")
 
 
 MEMBER = Product()

@@ -57,7 +57,7 @@ def profile(
     layer = table.partition(".")[0]
     path = f'{layer}."{named.name}"'
     _, [row] = select(declared, layout, profiling.statistics_sql(path, columns))
-    rows, found = profiling.seen(row, columns)
+    rows, found = profiling.profile(row, columns)
     if not rows:
         raise NothingSeenError(
             f"{table} has no rows, and nothing can be proposed",

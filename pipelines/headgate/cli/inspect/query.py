@@ -61,9 +61,9 @@ def query(
 
 
 def _versions(queried: Queried, n: int) -> Mapping[str, int]:
-    from headgate.querying.versions import cut
+    from headgate.querying.versions import versions_at
 
-    return cut(queried.layout, queried.pipeline, n).versions
+    return versions_at(queried.layout, queried.pipeline, n).versions
 
 
 def _called(word: str, root: str) -> Queried:

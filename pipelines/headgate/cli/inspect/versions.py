@@ -24,10 +24,10 @@ def versions(
 
     They have all of the same batches, so a reader that opens them sees one state of the pipeline.
     """
-    from headgate.querying.versions import cut
+    from headgate.querying.versions import versions_at
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    found = cut(layout, declared, n)
+    found = versions_at(layout, declared, n)
     tables = {
         path: {"version": version, "uri": layout.storage.uri(path)}
         for path, version in found.versions.items()
