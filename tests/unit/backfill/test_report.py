@@ -52,3 +52,11 @@ def test_a_document_is_the_report() -> None:
         document = json.loads(json.dumps(report.document()))
         assert document["result"] == report.result
         assert Report.of(document) == report
+
+
+def test_a_report_of_an_earlier_version_is_read() -> None:
+    """It calls the result ``verdict``."""
+    text = json.dumps(REPORT.document())
+    earlier = text.replace('"result"', '"verdict"')
+    assert earlier != text
+    assert Report.of(json.loads(earlier)) == REPORT
