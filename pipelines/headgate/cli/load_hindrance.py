@@ -50,7 +50,7 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     out its replays; None if there is none."""
     from headgate.declaration.kinds import BRONZE
     from headgate.gates.documents import holds
-    from headgate.loads.folding import ReplayPlanner
+    from headgate.loads.replay_planner import ReplayPlanner
     from headgate.tables.payloads.bronze import BronzePayload
     from headgate.tables.table import Table
 

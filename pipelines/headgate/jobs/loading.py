@@ -15,8 +15,8 @@ from headgate.jobs.errors import StopRequested
 from headgate.jobs.operating import takes_requests
 from headgate.jobs.run import Run
 from headgate.loads import requests
-from headgate.loads.folding import ReplayPlanner
 from headgate.loads.pace import Step, may_begin
+from headgate.loads.replay_planner import ReplayPlanner
 from headgate.loads.requests import LoadRequest
 from headgate.loads.writer import LoadWriter
 from headgate.sources.contract import connector_of
@@ -37,7 +37,7 @@ class _Opened:
         source = runtime.pipeline.sources[request.source]
         self.id = request.id
         self.writer = LoadWriter(runtime.bronze[request.source], request)
-        self.folding = ReplayPlanner(run.layout, runtime.pipeline, request.source)
+        self.planner = ReplayPlanner(run.layout, runtime.pipeline, request.source)
         context = SourceContext(
             *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source, self.writer),
             tables={},
@@ -138,7 +138,7 @@ class Loading:
             return
         if load is not None and is_read:
             if request.until is None:
-                self._fold(request, opened.folding, load)
+                self._fold(request, opened.planner, load)
             else:  # bronze has as much of it as before it was read again
                 self.close()
                 requests.change(run.layout, request, wish=request.then, until=None)
@@ -150,15 +150,15 @@ class Loading:
         run.progress.batch_done(run.runtime, backlog())
         run.report(run.progress)
 
-    def _fold(self, request: LoadRequest, folding: ReplayPlanner, load: Load) -> None:
+    def _fold(self, request: LoadRequest, planner: ReplayPlanner, load: Load) -> None:
         """Request the next replay of late rows once all tables have carried out the last one."""
         run = self._run
         self._is_blocked = False
-        if folding.behind(load):
+        if planner.behind(load):
             run.catch_up.run()
-            self._is_blocked = bool(folding.behind(load))
+            self._is_blocked = bool(planner.behind(load))
             return
-        if (document := folding.next_replay(load)) is None:
+        if (document := planner.next_replay(load)) is None:
             requests.change(run.layout, request, wish="done")
             return
         run.say(f"load {request.id}: folding late rows")

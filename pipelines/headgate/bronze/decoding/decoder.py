@@ -79,7 +79,7 @@ class Decoder:
         values = self._values(documents, block)
         rows = np.flatnonzero(refused | values.wrong)
         results = [self._validator.validate(given[row]) for row in rows]
-        return self._patched(block, values, rows, results)
+        return self._with_results(block, values, rows, results)
 
     def _documents(self, given: Sequence[bytes | None]) -> tuple[list[Any], Flags]:
         decode, nothing = self._decode, self._nothing
@@ -148,7 +148,7 @@ class Decoder:
         joined = pc.binary_join_element_wise(*parts, '","')
         return pc.binary_join_element_wise('["', joined, '"]', "")
 
-    def _patched(
+    def _with_results(
         self, block: pa.Table, values: _Values, rows: Any, results: Sequence[ValidationResult]
     ) -> pa.Table:
         """The decoded block, with the validator's results for some rows."""

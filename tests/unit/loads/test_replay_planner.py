@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.loads.folding import SLICE, first_part
+from headgate.loads.replay_planner import SLICE, first_part
 
 
 @pytest.mark.parametrize(
