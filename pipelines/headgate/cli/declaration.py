@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
+from headgate.cli.hidden import hide
 from headgate.commands import set_subject, shell_command
 from headgate.declaration.files import SUFFIXES, declarations_in
+from headgate.declaration.nearest import nearest
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
+from headgate.storage.places import at_home
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -33,7 +35,7 @@ def find(pipeline: str) -> Path:
             remedy=f"see the names: {shell_command('list')}",
         )
     set_subject(pipeline)
-    path = Path(pipeline).expanduser()
+    path = at_home(pipeline)
     if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
         if not path.is_file():
             problem = "there is no such file"
@@ -43,8 +45,8 @@ def find(pipeline: str) -> Path:
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}
     if pipeline not in known:
-        near = difflib.get_close_matches(pipeline, known, n=1)
-        hint = f' (did you mean "{near[0]}"?)' if near else ""
+        near = nearest(pipeline, known)
+        hint = f' (did you mean "{near}"?)' if near else ""
         raise NoSuchPipelineError(
             f"there is no pipeline {pipeline}{hint}: looked for pipelines/{pipeline}.yml, "
             f"{pipeline}.yml and an example of that name",
@@ -81,13 +83,18 @@ def load(
 ) -> Pipeline:
     """The declaration. With ``kept`` (a root and a digest), the text that was deployed there is
     loaded instead of the file. ``needs_secrets`` is False for a verb that only reads tables or
-    sends a request to a driver. Raises NoSuchPipelineError, DeclarationError or SavepointError."""
+    sends a request to a driver. Its secrets are hidden from then on. Raises NoSuchPipelineError,
+    DeclarationError or SavepointError."""
     from headgate.declaration.load import load as load_file
+    from headgate.declaration.secrets import secrets_of
 
     file = find(pipeline)
     if kept is None:
-        return load_file(file, needs_secrets=needs_secrets)
-    from headgate.savepoints.declarations import kept as load_kept
+        declared = load_file(file, needs_secrets=needs_secrets)
+    else:
+        from headgate.savepoints.declarations import kept as load_kept
 
-    root, digest = kept
-    return load_kept(Layout.of(root, load_file(file).name), digest, beside=file)
+        root, digest = kept
+        declared = load_kept(Layout.of(root, load_file(file).name), digest, beside=file)
+    hide(secrets_of(declared))
+    return declared

@@ -11,10 +11,10 @@ _hidden: frozenset[str] = frozenset()
 
 
 def hide(secrets: Iterable[str]) -> None:
-    """Remove these from all that :func:`shown` returns: an error of Spark or of a client may quote
-    its settings."""
+    """Remove these, too, from all that :func:`shown` returns: an error of Spark or of a client may
+    quote its settings."""
     global _hidden
-    _hidden = frozenset(secrets)
+    _hidden |= frozenset(secrets)
 
 
 def shown(text: str) -> str:

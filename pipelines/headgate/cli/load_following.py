@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headgate import exit_codes
 from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import command
+from headgate.cli.output import plural
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
@@ -38,7 +39,9 @@ def in_words(state: LoadState, ends: datetime | None = None) -> str:
     """A line with a progress bar, and the time at which all will be read."""
     filled = _BAR * state.read // max(state.total, 1)
     bar = "#" * filled + "." * (_BAR - filled)
-    words = f"[{bar}] {state.read:,} of {state.total:,} {state.unit}, {state.rows:,} records"
+    words = (
+        f"[{bar}] {state.read:,} of {state.total:,} {state.unit}, {plural(state.rows, 'record')}"
+    )
     if state.state == "folding":
         return f"{words}, folding late rows into final ones"
     return words if ends is None else f"{words}, read by about {ends:%F %T}Z"
@@ -97,7 +100,7 @@ def require_done(state: LoadState) -> None:
     """Raises LoadStoppedError for a load that an error has stopped."""
     if state.state == "stopped":
         raise LoadStoppedError(
-            f"the load {state.id} is stopped after {state.rows:,} records: {state.why}",
+            f"the load {state.id} is stopped after {plural(state.rows, 'record')}: {state.why}",
             remedy=f"correct it, then: {command('load', '--resume')}\n"
             f"or end it, and what it has read stays: {command('load', '--cancel')}",
         )

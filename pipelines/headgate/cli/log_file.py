@@ -14,27 +14,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from headgate.cli.hidden import hide, shown
+from headgate.cli.hidden import shown
 from headgate.cli.json_log import JsonFormatter, JsonStream, active
 
 if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
     from headgate.storage.layout import Layout
 
 _current: Path | None = None
 
 
-def divert_to(layout: Layout, declared: Pipeline, job: str) -> None:
-    """Rotate the Spark log of ``job``, ``divert`` output into it, and ``hide`` the declaration's
-    secrets. Call this before anything is printed."""
-    from headgate.declaration.secrets import secrets_of
+def divert_to(layout: Layout, job: str) -> Path:
+    """Rotate the Spark log of ``job``, and ``divert`` output into it. Call this before anything is
+    printed. Returns the log."""
     from headgate.process_tree.rotation import rotate
     from headgate.supervision.logs import spark_log
 
-    hide(secrets_of(declared))
     log = spark_log(layout, job)
     rotate(log)
     divert(log)
+    return log
 
 
 def divert(path: Path) -> None:

@@ -73,14 +73,15 @@ def answer(arguments: Sequence[str]) -> int:
         _require_text(arguments)
         app(list(arguments), prog_name="headgate")
     except SystemExit as end:
+        # Typer ends with 1 if the reader of stdout has closed it, as `head` does.
+        if isinstance(end.__context__, BrokenPipeError):
+            return exit_codes.OK
         code = end.code if isinstance(end.code, int) else exit_codes.OK
         if "--json" in arguments:
             _print_usage_error(end.__context__, code)
         return code
     except HeadgateError as error:
         return _refuse(arguments, error.message, error.remedy, error.exit_code)
-    except BrokenPipeError:
-        return exit_codes.OK
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except Exception as error:

@@ -119,7 +119,7 @@ class Screen:
         if (log := active()) and isinstance(self._out.file, JsonStream):
             self._out.file.put(log.batch(progress, text))
         else:
-            self._out.print(text, soft_wrap=True)
+            self._out.print(text, markup=False, soft_wrap=True)
 
     def _print(self, text: str) -> None:
         self._out.print(f"{STAGE}{self._name}{text}", markup=False, soft_wrap=True)

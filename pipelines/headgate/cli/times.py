@@ -8,6 +8,16 @@ from datetime import UTC, datetime
 import typer
 
 
+def time_range(
+    begin: str | None, end: str | None, now: datetime, options: tuple[str, str] = ("--from", "--to")
+) -> tuple[datetime | None, datetime | None]:
+    """Two times as :func:`time_given`, the first before the second. Raises BadParameter."""
+    first, last = time_given(begin, options[0], now), time_given(end, options[1], now)
+    if first is not None and last is not None and first >= last:
+        raise typer.BadParameter(f"it is not after {options[0]}", param_hint=options[1])
+    return first, last
+
+
 def time_given(text: str | None, option: str, now: datetime) -> datetime | None:
     """A time in UTC; a duration counts back from now. Raises BadParameter."""
     from headgate.declaration.errors import Invalid

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
-    """Some work is not done yet; the next run of the pipeline does it."""
+    """Some work is not done yet; the next run of the pipeline does it. ``next_command`` goes on
+    with it."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what, remedy=f"go on: {command('run', '--once')}")
+    def __init__(self, what: str, next_command: str | None = None) -> None:
+        super().__init__(what, remedy=f"go on: {next_command or command('run', '--once')}")
 
 
 def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:

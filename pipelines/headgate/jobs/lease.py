@@ -13,7 +13,13 @@ from datetime import UTC, datetime
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
-from headgate.jobs.lease_store import LeaseHeldError, Leases, LeaseStore, LocalLeases
+from headgate.jobs.lease_store import (
+    LeaseHeldError,
+    Leases,
+    LeaseStore,
+    LocalLeases,
+    TablesInUseError,
+)
 from headgate.storage.documents import Document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import EXPIRES_AFTER, Owner, last_driver, owner_of
@@ -170,11 +176,16 @@ class Lease:
                 raise self._refused(layer, held or {})
 
     def _refused(self, layer: str, held: Document) -> LeaseHeldError:
+        process = f"process {held['pid']} on {held['host']} since {held['since']}"
+        if operation := held.get("operation"):
+            return TablesInUseError(
+                f"{self._pipeline}: its tables are in use by {operation}, {process}",
+                remedy=f"try again when it has ended; see: {pipeline_command('status')}",
+            )
         is_driver = self._operation is None
         take_over = f", or {pipeline_command('start', '--take-over')}" if is_driver else ""
         return LeaseHeldError(
-            f"{self._pipeline}: its {layer} job is run by process {held['pid']} on "
-            f"{held['host']} since {held['since']}",
+            f"{self._pipeline}: its {layer} job is run by {process}",
             remedy=f"{pipeline_command('stop')}{take_over}",
         )
 

@@ -27,6 +27,11 @@ class LeaseHeldError(HeadgateError, code=exit_codes.LEASE_HELD):
     """Another process holds the lease or its lock."""
 
 
+class TablesInUseError(LeaseHeldError):
+    """The process that holds the lease is not a driver: it does some operation, such as a
+    compaction or a restore, and ends by itself."""
+
+
 class LeaseStore(Protocol):
     """Leases of one pipeline. Supervision reads the same documents (``storage.ownership``)."""
 

@@ -28,7 +28,16 @@ def absolute(address: str) -> str:
     """The absolute path of a path; a URI without slashes at its end."""
     if is_uri(address):
         return address.rstrip("/")
-    return str(Path(address).expanduser().absolute())
+    return str(at_home(address).absolute())
+
+
+def at_home(path: str) -> Path:
+    """A path with ``~`` and ``~NAME`` replaced by the home of this user, or of another. They stay
+    as they are if there is no such user, or no home: they may be the name of a file."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def not_for_tables(address: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headgate.cli import hidden
 from headgate.cli.main import answer
 from headgate.declaration.load import load
 from headgate.declaration.sections.source import project_folder
@@ -30,6 +31,7 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
+    monkeypatch.setattr(hidden, "_hidden", frozenset())
     # Drivers that run on this machine must not change an answer.
     monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter(()))
 

@@ -166,7 +166,7 @@ def test_rows_that_nobody_expects_are_not_published(
     tables = [replace(TABLE, table=name, changed=1, backfilled="1-ff") for name in ("a", "b")]
     outcome = Outcome(Report("b1", "tiny", NOON, NOON, None, "digest", tuple(tables)), {}, 0)
     asked = Asked(declared, declared, ("a", "b"), NOON, None)
-    monkeypatch.setattr(publishing, "carried_out", lambda *_, **__: Published(1, "s1"))
+    monkeypatch.setattr(publishing, "await_request", lambda *_, **__: Published(1, "s1"))
     for expected in ({"a": "1-ff"}, {"a": "1-ff", "b": "1-fe"}):
         with pytest.raises(UnexpectedRowsError, match=r"gold\.b: .* 1-ff was computed") as caught:
             publish_here("", expected)(layout, asked, outcome, "")

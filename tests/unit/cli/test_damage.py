@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Ask
+from headgate.cli.lifecycle.run import batches_of
+from headgate.storage.layout import Layout
+from headgate.storage.pausing import pause
+from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
@@ -56,3 +60,26 @@ def test_missing_rights_are_no_damage(
 
     monkeypatch.setattr(by_id._Prover, "_load", refuse)
     assert ask("ledger", *of_lake, "--by-id")[0] == 8
+
+
+def test_a_damaged_document_of_one_pipeline_leaves_the_list_of_the_others(
+    ask: Ask, lake: Lake, of_lake: OfLake
+) -> None:
+    pause(lake.layout, datetime(2026, 5, 4, 12, tzinfo=UTC))
+    path = Path(lake.layout.storage.uri(Layout.document("pause")))
+    path.write_text(path.read_text()[:-9])
+    Path("other.yml").write_text(lake.pipeline.file.read_text().replace("pipeline: tiny", "pipeline: other"))
+    code, out, _ = ask("list", *of_lake[1:], "--json")
+    assert code == 0
+    found = {each["name"]: each for each in last_object(out)["pipelines"]}
+    assert found["tiny"]["state"] == "damaged"
+    assert "_headgate/pause" in found["tiny"]["problem"]
+    assert found["other"]["has_run"] is False
+
+
+def test_a_folder_that_a_crash_left_is_no_table(lake: Lake) -> None:
+    log = Path(lake.layout.storage.uri("bronze/events/_delta_log"))
+    assert batches_of(lake.layout, lake.pipeline) == 2
+    for entry in log.iterdir():
+        entry.unlink()
+    assert batches_of(lake.layout, lake.pipeline) == 0

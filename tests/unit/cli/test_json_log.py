@@ -9,14 +9,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headgate.cli import json_log
-from headgate.cli.hidden import hide
+from headgate.cli import hidden, json_log
 from headgate.cli.json_log import JsonFormatter, JsonLog, JsonStream
 from headgate.cli.main import answer
 from headgate.cli.output import console
@@ -34,12 +32,11 @@ def stream(inner: io.StringIO) -> JsonStream:
 
 
 @pytest.fixture(autouse=True)
-def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_log, "_active", None)
+    monkeypatch.setattr(hidden, "_hidden", frozenset())
     monkeypatch.setattr(sys, "stderr", sys.stderr)
     monkeypatch.setattr(sys, "stdout", sys.stdout)
-    yield
-    hide(())
 
 
 def lines(inner: io.StringIO) -> list[dict[str, Any]]:
@@ -117,7 +114,7 @@ def test_a_run_that_fails_says_so_as_json(
 
 
 def test_secrets_are_in_no_traceback() -> None:
-    hide(["hunter2"])
+    hidden.hide(["hunter2"])
     try:
         raise ValueError("password hunter2")
     except ValueError:

@@ -243,7 +243,7 @@ def test_a_start_over_brokers_that_do_not_answer_is_given_up(
     monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
     monkeypatch.setattr("headgate.supervision.local.stop", stopped.append)
     with pytest.raises(SourceSilentError, match=r"no answer for 30 s; tiny is stopped again"):
-        _start(load(topic.pipeline.file), "lake", lambda _: None)
+        _start(load(topic.pipeline.file), topic.layout, "lake", lambda _: None, ())
     assert len(stopped) == 1
 
 
@@ -252,7 +252,7 @@ def test_a_start_over_files_waits_for_no_answer(
 ) -> None:
     launched = SimpleNamespace(waits_for="its tables are brought level", pid=7)
     monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
-    assert _start(lake.pipeline, "lake", lambda _: None) == 7
+    assert _start(lake.pipeline, lake.layout, "lake", lambda _: None, ()) == 7
     assert "its tables are brought level" in capsys.readouterr().err
 
 

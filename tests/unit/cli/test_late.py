@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import typer
 
+from headgate.cli.gold_name import NoSuchGoldError, gold_table
 from headgate.cli.late.replaying import ReplayHeldError, _state
 from headgate.cli.late.selecting import (
     LateCount,
-    NoSuchGoldError,
-    gold_table,
     nothing_meant,
     selection,
 )

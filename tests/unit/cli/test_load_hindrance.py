@@ -89,11 +89,11 @@ def test_a_load_that_a_person_interrupts_is_carried_on_by_the_same_command(
     ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
 ) -> None:
     keep(lake)
-    code, out, _ = ask("load", *of_lake, "--resume")
-    assert code == 0
-    assert "load l-1: [....................] 0 of 4 files" in out
-    assert "load" in out.splitlines()[-1]
-    assert "--resume" in out.splitlines()[-1]
+    code, _, err = ask("load", *of_lake, "--resume")
+    assert code == 130
+    said, again = err.splitlines()[-2:]
+    assert said.startswith("load l-1: [....................] 0 of 4 files")
+    assert again == f"go on: headgate load {of_lake[0]} --resume --id l-1"
 
 
 def test_a_gate_is_in_the_way_once_all_is_read_and_of_the_loads_after_it(gated: Lake) -> None:

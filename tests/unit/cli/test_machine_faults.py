@@ -58,7 +58,6 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
         ["status", "PIPELINE"],
         ["list"],
         ["pause", "PIPELINE"],
-        ["dashboard", "--check"],
         ["demo"],
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -196,3 +197,11 @@ def test_a_reader_that_has_gone_leaves_the_exit_code(tmp_path: Path) -> None:
     code, said = shell(f"headgate plan {wrong} 2>&1 | head -c 9")
     assert code == exit_codes.USAGE
     assert "Traceback" not in said
+
+
+def test_a_reader_that_has_enough_is_no_fault(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(*_: object, **__: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(declaration, "load", write)
+    assert ask("plan", "auctions") == (exit_codes.OK, "", "")

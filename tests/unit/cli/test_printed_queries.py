@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,10 @@ def test_a_printed_query_names_the_layer(lake: Lake, capsys: pytest.CaptureFixtu
     out = capsys.readouterr().out
     assert "SELECT * FROM gold.per_minute WHERE NOT final" in out
     assert "SELECT * FROM gold.per_minute LIMIT 10" in out
+
+
+def test_a_pipeline_without_gold_ends_with_a_query_of_silver(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conclude(replace(lake.pipeline, gold={}), lake.layout, False, 0.0, 0, None)
+    assert "SELECT * FROM silver.good LIMIT 10" in capsys.readouterr().out

@@ -11,6 +11,7 @@ import pytest
 from headgate.declaration.load import load
 from headgate.jobs.lease import Lease
 from headgate.savepoints.resets import Target, intend
+from headgate.savepoints.store import create
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.supervision import local
@@ -111,6 +112,25 @@ def test_a_reset_that_is_open_is_the_drivers(
     intend(bronze, both, NOW + timedelta(days=1), why="asked for by hand")
     code, _, err = ask("start", *of_lake)
     assert (code, launched) == (0, ["[]"]), err
+
+
+def test_a_restore_before_the_start(
+    ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]
+) -> None:
+    """A start that is refused has reset no table."""
+    declared = load(Path(of_lake[0]))
+    taken = create(layout, declared, NOW)
+    bronze = Table(layout.storage, "bronze/events", pipeline="tiny")
+    back = ("--from-savepoint", taken.id)
+    folder = Path(files_of(declared).path)
+    folder.rmdir()
+    for more, refused in (("--accept-gap",), 2), ((), 3):
+        assert ask("start", *of_lake, *back, *more)[0] == refused
+        assert (bronze.refresh().generation, launched) == (0, [])
+    folder.mkdir()
+    code, _, err = ask("start", *of_lake, *back)
+    assert (code, launched) == (0, ["[]"]), err
+    assert bronze.refresh().generation == 1
 
 
 def test_damage(ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]) -> None:

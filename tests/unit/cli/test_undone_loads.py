@@ -4,13 +4,13 @@ is complete says so, and what to type."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from headgate.cli import load_following
 from headgate.cli.lifecycle import per_layer
 from headgate.cli.lifecycle import run as verb
+from headgate.jobs.task import Task
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
 from headgate.storage.layout import Layout
@@ -132,14 +132,15 @@ def test_after_jobs_of_their_own_one_driver_ends_a_load(
     ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
 ) -> None:
     """Bronze's job has already ended when gold's job has the rows of the load."""
-    drives: list[tuple[Any, ...]] = []
+    drives: list[Task] = []
     lake.pipeline.file.write_text(f"{lake.pipeline.file.read_text()}\njobs: per_layer\n")
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
-    monkeypatch.setattr(verb, "_drive", lambda *given, **more: drives.append((*given, more)))
+    monkeypatch.setattr(verb, "_drive", lambda task, _: drives.append(task))
     monkeypatch.setattr(per_layer, "together", lambda _: not is_stopped)
     assert ask("run", *of_lake, "--once")[0] == 130
-    ends = (LAYERS, {"once": True}, {"only_open": True})
-    assert [(each[3], each[4], each[-1]) for each in drives] == [ends] * (not is_stopped)
+    ends = (LAYERS, True, True, True)
+    found = [(each.layers, each.once, each.only_open, each.loads) for each in drives]
+    assert found == [ends] * (not is_stopped)
 
 
 @pytest.mark.parametrize(("act", "code", "left", "remedy"), BECOMES)

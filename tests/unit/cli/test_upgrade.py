@@ -299,3 +299,11 @@ def test_one_that_is_not_kept_is_not_there(ask: Ask, deployed: OfLake, tmp_path:
     code, out, err = ask("plan", *deployed, "--deployed")
     assert (code, out) == (1, "")
     assert "no declaration is kept" in err
+
+
+@pytest.mark.slow
+def test_both_declarations_log_as_it_is_asked(ask: Ask, of_lake: OfLake, jobs: Jobs) -> None:
+    jobs.states = ["dead"]
+    assert ask("upgrade", *of_lake, "--log-format", "json")[0] == 7
+    logs = ["--log-format", "json"]
+    assert jobs.launched == [["--apply", *logs], ["--declared-as", "old", *logs]]

@@ -45,6 +45,11 @@ def declared(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("gate status", ()),
         ("publication list", ()),
         ("savepoint list", ()),
+        ("files list", ()),
+        ("compact", ()),
+        ("vacuum", ("--dry-run",)),
+        ("backfill", ()),
+        ("load", ()),
         ("expectations list", ()),
     ],
 )
@@ -83,3 +88,17 @@ def test_other_mistakes_are_found_all_the_same(
     code, _, err = ask("status", *of_lake)
     assert code == 2
     assert "publish.whole.postgres.table" in err
+
+
+def test_secrets_are_hidden_from_the_first_check_on(
+    declared: Path, ask: Ask, of_lake: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_SUCH", "p4ssw0rd-of-the-sink")
+    declared.write_text("".join(declared.read_text().partition("  whole:")[0]))
+
+    def fail(*_: object) -> None:
+        raise ValueError("refused p4ssw0rd-of-the-sink")
+
+    monkeypatch.setattr("headgate.cli.lifecycle.background._require_startable", fail)
+    code, _, err = ask("start", *of_lake)
+    assert (code, "refused ***" in err) == (70, True), err

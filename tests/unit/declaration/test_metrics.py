@@ -9,8 +9,8 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
+from headgate.declaration.loopback import is_loopback
 from headgate.declaration.model import MetricsSettings, Pipeline
-from headgate.declaration.sections.metrics import is_loopback
 from tests.unit.ledger.conftest import DECLARATION
 
 

@@ -11,7 +11,7 @@ from filelock import FileLock
 from headgate.jobs import lease as module
 from headgate.jobs import lease_store
 from headgate.jobs.lease import Lease, highest_epoch
-from headgate.jobs.lease_store import Change, LeaseHeldError, Leases
+from headgate.jobs.lease_store import Change, LeaseHeldError, Leases, TablesInUseError
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, lease_path
@@ -55,6 +55,14 @@ def test_a_second_driver_is_refused(tables: Tables) -> None:
     lease = Lease(tables.layout, LAYERS, "p")
     lease.take()
     with pytest.raises(LeaseHeldError):
+        Lease(tables.layout, ("silver",), "p").take()
+    lease.release()
+
+
+def test_an_operation_that_has_the_tables_is_named(tables: Tables) -> None:
+    lease = Lease(tables.layout, LAYERS, "p", "compact")
+    lease.take()
+    with pytest.raises(TablesInUseError, match="p: its tables are in use by compact, process"):
         Lease(tables.layout, ("silver",), "p").take()
     lease.release()
 

@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headgate import exit_codes
-from headgate.cli.times import time_given
-from headgate.errors import HeadgateError
+from headgate.cli.gold_name import gold_table
+from headgate.cli.times import time_range
 
 if TYPE_CHECKING:
     from headgate.backfill.running import Asked
     from headgate.declaration.model import Pipeline
-
-
-class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
-    """There is no gold table of this name."""
 
 
 def asked_of(
@@ -30,16 +25,14 @@ def asked_of(
     other: Path | None,
     now: datetime,
 ) -> Asked:
-    """Raises BadParameter, NoSuchTableError, DeclarationError, OtherDeclarationError."""
+    """Raises BadParameter, NoSuchGoldError, DeclarationError, OtherDeclarationError."""
     from headgate.backfill.compatibility import require_compatible, require_windows
     from headgate.backfill.running import Asked
     from headgate.declaration.load import load
 
-    first, last = time_given(begin, "--from", now), time_given(end, "--to", now)
+    first, last = time_range(begin, end, now)
     assert first is not None
-    if last is not None and first >= last:
-        raise typer.BadParameter("it is not after --from", param_hint="--to")
-    names = [_named(declared, name) for name in tables or declared.gold]
+    names = [gold_table(declared, name).name for name in tables or declared.gold]
     used = declared if other is None else load(other)
     for name in names:
         require_windows(declared.gold[name])
@@ -59,13 +52,3 @@ def expected_of(given: Sequence[str] | None) -> Mapping[str, str] | None:
         if found.setdefault(name, digest) != digest:
             raise typer.BadParameter(f"{name} is given twice", param_hint="--expect")
     return found or None
-
-
-def _named(declared: Pipeline, given: str) -> str:
-    name = given.removeprefix("gold.")
-    if name not in declared.gold:
-        raise NoSuchTableError(
-            f"{declared.name} has no gold table {given!r}",
-            remedy=f"there are: {', '.join(f'gold.{each}' for each in declared.gold)}",
-        )
-    return name

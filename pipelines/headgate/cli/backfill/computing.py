@@ -46,7 +46,7 @@ def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | 
         raise NoTablesError(asked.deployed.name, layout.storage.root)
     require_machine(asked.deployed)
     os.nice(_NICENESS)
-    divert_to(layout, asked.deployed, "backfill")
+    divert_to(layout, "backfill")
     remove_left(layout, asked.deployed)
     now = datetime.now(UTC)
     with holding(layout, id_ := new_id(now)):

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
-from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.options import command
 from headgate.cli.person import person
+from headgate.cli.requesting import PATIENCE, await_request
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
@@ -47,7 +47,7 @@ def publish_here(
         print(f"savepoint {savepoint} was taken before", file=sys.stderr)
         request = ask_to_publish(layout, outcome, savepoint, person(note), now)
         back = command("savepoint restore", savepoint)
-        return carried_out(
+        return await_request(
             asked.deployed,
             root,
             lambda: _state(layout, asked, outcome, request, savepoint),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.options import command
-from headgate.cli.output import grid, size_of
+from headgate.cli.output import grid, plural, size_of
 from headgate.cli.rows import as_text, cells
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _of_table(table: TableReport) -> Iterator[Shown]:
         yield f"  backfill {id_} was published into this range before"
     for column in table.columns:
         most = "" if column.largest is None else f", by at most {column.largest:g}"
-        yield f"  {column.column} differs in {column.rows:,} rows{most}"
+        yield f"  {column.column} differs in {plural(column.rows, 'row')}{most}"
     for sample in table.samples:
         yield f"  {_sample(sample)}"
 

@@ -90,7 +90,7 @@ def backfill(
     if expect and not publish:
         raise typer.BadParameter("only with --publish", param_hint="--expect")
     expected = expected_of(expect)
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=begin is not None)
     if begin is None:
         if tables or end or other or dry_run or verify or publish:
             raise typer.BadParameter("it is needed, to say from when on", param_hint="--from")

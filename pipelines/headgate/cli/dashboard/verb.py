@@ -66,7 +66,7 @@ def dashboard(
     from headgate.dashboard.server.serving import Settings, checked_base, serve
     from headgate.process_tree.ports import free_port
 
-    files = [declaration.find(word) for word in pipelines] or _all(root)
+    files = [declaration.find(word) for word in pipelines] or _all()
     if check:
         _respond_checked(files, json)
         return
@@ -81,25 +81,22 @@ def dashboard(
         serve(settings, lambda: _respond(settings.address, password, keep, json))
 
 
-def _all(root: str) -> list[Path]:
-    """The declarations of the project that have tables; all of them if none has tables."""
+def _all() -> list[Path]:
+    """The declarations of the project. Raises NoSuchPipelineError if there is none."""
     from headgate.declaration.files import declarations_in
-    from headgate.storage.files import Storage
 
     found = [*declarations_in(Path("pipelines")), *declarations_in(Path())]
-    there = set(Storage(root).folders())
-    running = [file for file in found if file.stem in there]
     if not found:
         raise declaration.NoSuchPipelineError(
             "there is no declaration in pipelines/",
             remedy=f"name one: {shell_command('dashboard', 'shop')}, of: {shell_command('list')}",
         )
-    return running or found
+    return found
 
 
 def _require_login_for(host: str, login: bool) -> None:
     from headgate.dashboard.errors import DashboardError
-    from headgate.dashboard.server.serving import is_loopback
+    from headgate.declaration.loopback import is_loopback
 
     if not login and not is_loopback(host):
         raise DashboardError(

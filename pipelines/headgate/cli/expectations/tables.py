@@ -1,4 +1,4 @@
-"""The table that an argument names, and the files that verbs write."""
+"""The table that an argument names."""
 
 from __future__ import annotations
 
@@ -30,10 +30,6 @@ class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
     """The pipeline has no table of this name, or the table has no suite."""
 
 
-class CannotWriteError(HeadgateError, code=exit_codes.USAGE):
-    """The file exists already, or cannot be written."""
-
-
 def table_of(declared: Pipeline, word: str) -> SilverTable | GoldTable:
     """Raises NoSuchTableError with the nearest name."""
     known: dict[str, SilverTable | GoldTable] = {
@@ -62,20 +58,3 @@ def columns_of(declared: Pipeline, table: SilverTable | GoldTable) -> Columns:
     rescues = declared.sources[table.source].record.unknown_fields == "rescue"
     own = silver_columns(rescues=rescues, has_suite=False)
     return {**{column.name: column.type for column in table.schema}, **own}
-
-
-def write_new(file: Path, text: str) -> None:
-    """Write a file that does not exist yet. Raises CannotWriteError."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as sink:
-            sink.write(text)
-    except FileExistsError as error:
-        raise CannotWriteError(
-            f"{file} exists, and is not overwritten",
-            remedy="name another file, or move this one away",
-        ) from error
-    except OSError as error:
-        raise CannotWriteError(
-            f"{file} cannot be written: {error.strerror}", remedy="name another file"
-        ) from error

@@ -18,8 +18,8 @@ from headgate.cli.expectations.tables import (
     TableName,
     columns_of,
     table_of,
-    write_new,
 )
+from headgate.cli.new_file import write_new
 from headgate.cli.options import DEFAULT_ROOT, PipelineName, Root
 from headgate.commands import pipeline_command, rendered, shell_command
 from headgate.errors import HeadgateError

@@ -11,7 +11,7 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.ledger_screen import MARK, show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import console, respond
+from headgate.cli.output import console, plural, respond
 from headgate.cli.rows import shown
 from headgate.querying.without_pandas import leave_pandas_out
 
@@ -64,5 +64,9 @@ def show_proof(proof: Proof, out: Console) -> None:
         out.print(f"[red]{finding.table}: {finding.problem}: {finding.count:,}[/]")
         for place in finding.examples:
             out.print(f"  {shown(place)}", markup=False)
-    says = f"proved by id: {proof.rows:,} rows of bronze" if proof.holds else "not proved by id"
+    says = (
+        f"proved by id: {plural(proof.rows, 'row')} of bronze"
+        if proof.holds
+        else "not proved by id"
+    )
     out.print(f"{MARK[proof.holds]} {says}")

@@ -14,6 +14,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.declaration.errors import DeclarationError
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 
@@ -56,13 +57,16 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         declared = load(file, needs_secrets=False)
     except DeclarationError as error:
         return {**about, "state": "invalid", "problem": str(error.problems[0])}
+    about["pipeline"] = declared.name
     layout = Layout.of(root, declared.name)
-    jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
-    ended, failure = how_it_ended(layout, jobs)
+    try:
+        jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
+        ended, failure = how_it_ended(layout, jobs)
+    except HeadgateError as error:
+        return {**about, "state": "damaged", "problem": error.message}
     others = elsewhere.others(around, declared.name, file, root, has_run=bool(jobs))
     return {
         **about,
-        "pipeline": declared.name,
         "state": overall(jobs),
         "has_run": bool(jobs),
         "ended": ended,

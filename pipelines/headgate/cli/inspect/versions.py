@@ -9,6 +9,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
+from headgate.cli.rows import cells
 
 
 def versions(
@@ -34,5 +35,5 @@ def versions(
     }
     shown = grid(f"batch {found.n}", "table", "version:", "folder")
     for path, each in tables.items():
-        shown.add_row(path, str(each["version"]), str(each["uri"]))
+        shown.add_row(*cells(path, each["version"], each["uri"]))
     respond(json, {"pipeline": declared.name, "n": found.n, "tables": tables}, shown)

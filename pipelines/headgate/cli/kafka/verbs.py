@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
@@ -17,10 +16,11 @@ import typer
 from headgate import exit_codes
 from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
-from headgate.cli.output import grid, respond
+from headgate.cli.output import grid, plural, respond
 from headgate.cli.rows import cells, shown
 from headgate.commands import shell_command
 from headgate.errors import HeadgateError
+from headgate.storage.places import at_home
 
 if TYPE_CHECKING:
     from headgate.broker.consuming import Start
@@ -115,7 +115,7 @@ def produce(
     respond(
         json,
         {"topic": topic, "delivered": total, "partitions": counts},
-        f"{topic}: {total:,} records delivered",
+        f"{topic}: {plural(total, 'record')} delivered",
         *(f"  partition {partition}: {count:,}" for partition, count in delivered.items()),
     )
 
@@ -126,7 +126,7 @@ def _open(file: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        opened = Path(file).expanduser().open("rb")
+        opened = at_home(file).open("rb")
     except OSError as error:
         raise NoFileError(
             f"{file} cannot be read: {error.strerror}",

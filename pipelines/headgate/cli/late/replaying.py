@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
-from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.driving import require_machine
 from headgate.cli.late.selecting import require_marks, rows_of
 from headgate.cli.options import command
 from headgate.cli.output import plural, respond
 from headgate.cli.person import person
+from headgate.cli.requesting import PATIENCE, await_request
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 
@@ -66,9 +66,9 @@ def replay_rows(
         respond(json, {"pipeline": declared.name, **document}, said)
         return
     require_marks(declared, layout, table)
-    divert_to(layout, declared, "late")
+    divert_to(layout, "late")
     request = _ask(layout, wanted, note)
-    done = carried_out(
+    done = await_request(
         declared,
         root,
         lambda: _state(declared, layout, table, request),

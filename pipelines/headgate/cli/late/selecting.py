@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headgate import exit_codes
-from headgate.cli.times import time_given
+from headgate.cli.times import time_range
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -44,10 +44,6 @@ Key = Annotated[
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class NoSuchGoldError(HeadgateError, code=exit_codes.USAGE):
-    """There is no gold table of this name."""
-
-
 class OlderTableError(HeadgateError, code=exit_codes.USAGE):
     """The late table was created by an older version, without the column that marks replayed
     rows."""
@@ -65,28 +61,14 @@ class LateCount:
     newest: datetime | None
 
 
-def gold_table(declared: Pipeline, name: str) -> GoldTable:
-    """Raises NoSuchGoldError."""
-    found = declared.gold.get(name.removeprefix("gold."))
-    if found is None:
-        raise NoSuchGoldError(
-            f"{declared.name} has no gold table {name!r}",
-            remedy=f"there are: {', '.join(f'gold.{each}' for each in declared.gold)}",
-        )
-    return found
-
-
 def selection(
     table: GoldTable, begin: str | None, end: str | None, keys: Sequence[str] | None
 ) -> dict[str, Any]:
     """The document of a replay (``operations.late_replay``). Raises BadParameter."""
     from headgate.operations.late_replay import meant
 
-    now = datetime.now(UTC)
-    given = time_given(begin, "--from", now), time_given(end, "--to", now)
+    given = time_range(begin, end, datetime.now(UTC))
     first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
-    if first is not None and last is not None and first >= last:
-        raise typer.BadParameter("it is not after --from", param_hint="--to")
     return meant(table.name, first, last, _keys(table, keys or ()))
 
 
@@ -192,7 +174,7 @@ def rows_of(
 
     require_marks(declared, layout, table)
     require_java()
-    divert_to(layout, declared, "late")
+    divert_to(layout, "late")
     from headgate.cli.screen import waiting as shown_waiting
     from headgate.gold.late_replay import LATE_TIME, Selection
     from headgate.jobs.session import passing_session

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
+from headgate.cli.gold_name import gold_table
 from headgate.cli.late.replaying import replay_rows
 from headgate.cli.late.selecting import (
     From,
@@ -14,7 +15,6 @@ from headgate.cli.late.selecting import (
     LateCount,
     To,
     counts,
-    gold_table,
     nothing_meant,
     rows_of,
     selection,

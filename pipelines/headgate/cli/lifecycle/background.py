@@ -41,8 +41,6 @@ class SourceSilentError(HeadgateError, code=exit_codes.SOURCE):
     """The source does not answer a driver that has been started."""
 
 
-STOPPING = "stopping after the current batch"
-
 Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
 TakeOver = Annotated[bool, typer.Option("--take-over", help="Take it from whoever runs it.")]
 
@@ -58,18 +56,18 @@ def start(
 ) -> None:
     """Start a pipeline in the background. Returns when it has reached its source."""
     with waiting("checking the declaration") as say:
-        declared = declaration.load(pipeline)
+        declared, layout = declaration.opened(pipeline, root)
+        _require_startable(declared, layout, accept_gap)
+        if not take_over:
+            require_free(declared, layout)
         if from_savepoint is not None:
             from headgate.cli.lifecycle.run import go_back
 
             say(f"restoring savepoint {from_savepoint}")
-            go_back(declared, Layout.of(root, declared.name), from_savepoint)
-        layout = Layout.of(root, declared.name)
-        _require_startable(declared, layout, accept_gap)
-        if not take_over:
-            require_free(declared, layout)
+            go_back(declared, layout, from_savepoint)
+        require_tables(declared, layout)  # what a restore resets is not checked
         options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
-        pid = _start(declared, root, say, [*options, *options_of(log_format, os.environ)])
+        pid = _start(declared, layout, root, say, [*options, *options_of(log_format, os.environ)])
     _started(declared, pid, json)
 
 
@@ -84,11 +82,14 @@ def stop(
 ) -> None:
     """Stop a pipeline after its current batch. Waits until it has ended."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    with waiting(STOPPING) as say:
+    with waiting(_stopping(now)) as say:
         ended = _stop(layout, now)
+        taken = None
         if savepoint:
+            from headgate.savepoints.store import create
+
             say("taking a savepoint")
-        taken = _savepoint(declared, layout) if savepoint else None
+            taken = create(layout, declared, datetime.now(UTC), "at stop").id
     how = "killed" if now else "stopped"
     done = [f"{job.job} job {how}" for job in ended] or ["not running"]
     if taken is not None:
@@ -96,12 +97,6 @@ def stop(
     pids = [job.owner.pid for job in ended]
     document = {"pipeline": declared.name, "stopped": pids, "savepoint": taken}
     respond(json, document, *(f"{declared.name}: {each}" for each in done))
-
-
-def _savepoint(declared: Pipeline, layout: Layout) -> str:
-    from headgate.savepoints.store import create
-
-    return create(layout, declared, datetime.now(UTC), "at stop").id
 
 
 def restart(
@@ -114,16 +109,19 @@ def restart(
 ) -> None:
     """Stop a pipeline and start it again."""
     declared, layout = declaration.opened(pipeline, root)
-    _require_startable(declared, layout, accept_gap)  # before the running pipeline is stopped
-    with waiting(STOPPING) as say:
+    # Everything that would keep the pipeline from starting is checked before it is stopped.
+    _require_startable(declared, layout, accept_gap)
+    require_tables(declared, layout)
+    with waiting(_stopping(now)) as say:
         _stop(layout, now)
         options = ["--accept-gap"] * accept_gap
-        pid = _start(declared, root, say, [*options, *options_of(log_format, os.environ)])
+        pid = _start(declared, layout, root, say, [*options, *options_of(log_format, os.environ)])
     _started(declared, pid, json)
 
 
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
-    """Raises what the driver would raise, as far as this can be checked without a JVM."""
+    """Raises what a driver would raise about the request, the machine and the sources, as far as
+    this can be checked without a JVM. Changes no table."""
     from headgate.cli.driving import require_machine
     from headgate.cli.lifecycle.run import check_gap
 
@@ -131,15 +129,13 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
     make_root(layout)
     require_input(declared)
     require_machine(declared)
-    require_tables(declared, layout)
 
 
-def _start(declared: Pipeline, root: str, say: Say, options: Sequence[str] = ()) -> int:
+def _start(declared: Pipeline, layout: Layout, root: str, say: Say, options: Sequence[str]) -> int:
     """Start a driver and return its pid when it has reached its source. Raises SourceSilentError if
     the source does not answer; the driver is then stopped."""
     from headgate.supervision.local import launch
 
-    layout = Layout.of(root, declared.name)
     check_pause(declared, layout)
     say("starting a process")
     started = launch(layout, declared.file, root, options, say)
@@ -159,6 +155,10 @@ def _is_remote(declared: Pipeline) -> bool:
     from headgate.sources.contract import connector_of
 
     return any(connector_of(source).is_remote for source in declared.sources.values())
+
+
+def _stopping(now: bool) -> str:
+    return "ending it at once" if now else "stopping after the current batch"
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:

@@ -40,15 +40,15 @@ def conclude(
     from headgate.ledger import balance
 
     account = balance(layout, declared)
-    gold = next(iter(declared.gold))
 
     def show() -> None:
         out = console()
         show_ledger(account, out, is_early=left is not None)
+        # The layer is included: a table's name may be a keyword of SQL, such as "order".
+        layer, tables = ("gold", declared.gold) if declared.gold else ("silver", declared.silver)
         for line in (
             command("ledger", "--by-id"),
-            # The layer is included: a table's name may be a keyword of SQL, such as "order".
-            command("query", f"SELECT * FROM gold.{gold} LIMIT 10"),
+            command("query", f"SELECT * FROM {layer}.{next(iter(tables))} LIMIT 10"),
         ):
             out.print(line, style="dim", markup=False, soft_wrap=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -13,10 +12,9 @@ from headgate.cli.driving import on_signals
 from headgate.cli.lifecycle.recording import AlreadyRecordedError
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
-from headgate.supervision.log_lines import LogFormat, options_of
 
 if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
+    from headgate.jobs.task import Task
 
 POLL_EVERY = 0.2  # seconds
 
@@ -32,40 +30,21 @@ class LayerFailedError(AlreadyRecordedError):
         self.exit_code = code if code > 0 else 1  # type: ignore[misc]
 
 
-def run_layers(
-    pipeline: Pipeline,
-    root: str,
-    *,
-    once: bool,
-    drain: bool,
-    take_over: bool,
-    accept_gap: bool,
-    declared_as: str | None = None,
-    log_format: LogFormat = "text",
-) -> bool:
-    """Run the three jobs. With ``once`` they run one after the other, each over all of its input.
+def run_layers(task: Task, more: Sequence[str]) -> bool:
+    """Run the three jobs of a task, each with ``more`` options. With ``once`` they run one after
+    the other, each over all of its input.
 
     Returns False if one was asked to end before it was done. The first failure stops the others.
     Raises LayerFailedError with the exit code of that job.
     """
     commands = {}
     for layer in LAYERS:
-        options = ["--declared-as", declared_as] if declared_as else []
-        options += options_of(log_format, os.environ)
-        options += ["--once"] * once + ["--take-over"] * take_over
-        options += ["--drain"] * (drain and layer == "bronze")
-        options += ["--accept-gap"] * (accept_gap and layer == "bronze")
-        commands[layer] = [
-            *HEADGATE,
-            "run",
-            str(pipeline.file),
-            "--layer",
-            layer,
-            "--root",
-            root,
-            *options,
-        ]
-    if not once:
+        options = ["--once"] * task.once + ["--take-over"] * task.take_over
+        options += ["--drain"] * (task.drain and layer == "bronze")
+        options += ["--accept-gap"] * (task.accept_gap and layer == "bronze")
+        place = [str(task.pipeline.file), "--layer", layer, "--root", task.root]
+        commands[layer] = [*HEADGATE, "run", *place, *more, *options]
+    if not task.once:
         return together(commands)
     return all(together({layer: commands[layer]}) for layer in LAYERS)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headgate.cli import declaration, json_log
-from headgate.cli.driving import require_machine
+from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.lifecycle.concluding import conclude, end_early
 from headgate.cli.lifecycle.folders import check_sources, make_root
 from headgate.cli.lifecycle.pausing import check_pause
@@ -30,18 +31,19 @@ from headgate.cli.output import console
 from headgate.cli.rebuild_progress import rebuild_progress
 from headgate.cli.screen import screen, waiting
 from headgate.cli.undone_loads import LeftError, has_open_load, left_by_loads, stopped_loads
+from headgate.commands import rendered
 from headgate.declaration.kinds import GOLD, SILVER
-from headgate.graph.graph import graph_of
+from headgate.graph.graph import Layer
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.task import Task
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
-from headgate.supervision.log_lines import LogFormat
+from headgate.supervision.log_lines import options_of
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.errors import HeadgateError
     from headgate.jobs.progress import Progress
-    from headgate.jobs.task import Task
 
 
 _FULL_REFRESH = "Rebuild this table: silver.NAME or gold.NAME."
@@ -66,14 +68,12 @@ def run(
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", hidden=True)] = False,
     declared_as: Annotated[str | None, typer.Option("--declared-as", hidden=True)] = None,
-    layer: Annotated[str | None, typer.Option("--layer", hidden=True)] = None,
+    layer: Annotated[Layer | None, typer.Option("--layer", hidden=True)] = None,
     log_format: LogFormatted = "text",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Run a pipeline here. Ctrl-C ends it after the current batch, a second one at once."""
-    if layer not in (None, *LAYERS):
-        raise typer.BadParameter(f"{layer}: one of {', '.join(LAYERS)}", param_hint="--layer")
     json_log.begin(log_format, pipeline, answers=json)
     with waiting("checking the declaration"):
         declared = declaration.load(pipeline, kept=(root, declared_as) if declared_as else None)
@@ -87,14 +87,27 @@ def run(
     with failure_recorded(declared, root, forgets=layer is None):
         if layer is None:
             _prepare(declared, layout, once, from_savepoint)
-        began, before = time.monotonic(), _batches(layout, declared)
+        began, before = time.monotonic(), batches_of(layout, declared)
         stopped = stopped_loads(layout)
-        options = {"once": once, "take_over": take_over, "accept_gap": accept_gap}
-        options["drain"] = drain
+        layers = (layer,) if layer else LAYERS
+        task = Task(
+            declared,
+            root,
+            layers=layers,
+            cores=os.cpu_count() or 2,
+            jars=jars_for(declared),
+            rebuild=rebuild,
+            once=once,
+            drain=drain and "bronze" in layers,
+            take_over=take_over,
+            accept_gap=accept_gap,
+        )
         if declared.jobs == "per_layer" and layer is None:
-            said = _drive_layers(declared, layout, root, options, rebuild, declared_as, log_format)
+            options = ["--declared-as", declared_as] if declared_as else []
+            options += options_of(log_format, os.environ)
+            said = _drive_layers(task, layout, options)
         else:
-            said = _drive(declared, layout, root, (layer,) if layer else LAYERS, options, rebuild)
+            said = _drive(task, layout)
     left: HeadgateError | None = LeftError(said) if said else None
     if layer is None:
         if once and left is None:
@@ -147,55 +160,37 @@ def check_gap(declared: Pipeline, accept_gap: bool) -> None:
 
     why = [connector_of(source).why_no_gap for source in declared.sources.values()]
     if None not in why:
-        raise typer.BadParameter(f"{declared.name} {why[0]}", param_hint="--accept-gap")
+        said = rendered(f"{declared.name} {why[0]}")
+        raise typer.BadParameter(said, param_hint="--accept-gap")
 
 
-def _drive_layers(
-    declared: Pipeline,
-    layout: Layout,
-    root: str,
-    options: Mapping[str, bool],
-    rebuild: RebuildRequest,
-    declared_as: str | None,
-    log_format: LogFormat,
-) -> str | None:
-    """Returns what a run with ``once`` has not done, as ``_drive`` does."""
+def _drive_layers(task: Task, layout: Layout, options: Sequence[str]) -> str | None:
+    """Run a task as one process per layer, each with further ``options``. Returns what a run with
+    ``once`` has not done, as ``_drive`` does."""
     from headgate.cli.lifecycle.per_layer import run_layers
 
-    if rebuild != NOTHING or rebuild_progress(layout, declared):
-        taking = {"take_over": options["take_over"]}
-        _drive(declared, layout, root, LAYERS, taking, rebuild, only_open=True)
-    if not run_layers(declared, root, declared_as=declared_as, log_format=log_format, **options):
-        return "a job was stopped before its end" if options["once"] else None
-    if options["once"] and (rebuild_progress(layout, declared) or has_open_load(layout)):
+    declared = task.pipeline
+    opening = replace(task, only_open=True, drain=False, accept_gap=False)
+    if task.rebuild != NOTHING or rebuild_progress(layout, declared):
+        _drive(replace(opening, once=False), layout)
+    if not run_layers(task, options):
+        return "a job was stopped before its end" if task.once else None
+    if task.once and (rebuild_progress(layout, declared) or has_open_load(layout)):
         # Bronze's job, which publishes a rebuild and ends loads, has ended before gold's.
-        return _drive(declared, layout, root, LAYERS, {"once": True}, NOTHING, only_open=True)
+        return _drive(replace(opening, rebuild=NOTHING, take_over=False, loads=True), layout)
     return None
 
 
-def _drive(
-    declared: Pipeline,
-    layout: Layout,
-    root: str,
-    layers: tuple[str, ...],
-    options: Mapping[str, bool],
-    rebuild: RebuildRequest,
-    *,
-    only_open: bool = False,
-) -> str | None:
+def _drive(task: Task, layout: Layout) -> str | None:
     """Returns what a run with ``once`` has not done because it was stopped; None if it has done
     all."""
     from headgate.cli.driving import drive
-    from headgate.cli.hidden import hide
-    from headgate.cli.log_file import divert
-    from headgate.declaration.secrets import secrets_of
-    from headgate.process_tree.rotation import keep_bounded, rotate
-    from headgate.supervision.logs import run_log, spark_log
+    from headgate.cli.log_file import divert_to
+    from headgate.process_tree.rotation import keep_bounded
+    from headgate.supervision.logs import run_log
 
-    hide(secrets_of(declared))
-    log = spark_log(layout, "fused" if layers == LAYERS else layers[0])
-    rotate(log)
-    divert(log)
+    declared, layers = task.pipeline, task.layers
+    log = divert_to(layout, "fused" if layers == LAYERS else layers[0])
     # Jobs per layer share the run log: the job of bronze rotates it.
     keep_bounded((log, run_log(layout)) if "bronze" in layers else (log,))
     one = layers == LAYERS
@@ -203,8 +198,6 @@ def _drive(
         shown.say("starting Spark")
         from headgate.jars.class_archive import record_in_background
         from headgate.jobs.driver import Driver
-
-        task = _task(declared, root, layers, options, rebuild, only_open=only_open)
 
         def report(progress: Progress) -> None:
             shown.take(progress)
@@ -240,39 +233,9 @@ def _lineage(
     return lineage_sent(declared, layout, lambda text: print(text, file=sys.stderr))
 
 
-def _task(
-    declared: Pipeline,
-    root: str,
-    layers: tuple[str, ...],
-    options: Mapping[str, bool],
-    rebuild: RebuildRequest,
-    *,
-    only_open: bool,
-) -> Task:
-    from headgate.cli.driving import jars_for
-    from headgate.jobs.task import Task
-
-    return Task(
-        declared,
-        root,
-        layers=layers,
-        cores=os.cpu_count() or 2,
-        jars=jars_for(declared),
-        rebuild=rebuild,
-        only_open=only_open,
-        loads=only_open and options.get("once", False),
-        once=options.get("once", False),
-        drain=options.get("drain", False) and "bronze" in layers,
-        take_over=options.get("take_over", False),
-        accept_gap=options.get("accept_gap", False),
-    )
-
-
-def _batches(layout: Layout, declared: Pipeline) -> int:
+def batches_of(layout: Layout, declared: Pipeline) -> int:
     """Bronze's batch id now; 0 if there is no table yet."""
-    from headgate.tables.table import Table
+    from headgate.tables.snapshot import head_table
 
-    path = graph_of(declared).head.path
-    if not layout.storage.exists(f"{path}/_delta_log"):
-        return 0
-    return Table(layout.storage, path, pipeline=declared.name).refresh().n
+    bronze = head_table(layout, declared)
+    return bronze.refresh().n if bronze.exists else 0

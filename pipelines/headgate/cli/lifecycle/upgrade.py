@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +17,7 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.deployment_screen import MEANINGS, as_dict, show
 from headgate.cli.lifecycle.concluding import end_early
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.cli.screen import Say, waiting
@@ -30,6 +32,7 @@ from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
+from headgate.supervision.log_lines import options_of
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -62,6 +65,7 @@ def upgrade(
             help="Seconds to wait for progress, and for a rebuild to finish.",
         ),
     ] = 180.0,
+    log_format: LogFormatted = "text",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -86,12 +90,13 @@ def upgrade(
         settled_snapshot(layout, declared)  # fails before the stop if no savepoint can be taken
     if not json:
         show(found, root)
+    logs = options_of(log_format, os.environ)
     with waiting("stopping after the current batch") as say:
         ended = local.stop(layout)
         say("taking a savepoint")
         savepoint = _saved(layout, declared, stopped=bool(ended))
         try:
-            local.launch(layout, declared.file, root, ["--apply"], say)
+            local.launch(layout, declared.file, root, ["--apply", *logs], say)
             _await_progress(layout, declared, found, patience, say, had=savepoint.bronze.n)
             if not ended:
                 wait_for_loads(layout, declared, say)
@@ -101,7 +106,9 @@ def upgrade(
             raise
         except HeadgateError as error:
             say(f"rolling back to savepoint {savepoint.id}")
-            runs = _roll_back(layout, declared, found, savepoint, root, error, restart=bool(ended))
+            kept = found.declaration
+            old = ["--declared-as", kept, *logs] if ended and kept else None
+            runs = _roll_back(layout, declared, found, savepoint, root, error, old)
             raise RolledBackError(
                 f"rolled back to savepoint {savepoint.id}: {error.message}",
                 remedy=_after_rollback(declared, found, runs=runs),
@@ -191,11 +198,10 @@ def _roll_back(
     savepoint: Savepoint,
     root: str,
     why: HeadgateError,
-    *,
-    restart: bool,
+    options: Sequence[str] | None,
 ) -> bool:
-    """Restore the savepoint, and start the old declaration if it ran and is kept; returns whether
-    it was started. Raises NotRolledBackError."""
+    """Restore the savepoint, and start a driver with ``options`` unless they are None; returns
+    whether it was started. Raises NotRolledBackError."""
     from headgate.cli.restoring import restore_in_place
     from headgate.supervision import local
 
@@ -210,8 +216,8 @@ def _roll_back(
         restore_in_place(declared, layout, savepoint, reread=reread)
         done = "the tables are restored, and the pipeline is stopped"
         remedy = f"{_put_back(declared)}, then {command('start')}"
-        if restart and found.declaration:
-            local.launch(layout, declared.file, root, ["--declared-as", found.declaration])
+        if options is not None:
+            local.launch(layout, declared.file, root, options)
             return True
     except HeadgateError as error:
         raise NotRolledBackError(

@@ -17,18 +17,14 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
 from headgate.cli.load.planning import planned
-from headgate.cli.load_following import (
-    follow,
-    in_words,
-    require_done,
-)
+from headgate.cli.load_following import follow, in_words, require_done
 from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import grid, respond
+from headgate.cli.output import grid, plural, respond
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
-from headgate.cli.times import time_given
-from headgate.cli.undone_loads import load_states
+from headgate.cli.times import time_range
+from headgate.cli.undone_loads import LeftError, load_states
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -114,10 +110,11 @@ def load(
     if files is not None and not files.strip():
         said = "it must name files, a folder, or a pattern"
         raise typer.BadParameter(said, param_hint="--files")
-    declared, layout = declaration.opened(pipeline, root)
     asked = zip(_WISHES, (pause, resume, cancel), strict=True)
     wishes = [name for name, is_asked in asked if is_asked]
     named = [*([files] if files else []), *(kafka or ())]
+    drives = bool(named) or resume
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=drives)
     if len(wishes) + bool(named) > 1:
         raise typer.BadParameter("begin a load, or one of --pause, --resume, --cancel")
     told: dict[str, object] = {"--from": begin, "--to": end, "--source": source, "--rate": rate}
@@ -127,7 +124,7 @@ def load(
         _show(declared, layout, json=json)
         return
     if named:
-        chosen = (files, tuple(kafka or ()), *_times(begin, end))
+        chosen = (files, tuple(kafka or ()), *time_range(begin, end, datetime.now(UTC)))
         paced = {"share": share, "rate": rate}
         request = planned(declared, layout, chosen, source, note, paced)
         print(f"load {request.id}: {request.plan.what}", file=sys.stderr)
@@ -135,8 +132,11 @@ def load(
         request = _changed(declared, layout, wishes[0], id_)
     if request.wish == "open" and wait:
         state = _carry_out(declared, layout, root, request)
-        if state.is_open and (hindered := hindrance(layout, declared, request.id)) is not None:
-            raise hindered
+        if state.is_open:
+            again = command("load", "--resume", "--id", state.id)
+            raise hindrance(layout, declared, state.id) or LeftError(
+                f"load {state.id}: {in_words(state)}", again
+            )
     else:
         state = state_of(layout, declared.name, request)
     require_done(state)
@@ -158,15 +158,6 @@ def _require_meaning(
     if id_ is not None and not wishes:
         said = "it belongs to --pause, --resume or --cancel"
         raise typer.BadParameter(said, param_hint="--id")
-
-
-def _times(begin: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
-    """Raises BadParameter."""
-    now = datetime.now(UTC)
-    first, last = time_given(begin, "--from", now), time_given(end, "--to", now)
-    if first is not None and last is not None and first >= last:
-        raise typer.BadParameter("it is not after --from", param_hint="--to")
-    return first, last
 
 
 def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> dict[str, str]:
@@ -217,13 +208,13 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
     from headgate.cli.driving import drive, jars_for
     from headgate.cli.log_file import divert_to
     from headgate.jobs.driver import Driver
-    from headgate.jobs.lease_store import LeaseHeldError
+    from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
     from headgate.jobs.task import Task
 
     require_machine(declared)
     jars, cores = jars_for(declared), os.cpu_count() or 2
     task = Task(declared, root, once=True, only_open=True, loads=True, cores=cores, jars=jars)
-    divert_to(layout, declared, "load")
+    divert_to(layout, "load")
     with waiting("starting a driver for the load") as say:
         ended = threading.Event()
 
@@ -235,6 +226,10 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
         teller.start()
         try:
             drive(Driver(task))
+        except TablesInUseError as held:
+            again = command("load", "--resume", "--id", request.id)
+            said = f"the load {request.id} waits: {held.message}"
+            raise TablesInUseError(said, remedy=f"when it has ended: {again}") from held
         except LeaseHeldError:
             say("the running driver takes it, between the batches of the stream")
             try:
@@ -253,10 +248,10 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
 
 def _said(declared: Pipeline, state: LoadState) -> list[str]:
     if state.state == "done":
-        said = f"{declared.name}: loaded {state.rows:,} records, {state.what}"
+        said = f"{declared.name}: loaded {plural(state.rows, 'record')}, {state.what}"
         return [f"{said}; its late rows are folded", command("ledger", "--by-id")]
     if state.state == "cancelled":
-        said = f"the load {state.id} is ended after {state.rows:,} records, which stay"
+        said = f"the load {state.id} is ended after {plural(state.rows, 'record')}, which stay"
         return [said, command("late list")]
     word = f" ({state.state})" if state.state == "paused" else ""
     return [f"load {state.id}{word}: {in_words(state)}", command("load", "--resume")]

@@ -39,7 +39,7 @@ def list_files(
     json: Json = False,
 ) -> None:
     """List the files recorded, in the order in which they are read."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     log, read = _open(declared, layout), _read_up_to(declared, layout)
     shown = [
         {
@@ -72,7 +72,7 @@ def skip_file(
     """Never read a file (again) that was rewritten, has vanished or cannot be read."""
     from headgate.jobs.lease import Lease
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     log = _open(declared, layout)
     landing = Storage(_source(declared).reads.path)
     _get(log, sequence)

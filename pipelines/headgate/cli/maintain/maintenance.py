@@ -41,7 +41,7 @@ DryRun = Annotated[
 
 def compact(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Merge the small files of a pipeline's tables."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     with waiting("merging small files"):
         reports = _maintain(declared, layout, "compact", timedelta())
     respond(json, _document(declared, reports), lambda: show_compacted(reports))
@@ -55,7 +55,7 @@ def vacuum(
     json: Json = False,
 ) -> None:
     """Delete files and log entries that nothing needs."""
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     try:
         kept = parse_duration(keep_for)
     except Invalid as unfit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headgate.cli.output import console, grid, size_of
+from headgate.cli.output import console, grid, plural, size_of
 from headgate.cli.rows import cells
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
 
@@ -27,7 +27,8 @@ def show_compacted(reports: Sequence[Report]) -> None:
     if not merged.files:
         print("nothing to merge: no table has enough small files that all others have processed")
         return
-    print(f"{merged.files:,} files became {into.files:,}; vacuum removes what they were made from")
+    became = f"{plural(merged.files, 'file')} became {into.files:,}"
+    print(f"{became}; vacuum removes what they were made from")
 
 
 def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
@@ -47,13 +48,15 @@ def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
     for each in done:
         for reason, amount in each.kept.items():
             if reason != "live":
-                files, size = _amount(amount)
-                print(f"{each.table}: {files} files ({size}) kept: {WHY[reason]}")
+                print(f"{each.table}: {_files(amount)} kept: {WHY[reason]}")
     removed = sum((each.removed for each in done), Amount())
-    files, size = _amount(removed)
-    print(f"{files} files ({size}) {'would be removed' if dry_run else 'removed'}")
+    print(f"{_files(removed)} {'would be removed' if dry_run else 'removed'}")
     if any(each.entries for each in done if kind_of(each.table) in (BRONZE, SILVER)):
         print("a later rebuild reads the oldest batches of bronze and silver in one step")
+
+
+def _files(amount: Amount) -> str:
+    return f"{plural(amount.files, 'file')} ({size_of(amount.bytes)})"
 
 
 def _amount(amount: Amount) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from headgate.cli.options import (
     checked_root,
     command,
 )
-from headgate.cli.output import print_json, respond
+from headgate.cli.output import plural, print_json, respond
 from headgate.commands import NEW_ROOT
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
@@ -62,7 +62,8 @@ def create_savepoint(
     respond(
         json,
         described(savepoint) | {"seconds": seconds},
-        f"savepoint {savepoint.id}: batch {savepoint.n:,}, {savepoint.rows:,} rows ({seconds} s)",
+        f"savepoint {savepoint.id}: batch {savepoint.n:,}, {plural(savepoint.rows, 'row')} "
+        f"({seconds} s)",
         command("savepoint restore", savepoint.id),
     )
 
@@ -216,7 +217,7 @@ def delete_savepoint(
     """Delete a savepoint; the next vacuum deletes files that only it needed."""
     from headgate.savepoints.store import delete, find_any, is_last_good
 
-    declared, layout = declaration.opened(pipeline, root)
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = find_any(layout, id_)
     if not force and is_last_good(layout, declared, found):
         raise LastGoodError(

@@ -72,7 +72,7 @@ def metrics(
 
 
 def _serve(collector: Collector, host: str, port: int, token_file: Path | None) -> None:
-    from headgate.declaration.sections.metrics import is_loopback
+    from headgate.declaration.loopback import is_loopback
     from headgate.metrics.server import token_of
     from headgate.metrics.serving import Address, collected
 

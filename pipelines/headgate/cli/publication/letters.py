@@ -40,7 +40,7 @@ def letters(
         at = f"{each.at:%F %T}Z"
         screen.add_row(*cells(each.id[:_SHOWN], at, each.attempts, _table(each), each.why))
     shown = [
-        {"id": each.id, "at": each.at, "attempts": each.attempts, "why": each.why} for each in found
+        {"id": e.id, "at": e.at.isoformat(), "attempts": e.attempts, "why": e.why} for e in found
     ]
     respond(json, {"letters": shown}, screen, *([] if found else ["no dead letters"]))
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.carried_out import PATIENCE, carried_out
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
-from headgate.cli.output import grid, plural, respond
+from headgate.cli.output import console, grid, plural, respond
 from headgate.cli.person import person
 from headgate.cli.quarantine.selecting import nothing_meant, records_of
+from headgate.cli.requesting import PATIENCE, await_request
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
@@ -81,15 +81,12 @@ def replay_records(
     json: bool,
 ) -> None:
     """Validate the selected records, and replay those that pass, except in a ``dry_run``."""
-    from headgate.cli.hidden import hide
     from headgate.cli.log_file import divert_to
-    from headgate.declaration.secrets import secrets_of
     from headgate.replay import corrections, requests
 
     require_machine(declared)
     if not dry_run:
         requests.require_none(layout)
-    hide(secrets_of(declared))
     records = records_of(layout, declared)
     corrected = documents(declared, layout, records, wanted)
     if patch is not None:
@@ -100,7 +97,7 @@ def replay_records(
         empty = f"{edited} has no record" if edited else nothing_meant(records, wanted)
         respond(json, _document(declared, []), empty)
         return
-    divert_to(layout, declared, "replay")
+    divert_to(layout, "replay")
     with waiting(f"validating {plural(len(corrected), 'record')}"):
         made = corrections.copies(records, corrected, datetime.now(UTC))
         found = _validated(declared, layout, records, corrected, made)
@@ -161,7 +158,7 @@ def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: s
 def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
     """Wait until bronze has the replay, and return it. The running driver takes it in; if none
     runs, one is started here, which ends after it. Raises NotReplayedError."""
-    return carried_out(
+    return await_request(
         declared,
         root,
         lambda: _state(declared, layout, request),
@@ -195,7 +192,7 @@ def _show(found: Sequence[Outcome]) -> None:
         told = f"goes to silver: {', '.join(tables)}" if tables else f"stays: {_STAYS[kind]}"
         told += f"; late for {', '.join(late)}" if late else ""
         summary.add_row(*cells(told, why, count))
-    respond(False, {}, summary)
+    console().print(summary)
 
 
 def _document(declared: Pipeline, found: Sequence[Outcome]) -> dict[str, Any]:

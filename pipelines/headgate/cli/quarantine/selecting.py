@@ -10,7 +10,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli.rows import as_text
-from headgate.cli.times import time_given
+from headgate.cli.times import time_range
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ def selection(
     _require_reason(reason)
     _require_possible(table, rule, reason)
     now = datetime.now(UTC)
-    begins, ends = time_given(since, "--since", now), time_given(until, "--until", now)
-    if begins is not None and ends is not None and begins >= ends:
-        raise typer.BadParameter("it is not after --since", param_hint="--until")
+    begins, ends = time_range(since, until, now, ("--since", "--until"))
     return Selection(table, rule, reason, event_id, begins, ends)
 
 

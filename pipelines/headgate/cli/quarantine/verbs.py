@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.new_file import require_new, write_new
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import grid, respond
+from headgate.cli.output import grid, plural, respond
 from headgate.cli.quarantine.replaying import documents, replay_records
 from headgate.cli.quarantine.selecting import (
     EventId,
@@ -40,10 +40,6 @@ app = typer.Typer(
 
 class NothingWaitsError(HeadgateError):
     """No replay waits for a driver."""
-
-
-class FileThereError(HeadgateError, code=exit_codes.USAGE):
-    """The file to write exists already, or its folder does not exist."""
 
 
 @app.command("list")
@@ -140,19 +136,14 @@ def export_refused(
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
-    if output.exists():
-        raise FileThereError(f"{output} is there already", remedy="give --output another name")
-    if not output.parent.is_dir():
-        raise FileThereError(
-            f"{output.parent} is not a folder", remedy="make it, or give another one"
-        )
+    require_new(output)
     corrected = documents(declared, layout, records_of(layout, declared), wanted)
     lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(corrected)]
-    output.write_text("".join(lines), encoding="utf-8")
+    write_new(output, "".join(lines))
     respond(
         json,
         {"pipeline": declared.name, "records": len(lines), "output": str(output)},
-        f"wrote {len(lines):,} records to {output}",
+        f"wrote {plural(len(lines), 'record')} to {output}",
         command("quarantine replay", "--edited", str(output), "--dry-run"),
     )
 
@@ -204,12 +195,12 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     # A driver that reads requests from now on does not find it. One may have read it before.
     if (done := requests.carried_out(layout, declared.name, request)) is not None:
         raise NothingWaitsError(
-            f"{declared.name}: the replay of {done.rows:,} records cannot be taken back: it was "
-            f"carried out as batch {done.n:,}",
+            f"{declared.name}: the replay of {plural(done.rows, 'record')} cannot be taken back: "
+            f"it was carried out as batch {done.n:,}",
             command("ledger", "--by-id"),
         )
     respond(
         json,
         {"pipeline": declared.name, "cancelled": request.id, "records": request.rows},
-        f"the replay of {request.rows:,} records is cancelled; they stay refused",
+        f"the replay of {plural(request.rows, 'record')} is cancelled; they stay refused",
     )

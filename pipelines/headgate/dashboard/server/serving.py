@@ -4,7 +4,6 @@ login."""
 from __future__ import annotations
 
 import errno
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from headgate.dashboard.server.hosts import HostCheck
 from headgate.dashboard.server.login import Guard, Login
 from headgate.dashboard.server.questions import Desk
 from headgate.declaration.files import is_preferred
+from headgate.declaration.loopback import is_loopback
 from headgate.declaration.sections.source import project_folder
 from headgate.errors import HeadgateError
 
@@ -55,13 +55,6 @@ class Settings:
     def address(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{self.base}/"
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def checked_base(base: str) -> str:

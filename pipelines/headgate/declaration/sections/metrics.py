@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from pathlib import Path
 
+from headgate.declaration.loopback import is_loopback
 from headgate.declaration.model import MetricsSettings
 from headgate.declaration.reading.checked import Report, Section
 
@@ -29,11 +29,3 @@ def build_metrics(section: Section | None, report: Report, project: Path) -> Met
         token_file=project / token_file if token_file else None,
         latency_within=within.value if within else None,
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only processes of this machine can reach a server that listens at ``host``."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

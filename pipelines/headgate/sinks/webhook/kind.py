@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.loopback import is_loopback
 from headgate.declaration.placeholders import has_placeholder
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.sinks.contract import RunnableSink, SinkAwayError, SinkContext, Writer
@@ -97,7 +97,7 @@ def _check_url(url: Field, *, allow_http: bool) -> None:
         raise Invalid(f"is not an address such as {example}")
     if parts.username is not None or parts.password is not None:
         raise Invalid("has a user or a password; write the header Authorization instead")
-    if parts.scheme == "http" and not allow_http and not _is_here(parts.hostname):
+    if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
         raise Invalid("is not encrypted: write https, or allow_http: true")
 
 
@@ -109,13 +109,6 @@ def _can_be_host(host: str) -> bool:
     except UnicodeError:  # a part is empty, or has more than 63 characters
         return False
     return True
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _wrong_secret(field: Field) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.commands import pipeline_command
 from headgate.declaration.kinds import FILES as FILES_LOG
 from headgate.declaration.model import Record, RecordFormat
 from headgate.declaration.reading.checked import Report, Section
@@ -34,7 +35,7 @@ class Files(Connector[FilesSource]):
         {"path", "settle", "max_files_per_batch", "max_bytes_per_batch", "csv_fields"}
     )
     keeps = (FILES_LOG,)
-    why_no_gap = "reads files; skip a missing file with: files skip"
+    why_no_gap = f"reads files; skip a missing file: {pipeline_command('files skip', 'SEQ')}"
 
     def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
         return build_files(section, report, project)

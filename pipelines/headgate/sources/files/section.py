@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.files.declared import FilesSource
-from headgate.storage.places import is_uri
+from headgate.storage.places import at_home, is_uri
 
 
 def build_files(section: Section, report: Report, project: Path) -> FilesSource | None:
@@ -32,4 +32,4 @@ def build_files(section: Section, report: Report, project: Path) -> FilesSource 
 def _located(path: str, project: Path) -> str:
     """The absolute path, without `..`. Links are resolved only when files are read, so that a link
     may be switched to another folder."""
-    return path if is_uri(path) else os.path.normpath(project / Path(path).expanduser())
+    return path if is_uri(path) else os.path.normpath(project / at_home(path))

@@ -19,7 +19,7 @@ PATIENCE = 120.0  # seconds
 _POLL = 0.5
 
 
-def carried_out(
+def await_request(
     declared: Pipeline,
     root: str,
     look: Callable[[], tuple[Done | None, bool]],
@@ -34,22 +34,13 @@ def carried_out(
     Raises ``gone`` if the request neither waits nor is done, ``waits`` if no driver carries it out
     in time.
     """
-    from headgate.cli.driving import drive, jars_for
-    from headgate.jobs.driver import Driver
-    from headgate.jobs.lease_store import LeaseHeldError
-    from headgate.jobs.task import Task
-
-    jars, cores = jars_for(declared), os.cpu_count() or 2
-    try:
-        drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
-    except LeaseHeldError:
-        said = (
-            "the running driver does it between two batches, with the declaration it was started "
-            "with"
-        )
-        print(said, file=sys.stderr)
-    ends = time.monotonic() + PATIENCE
+    ends, is_driven, said = time.monotonic() + PATIENCE, False, ""
     while True:
+        if not is_driven:
+            is_driven, why = _drive(declared, root)
+            if why not in ("", said):
+                said = why
+                print(why, file=sys.stderr)
         done, still = look()
         if done is not None:
             return done
@@ -58,3 +49,25 @@ def carried_out(
         if time.monotonic() >= ends:
             raise waits
         time.sleep(_POLL)
+
+
+def _drive(declared: Pipeline, root: str) -> tuple[bool, str]:
+    """Start a driver here that ends after the waiting requests. Returns whether it did, or another
+    driver runs; and what a person should know. While an operation such as a compaction has the
+    tables, no driver can start."""
+    from headgate.cli.driving import drive, jars_for
+    from headgate.jobs.driver import Driver
+    from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
+    from headgate.jobs.task import Task
+
+    jars, cores = jars_for(declared), os.cpu_count() or 2
+    try:
+        drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
+    except TablesInUseError as held:
+        return False, f"waiting: {held.message}"
+    except LeaseHeldError:
+        return True, (
+            "the running driver does it between two batches, with the declaration it was started "
+            "with"
+        )
+    return True, ""

@@ -1,0 +1,62 @@
+"""Which driver carries out what a person requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.cli import driving, requesting
+from headgate.cli.requesting import await_request
+from headgate.errors import HeadgateError
+from headgate.jobs.driver import Driver
+from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
+from tests.unit.ledger.conftest import Lake
+
+WORDS = HeadgateError("neither happens", remedy="look")
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_driver_that_runs_or_one_that_ends_after_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], runs: bool
+) -> None:
+    driven: list[Driver] = []
+
+    def drive(driver: Driver) -> None:
+        driven.append(driver)
+        if runs:
+            raise LeaseHeldError("another holds it", remedy="wait")
+
+    monkeypatch.setattr(driving, "drive", drive)
+    monkeypatch.setattr(driving, "jars_for", lambda declared: ())
+    found = await_request(
+        lake.pipeline, "lake", lambda: (len(driven), True), gone=WORDS, waits=WORDS
+    )
+    assert found == 1
+    task = driven[0]._task
+    assert (task.once, task.only_open, task.root) == (True, True, "lake")
+    assert ("the running driver does it between two batches" in capsys.readouterr().err) is runs
+
+
+def test_an_operation_has_the_tables_first(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No driver can start until it has ended; then one is started here."""
+    driven: list[Driver] = []
+
+    def drive(driver: Driver) -> None:
+        driven.append(driver)
+        if len(driven) < 3:
+            raise TablesInUseError("tables in use by compact", remedy="wait")
+
+    monkeypatch.setattr(driving, "drive", drive)
+    monkeypatch.setattr(driving, "jars_for", lambda declared: ())
+    monkeypatch.setattr(requesting, "_POLL", 0.0)
+
+    def look() -> tuple[int | None, bool]:
+        return (3 if len(driven) == 3 else None), True
+
+    assert await_request(lake.pipeline, "lake", look, gone=WORDS, waits=WORDS) == 3
+    assert capsys.readouterr().err == "waiting: tables in use by compact\n"
+    monkeypatch.setattr(requesting, "PATIENCE", 0.0)
+    driven.clear()
+    with pytest.raises(HeadgateError, match="neither happens"):
+        await_request(lake.pipeline, "lake", look, gone=WORDS, waits=WORDS)
