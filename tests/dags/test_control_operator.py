@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -175,7 +176,7 @@ def held(lake: Lake) -> Lake:
     (folder / "sane.yml").write_text("expectations: [{id: sane, expect: events > 0}]")
     table = Table(lake.layout.storage, "gold/per_minute", pipeline=lake.pipeline.name)
     n = table.refresh().n
-    documents.hold(lake.layout, Hold("per_minute", n, n + 4, SINCE, SINCE, (SANE,)))
+    documents.hold(lake.layout, Hold("per_minute", n, n + 4, SINCE, SINCE, (SANE,), operation=7))
     return lake
 
 
@@ -189,8 +190,10 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
     context = cast(Context, {"ti": task})
     asking = ControlOperator(task_id="act", action="release", **of(held))
     assert asking.execute(context) == "tiny: asks for approval"
-    (asked,) = task.pushed["held"]
-    assert (asked["gate"], asked["why"]) == ("per_minute", str(SANE))
+    (asked,) = task.pushed["held"] = json.loads(json.dumps(task.pushed["held"]))
+    assert (asked["title"], asked["why"]) == ("gold/per_minute", str(SANE))
+    assert asked["generation"] == 0
+    asked["generation"] = 2  # as after two resets
     task.pushed["approve"] = {
         "chosen_options": ["Approve"],
         "params_input": {"reason": "a real outlier"},
@@ -201,6 +204,7 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
     given = documents.released(held.layout, "per_minute")
     assert given is not None
     assert (given.upto, given.by, given.reason) == (asked["upto"], "anna", "a real outlier")
+    assert (given.operation, given.generation) == (7, 2), "a release is for one version alone"
 
 
 def test_an_approval_without_a_reason_releases_nothing(held: Lake) -> None:

@@ -94,15 +94,7 @@ class ControlOperator(StreamTask):
 
         stream = self._stream
         held = [
-            {
-                "gate": hold.gate,
-                "title": hold.title,
-                "what": hold.what,
-                "upto": hold.upto,
-                "operation": hold.operation,
-                "log": hold.log,
-                "why": hold.why,
-            }
+            hold.as_dict() | {"title": hold.title, "what": hold.what, "why": hold.why}
             for hold in holds(stream.layout, load(stream.file, needs_secrets=False))
         ]
         if not held:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 HELD = "held"
-"""The XCom key under which the task ``asks`` stores the held versions, each with ``gate``,
-``title``, ``what``, ``upto``, ``operation``, ``log`` and ``why``."""
+"""The XCom key under which the task ``asks`` stores the held versions, each a ``Hold.as_dict`` with
+``title``, ``what`` and ``why``."""
 REASON = "reason"
 
 
@@ -53,7 +53,7 @@ class ReleaseOperator(TablesTask):
         self.asks, self.approval = asks, approval
 
     def execute(self, context: Context) -> str:
-        from headgate.gates.documents import Release, release
+        from headgate.gates.documents import Hold, release
 
         answer = context["ti"].xcom_pull(task_ids=self.approval)
         by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
@@ -62,10 +62,9 @@ class ReleaseOperator(TablesTask):
         _, layout = self._opened()
         done = []
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
-            now, version = datetime.now(UTC), each["operation"]
-            given = Release(each["upto"], by, reason, now, each["log"], version)
-            release(layout, each["gate"], given)
-            done.append(f"{each['title']}, {each['what']}")
+            hold = Hold.of(each)
+            release(layout, hold.gate, hold.release(by, reason, datetime.now(UTC)))
+            done.append(f"{hold.title}, {hold.what}")
         result = f"{self.name}: {by} released {', '.join(done)}: {reason}"
         self.log.info(result)
         return result
