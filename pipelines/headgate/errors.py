@@ -6,6 +6,7 @@ Every error that Headgate raises on purpose is a :class:`HeadgateError`. The com
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -60,3 +61,17 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(following))
         yield following
         following = following.__cause__ or following.__context__
+
+
+DISK_FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
+"""Error numbers of a full disk, with the texts by which errors of the JVM and delta-rs, which have
+no number, are recognised."""
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a full disk has caused an error."""
+    return any(
+        getattr(each, "errno", None) in DISK_FULL
+        or any(text in said_by(each) for text in DISK_FULL.values())
+        for each in chain(error)
+    )

@@ -87,7 +87,7 @@ class Engine:
         return self.now
 
     def list_new(self) -> bool:
-        return self.files.list_new()
+        return bool(self.files.list_new())
 
     @property
     def files(self) -> FilesMicroBatches:

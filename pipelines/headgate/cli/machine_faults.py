@@ -8,16 +8,15 @@ from pathlib import Path
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.errors import HeadgateError, chain, said_by
+from headgate.errors import DISK_FULL, HeadgateError, chain, said_by
 
-_FULL = {errno.ENOSPC: "No space left on device", errno.EDQUOT: "Disk quota exceeded"}
 _RIGHTS = {
     errno.EACCES: "Permission denied",
     errno.EROFS: "Read-only file system",
     errno.EPERM: "Operation not permitted",
 }
 _NO_FOLDER = {errno.ENOTDIR: "Not a directory"}
-_BY_NUMBER = {**_FULL, **_RIGHTS, **_NO_FOLDER}
+_BY_NUMBER = {**DISK_FULL, **_RIGHTS, **_NO_FOLDER}
 _PATH = re.compile(r"'(/[^']*)'")
 
 

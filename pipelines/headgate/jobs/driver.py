@@ -173,7 +173,13 @@ class Driver:
 
     def _load(self, run: Run) -> None:
         """Carry out the open loads; the source is not read."""
-        control, loading = self._control, Loading(run)
+        control = self._control
+
+        def waits(trouble: str) -> None:
+            self._say(trouble)
+            control.check_requests()
+
+        loading = Loading(run, waits)
         try:
             while not control.is_ending and loading.is_open():
                 control.observe_stop_requests()

@@ -9,17 +9,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, is_disk_full
 from headgate.failpoints import failpoint
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.operating import takes_requests
 from headgate.jobs.run import Run
+from headgate.jvm import has_ended
 from headgate.loads import requests
 from headgate.loads.pace import Step, may_begin
 from headgate.loads.replay_planner import ReplayPlanner
 from headgate.loads.requests import LoadRequest
 from headgate.loads.writer import LoadWriter
 from headgate.sources.contract import connector_of
+from headgate.sources.errors import UnreachableError
 from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
 from headgate.tables.errors import CommitRefusedError, FencedError
@@ -52,8 +54,9 @@ class _Opened:
 
 class Loading:
     """Used by the supervising thread. If the history of a load cannot be read, the load is stopped
-    with the reason in its request, and the driver continues. A lost lease or a refused commit ends
-    the driver."""
+    with the reason in its request, and the driver continues. What a new driver may overcome ends
+    this one, and the load stays open: a lost lease, a refused commit, a source that does not
+    answer, a JVM that has ended, a full disk."""
 
     def __init__(self, run: Run, waits: Callable[[str], None] = lambda _: None) -> None:
         self._run, self._waits = run, waits
@@ -71,7 +74,7 @@ class Loading:
     def step(self, backlog: Callable[[], Backlog], stream_has_input: Callable[[], bool]) -> bool:
         """Take the next step of the oldest open load, if it may be taken now. ``stream_has_input``
         returns whether the stream has input, or had some a short time ago. Returns whether a step
-        was taken."""
+        was taken; if not, the caller waits a little."""
         now = time.monotonic()
         if self._request is None and now - self._looked < LOOK_EVERY:
             return False
@@ -84,7 +87,11 @@ class Loading:
             if not has_turn or self._run.control.is_ending:
                 return False
             began, rows = time.monotonic(), self._rows(request)
-            self._take(request, backlog)
+            try:
+                if not self._take(request, backlog):
+                    return False
+            except StopRequested:  # while the source did not answer
+                return False
             self._last = Step(began, time.monotonic(), self._rows(request) - rows)
             return True
 
@@ -122,8 +129,11 @@ class Loading:
         load = BronzePayload.of(bronze.refresh()).load(request.id)
         return load.rows if load else 0
 
-    def _take(self, request: LoadRequest, backlog: Callable[[], Backlog]) -> None:
+    def _take(self, request: LoadRequest, backlog: Callable[[], Backlog]) -> bool:
+        """Returns whether there was something to do."""
         run, opened, began = self._run, self._opened, time.monotonic()
+        bronze = run.runtime.bronze[request.source].table
+        before = bronze.refresh().n
         try:
             if opened is None:
                 opened = self._opened = _Opened(run, request, self._waits)
@@ -131,40 +141,46 @@ class Loading:
             if not (is_read := load is not None and request.is_read(load)):
                 run.say(f"load {request.id}: reading")
                 opened.reader.ingest()
-        except (FencedError, CommitRefusedError, StopRequested):
+        except (FencedError, CommitRefusedError, StopRequested, UnreachableError):
             raise
         except Exception as error:  # of any reader: the stream continues without the load
+            # After a commit, the index of ids in memory lacks the batch: a new driver reads it.
+            if bronze.refresh().n > before or is_disk_full(error) or has_ended(run.spark):
+                raise
             self._stop(request, error)
-            return
+            return True
         if load is not None and is_read:
             if request.until is None:
-                self._fold(request, opened.planner, load)
-            else:  # bronze has as much of it as before it was read again
-                self.close()
-                requests.change(run.layout, request, wish=request.then, until=None)
-            return
+                return self._fold(request, opened.planner, load)
+            # Bronze has as much of it as before it was read again.
+            self.close()
+            requests.change(run.layout, request, wish=request.then, until=None)
+            return True
         failpoint("load.ingested")
         self._skip_others(request.source)
         run.catch_up.run(one_step=True)
         opened.reader.batch_took(timedelta(seconds=time.monotonic() - began))
         run.progress.batch_done(run.runtime, backlog())
         run.report(run.progress)
+        return True
 
-    def _fold(self, request: LoadRequest, planner: ReplayPlanner, load: Load) -> None:
-        """Request the next replay of late rows once all tables have carried out the last one."""
+    def _fold(self, request: LoadRequest, planner: ReplayPlanner, load: Load) -> bool:
+        """Request the next replay of late rows once all tables have carried out the last one.
+        Returns False while a table has not."""
         run = self._run
         self._is_blocked = False
         if planner.behind(load):
             run.catch_up.run()
             self._is_blocked = bool(planner.behind(load))
-            return
+            return not self._is_blocked
         if (document := planner.next_replay(load)) is None:
             requests.change(run.layout, request, wish="done")
-            return
+            return True
         run.say(f"load {request.id}: folding late rows")
         run.runtime.intend("late_replay", document, run.clock())
         failpoint("load.replay_intended")
         run.catch_up.run(one_step=True)
+        return True
 
     def _skip_others(self, source: str) -> None:
         """Commit the load's batch without records for the other sources: a batch id belongs to the

@@ -23,7 +23,10 @@ def micro_batches(run: Run, waits: Callable[[str], None]) -> MicroBatchSource:
         return UpstreamTables(run.runtime.upstream())
     task = run.task
     return open_sources(
-        *(run.spark, run.runtime, waits, run.clock), cores=task.cores, accept_gap=task.accept_gap
+        *(run.spark, run.runtime, waits, run.clock),
+        cores=task.cores,
+        accept_gap=task.accept_gap,
+        check=run.control.check_requests,
     )
 
 
@@ -36,6 +39,7 @@ def open_sources(
     cores: int = 2,
     accept_gap: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
+    check: Callable[[], None] = lambda: None,
 ) -> PipelineSources:
     """The sources of a pipeline whose tables are open. Raises SourceError."""
     pipeline = runtime.pipeline
@@ -50,6 +54,7 @@ def open_sources(
                 cores=cores,
                 accept_gap=accept_gap,
                 monotonic=monotonic,
+                check=check,
             )
             opened[name] = connector_of(source).micro_batches(context)
     except BaseException:

@@ -67,6 +67,11 @@ class RunControl:
         if self._stop.is_set() or self.batch_lock.is_ending:
             raise StopRequested
 
+    def check_requests(self) -> None:
+        """As ``check``, also for a stop that was requested since this driver took the lease."""
+        self.observe_stop_requests()
+        self.check()
+
     def require_lease(self) -> None:
         """Raises FencedError if another driver has the lease."""
         if self._lease.is_lost:

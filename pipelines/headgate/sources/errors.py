@@ -10,6 +10,10 @@ class SourceError(HeadgateError, code=exit_codes.SOURCE):
     """The source has changed or cannot be read. A person must decide."""
 
 
+class UnreachableError(SourceError):
+    """The source does not answer. This may be temporary."""
+
+
 class OtherKindError(SourceError, code=exit_codes.USAGE):
     """A load names files to a source of topics, or topics to a source of files."""
 

@@ -64,8 +64,9 @@ class SourceContext:
     """What a driver gives a source. ``pipeline`` is a name, ``declaration`` a file. ``tables`` are
     those that the source keeps (``Connector.tables``), fenced for this driver, by their kinds'
     names. While the source waits, it calls ``waits`` repeatedly with the reason; this call raises
-    if the driver must end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap``
-    allows the source to continue after lost records."""
+    if the driver must end. During any other wait it calls ``check``, which raises in the same way.
+    ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows the source to
+    continue after lost records."""
 
     spark: SparkSession
     pipeline: str
@@ -78,6 +79,7 @@ class SourceContext:
     cores: int = 2
     accept_gap: bool = False
     monotonic: Callable[[], float] = time.monotonic
+    check: Callable[[], None] = lambda: None
 
 
 class MicroBatchSource(ABC):

@@ -68,7 +68,8 @@ def test_a_damaged_document_of_one_pipeline_leaves_the_list_of_the_others(
     pause(lake.layout, datetime(2026, 5, 4, 12, tzinfo=UTC))
     path = Path(lake.layout.storage.uri(Layout.document("pause")))
     path.write_text(path.read_text()[:-9])
-    Path("other.yml").write_text(lake.pipeline.file.read_text().replace("pipeline: tiny", "pipeline: other"))
+    text = lake.pipeline.file.read_text()
+    Path("other.yml").write_text(text.replace("pipeline: tiny", "pipeline: other"))
     code, out, _ = ask("list", *of_lake[1:], "--json")
     assert code == 0
     found = {each["name"]: each for each in last_object(out)["pipelines"]}

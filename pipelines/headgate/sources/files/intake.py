@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 
 from headgate.commands import pipeline_command
@@ -27,8 +27,8 @@ class FilesIntake:
         self.landing = Storage(self.source.path)
         self._settling: dict[str, Stat] = {}
 
-    def list_new(self, now: datetime) -> bool:
-        """Record new files that have settled. Returns whether some files are still settling.
+    def list_new(self, now: datetime) -> Set[str]:
+        """Record new files that have settled. Returns the paths of those that are still settling.
 
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
@@ -45,7 +45,7 @@ class FilesIntake:
             raise self._changed(changed[0])
         failpoint("files.listed")
         self.log.record(listing.ready, now)
-        return bool(self._settling)
+        return self._settling.keys()
 
     def _changed(self, stat: Stat) -> FileChangedError:
         logged = next((f for f in self.log.files if f.path == stat.path), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -39,6 +39,7 @@ class FilesMicroBatches(MicroBatchSource):
         self.log = log
         self._files = FilesIntake(context.source.reads, log)
         self._reader = FilesReader(self._files.landing, self._files.source)
+        self._context = context
         self._bronze = context.bronze
         self._clock = context.clock
         self._lock = threading.Lock()
@@ -56,12 +57,19 @@ class FilesMicroBatches(MicroBatchSource):
         return most
 
     def poll(self, *, final: bool) -> None:
-        """List new files. ``final``: wait until no file is settling."""
-        while self.list_new() and final:
+        """List new files. ``final``: wait for the files that are settling now, no longer than
+        ``settle``. The next run reads files that appear or grow meanwhile: a producer that never
+        pauses must not keep this run from its batches."""
+        settling = self.list_new()
+        ends = self._context.monotonic() + self._files.source.settle.total_seconds() + SETTLING
+        while final and settling and self._context.monotonic() < ends:
+            self._context.check()
             time.sleep(SETTLING)
+            settling &= self.list_new()
 
-    def list_new(self) -> bool:
-        """Record new files that have settled. Returns whether some files are still settling."""
+    def list_new(self) -> Set[str]:
+        """Record new files that have settled. Returns the paths of those that are still
+        settling."""
         with self._lock:
             return self._files.list_new(self._clock())
 

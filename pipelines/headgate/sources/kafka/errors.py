@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from headgate.sources.errors import SourceError
+from headgate.sources.errors import SourceError, UnreachableError
 
 
-class BrokersUnreachableError(SourceError):
-    """No broker answers. This may be temporary."""
+class BrokersUnreachableError(UnreachableError):
+    """No broker answers."""
 
 
 class BrokersRefuseError(SourceError):

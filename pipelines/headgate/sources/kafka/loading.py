@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import BRONZE
 from headgate.sources.contract import DeployedSource
 from headgate.sources.errors import OtherKindError, SourceError
+from headgate.sources.kafka.broker_retry import BrokerRetry
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.listing import decoded, encoded
-from headgate.sources.kafka.ranges import next_range
+from headgate.sources.kafka.ranges import Offsets, next_range
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.topics import Partition, Topic, partitions
 from headgate.sources.limits import next_limit
@@ -30,6 +35,7 @@ from headgate.tables.table import Table
 
 _RANGE = re.compile(r"(?P<topic>[^/:]+)(?:/(?P<partition>\d+)(?::(?P<first>\d+)-(?P<end>\d+))?)?")
 _FIRST_RECORDS = 5_000
+READ_ATTEMPTS = 3
 _RECORD_SIZE = 1_000.0
 
 
@@ -50,7 +56,11 @@ class Named:
             said = f"{text!r} is not a range of a topic"
             raise SourceError(said, "write it as topic, topic/partition or topic/partition:0-1000")
         numbers = (found[name] for name in ("partition", "first", "end"))
-        return Named(found["topic"], *(None if each is None else int(each) for each in numbers))
+        named = Named(found["topic"], *(None if each is None else int(each) for each in numbers))
+        if named.first is not None and named.end is not None and named.first >= named.end:
+            said = f"{text!r} has no records: it ends before {named.end:,}"
+            raise SourceError(said, "write the first offset, and the offset after the last one")
+        return named
 
     def has(self, partition: Partition) -> bool:
         return partition.topic == self.topic and self.partition in (None, partition.partition)
@@ -62,6 +72,7 @@ def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) ->
     if not wanted.topics:
         raise OtherKindError(f"{place.source.name} reads topics", "name one: --kafka TOPIC")
     names = [Named.parse(text) for text in wanted.topics]
+    require_once(names)
     bronze = Table(place.storage, BRONZE.path(place.source.name), pipeline=place.pipeline)
     enrolled = BronzePayload.of(bronze.refresh()).topics
     cluster = Cluster(spark, place.source.reads)
@@ -95,6 +106,17 @@ def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) ->
         unit="records",
         details={"topics": sorted(topic.label for topic in listed if topic.name in names_read)},
     )
+
+
+def require_once(names: Sequence[Named]) -> None:
+    """Raises SourceError for a partition with two ranges: a load reads one range of each."""
+    ranged = Counter((each.topic, each.partition) for each in names if each.first is not None)
+    for (topic, partition), times in ranged.items():
+        if times > 1:
+            raise SourceError(
+                f"{topic}/{partition} is named with {times} ranges; a load reads one of them",
+                remedy="begin another load when this one has ended",
+            )
 
 
 def _require_known(names: Sequence[Named], meant: Mapping[int, Partition]) -> None:
@@ -174,6 +196,7 @@ class KafkaLoad(MicroBatchSource):
         self._context, self._plan = context, plan
         source: KafkaSource = context.source.reads
         self._cluster = Cluster(context.spark, source)
+        self._retry = BrokerRetry(source, context.monotonic, context.waits)
         group = f"headgate-{context.pipeline}-load-{context.bronze.table.epoch}"
         self._reader = KafkaReader(context.spark, source, group, context.cores)
         self._ends = decoded(plan.ends)
@@ -197,12 +220,25 @@ class KafkaLoad(MicroBatchSource):
         reached = next_range(position, self._ends, self._limit)
         if reached == position:
             return False
+        for _ in range(READ_ATTEMPTS - 1):
+            try:
+                self._commit(position, reached)
+                return True
+            except (PySparkException, Py4JError):
+                if self._position() != position:
+                    raise  # bronze has committed the range
+                self._require_topics()  # returns when the brokers answer
+                # The records may have been too large for the driver: workers read the next attempt.
+                self._record_size = math.inf
+        self._commit(position, reached)
+        return True
+
+    def _commit(self, position: Offsets, reached: Offsets) -> None:
         now = self._context.clock()
         rows = self._reader.read(self._partitions, position, reached, now, self._record_size)
         end = BatchEnd(encoded(reached))
         self._context.bronze.ingest(rows, end, now, self._require_topics)
         self._record_size = rows.record_size
-        return True
 
     def batch_took(self, took: timedelta) -> None:
         self._limit = next_limit(
@@ -224,9 +260,12 @@ class KafkaLoad(MicroBatchSource):
     def _position(self) -> dict[int, int]:
         return decoded(self._context.bronze.offsets)
 
-    def _listed(self) -> Iterator[Topic]:
+    def _listed(self) -> list[Topic]:
+        """The topics of the load, however long the brokers take to answer. Raises as
+        ``BrokerRetry.persist``."""
         wanted = self._plan.details["topics"]
-        return (topic for topic in self._cluster.topics() if topic.label in wanted)
+        listed = self._retry.persist(self._cluster.topics)
+        return [topic for topic in listed if topic.label in wanted]
 
     def _require_topics(self) -> None:
         """A topic that was recreated has other records at the same offsets. Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate.sources.errors import SourceError
-from headgate.sources.kafka.loading import Named
+from headgate.sources.kafka.loading import Named, require_once
 from headgate.sources.kafka.topics import Partition
 
 
@@ -35,3 +35,15 @@ def test_a_topic_has_its_partitions() -> None:
     assert Named("orders", 1).has(second)
     assert not Named("orders", 1).has(first)
     assert not Named("other").has(first)
+
+
+@pytest.mark.parametrize("text", ["orders/0:5-5", "orders/0:1000-0"])
+def test_a_range_without_records(text: str) -> None:
+    with pytest.raises(SourceError, match="has no records: it ends before"):
+        Named.parse(text)
+
+
+def test_a_partition_has_one_range() -> None:
+    require_once([Named("orders"), Named("orders", 0, 0, 10), Named("orders", 1, 0, 10)])
+    with pytest.raises(SourceError, match="orders/0 is named with 2 ranges"):
+        require_once([Named("orders", 0, 0, 10), Named("orders", 0, 20, 30)])

@@ -1,0 +1,140 @@
+"""What a load of history does when something fails, and while gold's tables are behind."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from headgate.jobs import loading as module
+from headgate.jobs.errors import StopRequested
+from headgate.jobs.loading import Loading
+from headgate.loads import requests
+from headgate.loads.requests import LoadRequest
+from headgate.sources.errors import SourceError, UnreachableError
+from headgate.sources.loading import LoadPlan
+from headgate.storage.backlog import Backlog
+from headgate.storage.layout import Layout
+from tests.unit.jobs.conftest import Tables
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
+
+
+@dataclass
+class Bench:
+    """A load between a reader and bronze, of which only what the test sets is real."""
+
+    layout: Layout
+    ingest: Callable[[], object] = lambda: True
+    n: int = 0
+    behind: list[str] = field(default_factory=list)
+    read: bool = False
+    caught_up: int = 0
+
+    def __post_init__(self) -> None:
+        self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
+        requests.keep(self.layout, self.request)
+        bronze = SimpleNamespace(refresh=lambda: SimpleNamespace(n=self.n))
+        run = SimpleNamespace(
+            layout=self.layout,
+            spark=None,
+            runtime=SimpleNamespace(bronze={"events": SimpleNamespace(table=bronze)}),
+            catch_up=SimpleNamespace(run=self._catch_up),
+            say=lambda _: None,
+        )
+        self.loading = Loading(cast(Any, run))
+        self.loading._opened = cast(
+            Any,
+            SimpleNamespace(
+                id="l-1",
+                writer=SimpleNamespace(load=SimpleNamespace(offsets={"sequence": 4 * self.read})),
+                reader=SimpleNamespace(ingest=self._ingest, close=lambda: None),
+                planner=SimpleNamespace(behind=lambda _: self.behind),
+            ),
+        )
+
+    def _ingest(self) -> object:
+        return self.ingest()
+
+    def _catch_up(self, **_: object) -> None:
+        self.caught_up += 1
+
+    def take(self) -> bool:
+        return self.loading._take(self.request, lambda: Backlog("files", 0))
+
+    @property
+    def wish(self) -> str:
+        found = requests.find(self.layout, "l-1")
+        assert found is not None
+        return found.wish
+
+
+def raises(error: BaseException, before: Callable[[], None] = lambda: None) -> Callable[[], object]:
+    def ingest() -> object:
+        before()
+        raise error
+
+    return ingest
+
+
+@pytest.fixture(autouse=True)
+def jvm(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the JVM has ended."""
+    ended = [False]
+    monkeypatch.setattr(module, "has_ended", lambda _: ended[0])
+    return ended
+
+
+def test_history_that_cannot_be_read_stops_the_load(tables: Tables) -> None:
+    bench = Bench(tables.layout, raises(SourceError("a.json has vanished", "put it back")))
+    assert bench.take()
+    assert bench.wish == "stopped"
+
+
+def test_an_error_after_bronzes_commit_ends_the_driver(tables: Tables) -> None:
+    """The index of ids in memory lacks the batch, so this driver would miss duplicates."""
+    bench = Bench(tables.layout)
+
+    def commit() -> None:
+        bench.n += 1
+
+    bench.ingest = raises(OSError("the checkpoint was not written"), commit)
+    with pytest.raises(OSError, match="checkpoint"):
+        bench.take()
+    assert bench.wish == "open"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnreachableError("no answer", "see whether it listens"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        StopRequested(),
+    ],
+)
+def test_what_passes_leaves_the_load_open(tables: Tables, error: Exception) -> None:
+    bench = Bench(tables.layout, raises(error))
+    with pytest.raises(type(error)):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def test_a_jvm_that_has_ended_leaves_the_load_open(tables: Tables, jvm: list[bool]) -> None:
+    jvm[0] = True
+    bench = Bench(tables.layout, raises(ConnectionError("the connection was lost")))
+    with pytest.raises(ConnectionError):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def test_a_load_whose_rows_gold_lacks_lets_the_caller_wait(tables: Tables) -> None:
+    """Otherwise a held gold table would turn the supervising thread into a busy loop."""
+    bench = Bench(tables.layout, read=True, behind=["gold/per_minute"])
+    assert not bench.take()
+    assert (bench.caught_up, bench.wish) == (1, "open")

@@ -1,0 +1,120 @@
+"""The last listing of a run with ``once``: which files it waits for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pytest
+
+from headgate.declaration.load import load
+from headgate.jobs.errors import StopRequested
+from headgate.sources.files.kind import Files
+from headgate.sources.files.micro_batches import FilesMicroBatches
+from headgate.sources.micro_batches import SourceContext
+from headgate.storage.files import Storage
+from tests.support.declared import files_of, source_of
+from tests.unit.ledger.conftest import DECLARATION
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+class Place:
+    """A landing folder, and a clock that moves while the source sleeps. ``producer`` runs then."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file = folder / "tiny.yml"
+        file.write_text(DECLARATION)
+        self.pipeline = load(file)
+        self.landing = Path(files_of(self.pipeline).path)
+        self.landing.mkdir()
+        self.now = 0.0
+        self.check: Callable[[], None] = lambda: None
+        self.producer: Callable[[], None] = lambda: None
+        monkeypatch.setattr("headgate.sources.files.micro_batches.time.sleep", self._sleep)
+        self.source = self._open(folder)
+
+    def _open(self, folder: Path) -> FilesMicroBatches:
+        kind, source = Files(), source_of(self.pipeline)
+        place = cast(Any, _Deployed(Storage(str(folder / "lake")), source))
+        (shape,) = kind.tables(place)
+        shape.create("files")
+        shape.table.fence(1)
+        context = SourceContext(
+            *(cast(Any, None), "tiny", self.pipeline.file, source, cast(Any, _Bronze())),
+            tables={"files": shape.table},
+            waits=lambda _: None,
+            clock=self.clock,
+            monotonic=lambda: self.now,
+            check=self._check,
+        )
+        return cast(FilesMicroBatches, kind.micro_batches(context))
+
+    def clock(self) -> datetime:
+        return NOON + timedelta(seconds=self.now)
+
+    def write(self, name: str) -> None:
+        """Write a file, or write it again, now."""
+        (self.landing / name).write_text("{}\n")
+        at = self.clock().timestamp()
+        os.utime(self.landing / name, (at, at))
+
+    def recorded(self) -> list[str]:
+        return [file.path for file in self.source.log.files]
+
+    def _check(self) -> None:
+        self.check()
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.producer()
+
+
+class _Deployed:
+    def __init__(self, storage: Storage, source: object) -> None:
+        self.storage, self.source, self.pipeline = storage, source, "tiny"
+
+
+class _Bronze:
+    offsets: ClassVar[dict[str, int]] = {}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return Place(tmp_path, monkeypatch)
+
+
+def test_it_waits_for_the_files_that_are_settling(place: Place) -> None:
+    place.write("a.json")
+    place.source.poll(final=True)
+    assert place.recorded() == ["a.json"]
+    assert 2 <= place.now < 2.6
+
+
+def test_a_producer_that_never_pauses_keeps_no_run_from_its_batches(place: Place) -> None:
+    """A file appears at each listing, and one is written again and again."""
+
+    def produce() -> None:
+        place.write(f"{place.now:06.2f}.json")
+        place.write("grows.json")
+
+    place.producer = produce
+    produce()
+    place.source.poll(final=True)
+    assert place.now < 3
+    assert place.recorded()[0] == "000.00.json"
+    assert "grows.json" not in place.recorded(), "the next run reads it"
+
+
+def test_a_stop_ends_the_wait(place: Place) -> None:
+    def stop() -> None:
+        raise StopRequested
+
+    place.write("a.json")
+    place.check = stop
+    with pytest.raises(StopRequested):
+        place.source.poll(final=True)
+    assert place.now == 0
