@@ -6,7 +6,7 @@ never did. Only the table's log decides. A document that is missing or damaged i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -22,6 +22,8 @@ from headgate.tables.state import commit_time
 
 KEPT = 500
 """The number of validations of a table that are kept."""
+
+_REBUILT = ".rebuild.json"
 
 Outcome = Literal["met", "broken", "held", "released"]
 
@@ -89,19 +91,34 @@ class ValidationLog:
         self._layout, self._table = layout, table
 
     def record(self, validation: Validation) -> None:
-        """Write a document, and remove the oldest ones. If this fails, only the document is lost:
-        no commit may depend on it."""
+        """Write a document, and remove the oldest ones. Of a table that stays held, only the first
+        and the last document are kept: a long hold must not remove the document with which it
+        began, which is its event. If this fails, only the document is lost: no commit may depend on
+        it."""
         with suppress(OSError):
             paths = _paths(self._layout, self._table)
-            rebuilt = ".rebuild" if validation.log else ""
             # Sorts after all others, even if the clock was set back: publications of events
             # continue from the last name.
             number = max([commit_time(validation.at), *(_number(path) + 1 for path in paths[-1:])])
-            name = f"{number:020d}-{validation.version:09d}{rebuilt}"
-            path = f"{_folder(self._table)}/{name}.json"
+            ending = _REBUILT if validation.log else ".json"
+            name = f"{number:020d}-{validation.version:09d}{ending}"
+            path = f"{_folder(self._table)}/{name}"
             write_document(self._layout.storage, path, validation.as_dict())
-            for old in paths[: 1 - KEPT]:
+            for old in (*paths[: 1 - KEPT], *self._held_again(validation, paths)):
                 self._layout.storage.remove(old)
+
+    def _held_again(self, validation: Validation, paths: Sequence[str]) -> Sequence[str]:
+        """The document before ``validation``, if the table was held then, before that, and now."""
+        of_log = [path for path in paths if path.endswith(_REBUILT) == bool(validation.log)]
+        before = of_log[-2:]
+        is_held = validation.outcome == "held" and len(before) == 2
+        return before[1:] if is_held and all(map(self._is_held, before)) else ()
+
+    def _is_held(self, path: str) -> bool:
+        with suppress(HeadgateError):
+            document = read_document(self._layout.storage, path)
+            return document is not None and document.get("outcome") == "held"
+        return False
 
 
 def validations(layout: Layout, table: str) -> tuple[Validation, ...]:

@@ -12,6 +12,7 @@ from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.result import RuleResult
 from headgate.gates import validations as module
 from headgate.gates.documents import Release
+from headgate.gates.events import events
 from headgate.gates.validations import (
     Validation,
     ValidationLog,
@@ -86,3 +87,21 @@ def test_a_damaged_document_is_left_out(layout: Layout) -> None:
 def test_a_document_that_cannot_be_written_costs_nothing_else(layout: Layout) -> None:
     layout.storage.write("_headgate/validations", b"a file in the way of the folder")
     ValidationLog(layout, "t").record(validation(1))
+
+
+@pytest.mark.parametrize("log", ["", "rebuilt"])
+def test_a_long_hold_keeps_its_beginning_and_its_event(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, log: str
+) -> None:
+    """A held table is validated again and again. Its one event must not become another."""
+    monkeypatch.setattr(module, "KEPT", 5)
+    kept = ValidationLog(layout, "t")
+    kept.record(validation(1, log=log))
+    seen = set()
+    for number in range(2, 30):
+        kept.record(validation(number, BROKEN, log=log))
+        seen |= {(each.event, each.id) for each in events(layout, "t", "")}
+    assert [each.n for each in validations(layout, "t")] == [1, 2, 29]
+    assert [event for event, _ in seen] == ["held"]
+    kept.record(validation(30, log=log))
+    assert [each.event for each in events(layout, "t", "")] == ["held", "passed"]
