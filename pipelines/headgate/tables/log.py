@@ -14,7 +14,7 @@ from headgate.storage.format import FORMAT, OF_FORMAT_1, other_format
 from headgate.tables.checksum import checksum_of
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
-from headgate.tables.log_folder import last_checkpoint
+from headgate.tables.log_folder import last_checkpoint, log_folder
 from headgate.tables.state import State
 
 STATE_KEY = "headgate"
@@ -66,13 +66,16 @@ def has_entry(storage: Storage, version: int) -> bool:
 
 def newest_commit(storage: Storage) -> Commit | None:
     """The last commit of the table in ``storage`` that Headgate wrote, without opening the table.
-    Checks at most a few hundred file names. None if there is no table.
+    Checks at most a few hundred file names; lists the log if it is trimmed and its pointer to the
+    last Delta checkpoint is lost, as in a copy. None if there is no table.
 
     Raises LogGapError if its entry is damaged.
     """
     version = max(last_checkpoint(storage), 0)
     if not has_entry(storage, version):
-        return None
+        if not (entries := log_folder(storage).entries):
+            return None
+        version = entries[-1]
     while has_entry(storage, version + 1):
         version += 1
     return last_commit(storage, version)

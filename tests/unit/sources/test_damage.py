@@ -76,3 +76,29 @@ def test_a_line_that_no_block_can_hold_is_named(
     file = replace(logged("a.json"), size=204)
     found = unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [file])
     assert list(found.values()) == ["ArrowCapacityError: a line above 2 GiB"]
+
+
+def test_a_file_that_is_too_large_for_the_memory_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: Storage, path: str) -> None:
+        raise pa.ArrowMemoryError("malloc of size 9 failed")
+
+    monkeypatch.setattr(Storage, "open", refused)
+    with pytest.raises(FileNotReachedError, match="too little memory") as error:
+        unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
+    assert "free some memory" in error.value.remedy
+
+
+def test_a_file_whose_bytes_do_not_come_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Errors of an object store have no number."""
+
+    def refused(self: Storage, path: str) -> None:
+        raise OSError("AWS Error NETWORK_CONNECTION during GetObject")
+
+    monkeypatch.setattr(Storage, "open", refused)
+    with pytest.raises(FileNotReachedError, match="NETWORK_CONNECTION") as error:
+        unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
+    assert "chmod" not in error.value.remedy

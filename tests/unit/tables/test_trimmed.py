@@ -20,7 +20,7 @@ from headgate.tables.data_file import DataFile, merged_name
 from headgate.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.tables.history import batches, commit_at, lineage
 from headgate.tables.live_files import live_files
-from headgate.tables.log import entry_path
+from headgate.tables.log import entry_path, newest_commit
 from headgate.tables.log_folder import log_folder
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.table import Table
@@ -263,3 +263,13 @@ def test_a_reader_finds_its_way_back_to_a_log_that_was_trimmed(tmp_path: Path) -
         process(table, n)
     trim(table, 8)
     assert reader.refresh().n == 8
+
+
+def test_the_newest_commit_of_a_trimmed_log_whose_pointer_is_lost(tmp_path: Path) -> None:
+    """A copy has no pointer to the last Delta checkpoint."""
+    table = make(tmp_path, 4)
+    assert newest_commit(Storage(str(tmp_path / "none"))) is None
+    then = newest_commit(table.log)
+    trim(table, 4)
+    (Path(table.log.uri()) / "_delta_log" / "_last_checkpoint").unlink()
+    assert newest_commit(table.log) == then is not None

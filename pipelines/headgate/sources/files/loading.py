@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -57,7 +58,7 @@ def plan_load(
         raise OtherKindError(f"{place.source.name} reads files", "name them: --files 'archive/**'")
     source: FilesSource = place.source.reads
     base, found = matching(wanted.files)
-    _require_elsewhere(base, source, wanted.files)
+    require_elsewhere(base, source, wanted.files)
     files = chosen(found, source.order, wanted.begin, wanted.end)
     if not files:
         raise _nothing_meant(wanted.files, source.order)
@@ -95,10 +96,10 @@ def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str
     return {file.path: str(file.reason) for file in log.files if file.status != "recorded"}
 
 
-def _require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
+def require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
     """Raises SourceError if the folder overlaps the landing folder, which the stream reads."""
-    landing = absolute(source.path)
-    if f"{base}/".startswith(f"{landing}/") or f"{landing}/".startswith(f"{base}/"):
+    landing, above = absolute(source.path), f"{base.rstrip('/')}/"
+    if above.startswith(f"{landing}/") or f"{landing}/".startswith(above):
         raise SourceError(
             f"{pattern} reaches into the landing folder {source.path}, which the stream reads",
             remedy="move the history to a folder of its own, and name that",
@@ -121,7 +122,7 @@ def _number(files: Sequence[Stat]) -> str:
 def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
     """The folder of a pattern, and the files in it that match. A pattern without a special
     character names one file, or all files in a folder. In the path of the working directory, no
-    character is special."""
+    character is special. Raises SourceError."""
     base, rest = divided(pattern)
     base = absolute(base or ("/" if pattern.startswith("/") else "."))
     if not rest:
@@ -130,7 +131,11 @@ def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
         if alone is not None:
             return parent, [alone]
         rest = "**"
-    matches = compiled(rest)
+    try:
+        matches = compiled(rest)
+    except re.error as error:
+        said = f"{pattern} is not a pattern: {error.msg}"
+        raise SourceError(said, "a range of characters is written as [a-z]") from error
     found = Storage(base).list(recursive=True)
     return base, (each for each in found if matches.fullmatch(each.path))
 

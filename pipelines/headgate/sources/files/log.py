@@ -77,7 +77,8 @@ class FilesLog:
     def __init__(self, table: Table) -> None:
         self.table = table
         self._files: dict[int, LoggedFile] = {}
-        self._events = 0
+        self._recorded: dict[str, tuple[int, datetime]] = {}
+        self._events = self._last = 0
 
     @classmethod
     def of(cls, storage: Storage, pipeline: str, source: str) -> FilesLog:
@@ -94,22 +95,29 @@ class FilesLog:
         handle = self.table.handle
         for file in with_footers(self.table, handle.version(), live_files(handle)):
             rows += read_sound(self.table.storage, file).to_pylist()
-        self._files, self._events = file_statuses(rows)
+        files, self._events = file_statuses(rows)
+        self._files, self._recorded, self._last = {}, {}, 0
+        for known in files.values():
+            self._hold(known)
 
     def _hold(self, file: LoggedFile) -> None:
+        """The log is asked at each listing, several times a second, and may have millions of
+        files: no question may read all of them."""
         self._files[file.sequence] = file
+        self._recorded[file.path] = (file.size, file.modified)
+        self._last = max(self._last, file.sequence)
 
     @property
     def last_sequence(self) -> int:
-        return max(self._files, default=0)
+        return self._last
 
     @property
     def files(self) -> tuple[LoggedFile, ...]:
         return tuple(self._files[s] for s in sorted(self._files))
 
-    def recorded(self) -> dict[str, tuple[int, datetime]]:
+    def recorded(self) -> Mapping[str, tuple[int, datetime]]:
         """The last recorded size and time of every known path."""
-        return {f.path: (f.size, f.modified) for f in self._files.values()}
+        return self._recorded
 
     def between(self, after: int, upto: int) -> tuple[LoggedFile, ...]:
         """The files with sequences in ``(after, upto]``, in order."""

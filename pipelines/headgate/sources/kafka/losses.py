@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.ranges import Offsets
-from headgate.sources.kafka.topics import Partition, partition_of
+from headgate.sources.kafka.topics import Partition, Topic, label_of, partition_of
 
 
 @dataclass(frozen=True)
@@ -75,3 +75,16 @@ def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
         remedy = "the same offsets would be used twice: read the topic into a root of its own: "
         remedy += pipeline_command("run", "--root", NEW_ROOT)
     return OffsetsLostError(f"unread records are lost:\n{listed}", remedy=remedy)
+
+
+def require_same(enrolled: Sequence[str], read: Iterable[int], there: Iterable[Topic]) -> None:
+    """Raises OffsetsLostError if the topic of a partition that was ``read`` has another id among
+    the topics that are there now. The records may be those of either."""
+    now = {topic.name: topic.label for topic in there}
+    for label in {label_of(enrolled, number) for number in read}:
+        name = label.rpartition("@")[0]
+        if now.get(name, label) != label:
+            raise OffsetsLostError(
+                f"{name}: the topic was created again while its first records were read",
+                remedy=f"none of them was committed: {pipeline_command('start')}",
+            )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -23,7 +23,7 @@ from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.idling import Idling, waited_for
 from headgate.sources.kafka.listing import TopicListing, decoded, encoded
-from headgate.sources.kafka.losses import Loss, losses, lost_error
+from headgate.sources.kafka.losses import Loss, losses, lost_error, require_same
 from headgate.sources.kafka.ranges import Offsets, next_range, unread
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.starting import check_offsets
@@ -158,7 +158,8 @@ class KafkaMicroBatches(MicroBatchSource):
             *(encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)),
             arrived=arrived,
         )
-        committed = self._bronze.ingest(rows, stops, now, self._verify(listing))
+        read = [number for number, end in reached.items() if end > position[number]]
+        committed = self._bronze.ingest(rows, stops, now, self._verify(listing, read))
         self._record_size = rows.record_size
         self._taken = sum(reached.values()) - sum(position.values())
         self._moved(committed)
@@ -169,14 +170,16 @@ class KafkaMicroBatches(MicroBatchSource):
         waits = (self._arrivals.waiting(now, number, position[number]) for number in read)
         return timedelta(seconds=max(waits, default=0.0))
 
-    def _verify(self, listing: TopicListing) -> Callable[[], None]:
-        """Check that no topic was recreated while it was read: the new topic has other records at
-        the same offsets."""
+    def _verify(self, listing: TopicListing, read: Sequence[int]) -> Callable[[], None]:
+        """Check that no topic was recreated while the partitions ``read`` were read: the new topic
+        has other records at the same offsets."""
 
         def verify() -> None:
             there = self._retry.persist(self._topics_there)
             if {topic.label for topic in there} != listing.labels:
                 self._retry.persist(self._list)
+                # A topic whose first records these are has no position yet that could be lost.
+                require_same(listing.topics, read, there)
 
         return verify
 

@@ -175,6 +175,19 @@ def test_a_topic_made_anew_while_it_is_read_is_not_committed(place: Place) -> No
     assert len(place.bronze.commits) == 1
 
 
+def test_a_new_topic_made_anew_in_its_first_batch_is_not_committed(place: Place) -> None:
+    """Bronze has no position in it yet that could show the loss."""
+    place.brokers.make("a", 5)
+    source = place.start()
+    read_all(source)
+    place.brokers.make("b", 5)
+    source.poll(final=False)
+    place.reading.meanwhile = lambda: place.brokers.make("b", 900)
+    with pytest.raises(OffsetsLostError, match="b: the topic was created again while its first"):
+        source.ingest()
+    assert str(1 << 16) not in place.bronze.payload.offsets
+
+
 def test_a_topic_removed_while_it_is_read_is_not_committed(place: Place) -> None:
     place.brokers.make("a", 5)
     source = place.start(topic="a")
