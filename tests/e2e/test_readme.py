@@ -1,5 +1,5 @@
-"""The targets, pages, commands and options that the documents name exist. The tests of `cli` run
-the README's commands for a first pipeline."""
+"""The targets, pages, headings, commands and options that the documents name exist. The tests of
+`cli` run the README's commands for a first pipeline."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ pytestmark = pytest.mark.e2e
 
 CLONE = Path(__file__).parents[2]
 README = (CLONE / "README.md").read_text(encoding="utf-8")
-PAGES = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_OTHERS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "expectations/README.md")
+PAGES = [*(CLONE / other for other in _OTHERS), *sorted((CLONE / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 GROUPS = "expectations|files|gate|kafka|late|publication|quality|quarantine|savepoint"
 COMMAND = re.compile(rf"\bheadgate ((?:(?:{GROUPS}) )?[a-z]+)\b([^`\n]*)")
 
@@ -30,6 +31,13 @@ def words(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def first_pipeline() -> str:
     """A script of the README's commands for a first pipeline."""
     lines = [line for block in blocks("sh") for line in block.splitlines()]
@@ -41,6 +49,10 @@ def told() -> list[str]:
     return words("\n".join(blocks("text")))
 
 
+def _name(page: Path) -> str:
+    return page.relative_to(CLONE).as_posix()
+
+
 def test_make_targets_exist() -> None:
     makefile = (CLONE / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
@@ -49,13 +61,15 @@ def test_make_targets_exist() -> None:
     assert {"demo", "test"} <= {first or second for first, second in named} <= targets
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_commands_and_their_options_exist(
     page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

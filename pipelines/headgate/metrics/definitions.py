@@ -74,9 +74,9 @@ STREAM = Group(
             "",
             "Whether the stream has run, has not finished, and was neither stopped nor paused.",
         ),
-        _gauge("running", "", "", "Whether a driver is alive, its tables open, and it reads."),
-        _gauge("paused", "", "", "Whether a pause was asked for."),
-        _gauge("trouble", "", "driver", "Whether the driver reports what stops progress."),
+        _gauge("running", "", "", "Whether a driver is alive, has opened its tables, and reads."),
+        _gauge("paused", "", "", "Whether a pause was requested."),
+        _gauge("trouble", "", "driver", "Whether the driver reports a problem."),
         _counter("restarts_total", "", "", "Drivers that replaced a failed or killed one."),
         _gauge(
             "up_to_date_timestamp_seconds",
@@ -162,7 +162,7 @@ TABLES = Group(
             "batch_duration_seconds",
             "stage",
             _BATCHES,
-            "Bronze: from the begin of a batch to its commit. Later stages: from the commit of the "
+            "Bronze: from the start of a batch to its commit. Later stages: from the commit of the "
             "table that they read to their own. One observation for each table.",
         ),
         _histogram(

@@ -33,7 +33,7 @@ class CannotSkipError(HeadgateError):
 def list_files(
     pipeline: PipelineName,
     unread: Annotated[
-        bool, typer.Option("--unread", help="Only files that were set aside or skipped.")
+        bool, typer.Option("--unread", help="Only files that were set aside, skipped or withdrawn.")
     ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,

@@ -48,7 +48,7 @@ def pipeline_key() -> Key:
             CIRCUIT_BREAKER,
             METRICS,
             AIRFLOW,
-            comes_next("functions", "write the expressions out in columns"),
+            comes_next("functions", "write the expressions out in `columns`"),
             comes_next("partition_by"),
             comes_next("retain"),
         ),

@@ -80,9 +80,9 @@ RECORD = Key(
             "unknown_fields",
             "choice",
             "What happens to fields of a record that `schema` does not declare (fields inside of a "
-            "declared one are left out if its type does not name them): left out (`ignore`), "
-            "they are kept as JSON text in `_rescued`, which silver may use in `columns` and "
-            "`where` (`rescue`), or the record goes to quarantine (`quarantine`).",
+            "declared one are left out if its type does not name them). `ignore`: they are left "
+            "out. `rescue`: they are kept as JSON text in `_rescued`, which silver may use in "
+            "`columns` and `where`. `quarantine`: the record goes to quarantine.",
             default="ignore",
             choices=("ignore", "rescue", "quarantine"),
         ),

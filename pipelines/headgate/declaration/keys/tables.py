@@ -8,7 +8,7 @@ from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
 from headgate.declaration.operators import OPERATORS
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
-_COMPUTED = "write expressions in columns, and a condition in where"
+_COMPUTED = "write expressions in `columns`, and a condition in `where`"
 
 SILVER = Key(
     "TABLE",
@@ -33,7 +33,7 @@ SILVER = Key(
             "filtered: it is counted and not kept.",
         ),
         comes_next("explode"),
-        comes_next("lookup", "write case ... end in columns, or join in headgate query"),
+        comes_next("lookup", "write `case ... end` in `columns`, or join in headgate query"),
         comes_next("sql", _COMPUTED, replaces=("from",)),
         comes_next("transform", _COMPUTED, replaces=("from",)),
         Key(
@@ -123,7 +123,7 @@ _COMMON = (
     ),
     comes_next(
         "latest",
-        "write last(column) in measures, the latest of each window",
+        "write `last(column)` in `measures`, the latest of each window",
         replaces=("window", "measures", "allowed_lateness"),
     ),
     comes_next(
@@ -131,21 +131,21 @@ _COMMON = (
         "join the tables in headgate query",
         replaces=("from", "window", "measures", "allowed_lateness"),
     ),
-    comes_next("process", "write measures and columns", replaces=("window", "measures")),
-    comes_next("publish", "write the section publish, beside gold"),
+    comes_next("process", "write `measures` and `columns`", replaces=("window", "measures")),
+    comes_next("publish", "write the section `publish`, beside `gold`"),
     comes_next("partition_by"),
     comes_next("retain"),
 )
 _WINDOWS_TO_COME = (
     comes_next(
         "session",
-        "write a tumbling window, or ask silver for sessions with lag() over (...) in "
+        "write a tumbling window, or ask silver for sessions with `lag() over (...)` in "
         "headgate query",
         replaces=("tumbling",),
     ),
     comes_next(
         "calendar",
-        "write {tumbling: 1 day}, a day in UTC, and add up months in headgate query",
+        "write `{tumbling: 1 day}`, a day in UTC, and add up months in headgate query",
         replaces=("tumbling",),
     ),
 )

@@ -29,7 +29,7 @@ POSTGRES = Key(
             "keys",
             "names",
             "Columns of a unique index that the table gets. They include the columns that tell "
-            "rows apart: the begin of the window and `by`.",
+            "rows apart: the start of the window and `by`.",
         ),
     ),
 )

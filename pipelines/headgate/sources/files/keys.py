@@ -55,7 +55,8 @@ FILES = Key(
         Key(
             "settle",
             "duration",
-            "How long a file's size and modification time must stay the same before it is read. "
+            "A file is read once its modification time is at least this long ago. A file with a "
+            "time in the future is read once two listings in a row show the same size and time. "
             "Use `0 s` if files appear complete, as on object stores.",
             default="2 s",
             low=timedelta(0),
