@@ -1,17 +1,24 @@
 """The folders of backfills, below the pipeline's own folder.
 
 The folder of a backfill has its scratch tables while it runs. Its patches are kept as long as
-bronze's commits, or a waiting request, contain the operation that uses them.
+bronze, a savepoint or a waiting request has the operation that uses them.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.operations.backfill import NAME
-from headgate.operations.requests import waiting
+from headgate.operations.requests import Request, waiting
 from headgate.savepoints.holds import FOLDER, is_held
+from headgate.savepoints.operations import operations_of
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
+from headgate.tables.errors import LogGapError
+from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import head_table
 
@@ -25,11 +32,15 @@ def remove_left(layout: Layout, pipeline: Pipeline) -> None:
     if not ended:
         return
     # Read the requests first: one that bronze processes meanwhile is then among the operations.
-    asked = {str(r.document.get("backfill")) for r in waiting(layout) if r.name == NAME}
-    bronze = head_table(layout, pipeline)
-    operations = BronzePayload.of(bronze.refresh()).operations
-    asked |= {str(o.document.get("backfill")) for o in operations if o.name == NAME}
+    known: list[Request | Operation] = [*waiting(layout)]
+    known += BronzePayload.of(head_table(layout, pipeline).refresh()).operations
+    for savepoint in savepoints(layout):
+        with suppress(LogGapError):  # it cannot be restored in any case
+            known += operations_of(layout, savepoint) if isinstance(savepoint, Savepoint) else ()
+    asked = {str(each.document.get("backfill")) for each in known if each.name == NAME}
     for name in ended:
         failpoint("backfill.removing")
+        if is_held(layout, name):  # a new backfill has just begun to use it
+            continue
         rest = f"/{SCRATCH}" if name in asked else ""
         layout.storage.remove(f"{FOLDER}/{name}{rest}")

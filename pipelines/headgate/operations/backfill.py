@@ -67,7 +67,7 @@ class Backfill(TableOperation):
         return "take over the rows of a backfill"
 
     def files(self, document: Document) -> Collection[str]:
-        return [Patch.of(content).path for content in document["tables"].values()]
+        return [patch["path"] for patch in document["tables"].values()]
 
     def is_meant_at(self, document: Document, generation: int) -> bool:
         return bool(document["generation"] == generation)

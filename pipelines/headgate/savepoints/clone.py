@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.declaration.kinds import kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.graph.operations import known
 from headgate.savepoints.copied_loads import copy_loads
 from headgate.savepoints.errors import FolderTakenError, SavepointError
+from headgate.savepoints.operations import files_of
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
 from headgate.storage.copies import mark_copy
@@ -30,7 +30,6 @@ from headgate.storage.places import parent
 from headgate.tables.checksum import digest_of
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
-from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 _UNFINISHED = Layout.document("clone")
@@ -71,7 +70,7 @@ def clone(
         table = Table(layout.storage, path, pipeline=savepoint.pipeline)
         _copy(table, to.storage.at(path), saved, lowest)
         failpoint("clone.table_done")
-    for path in _beside(layout, savepoint):
+    for path in files_of(layout, savepoint):
         layout.storage.copy(path, to.storage)
     copy_loads(layout, savepoint, to)
     if layout.storage.exists(kept := Layout.declaration(savepoint.definition)):
@@ -84,15 +83,6 @@ def clone(
         table.require_intact()
     mark_copy(to.storage)
     to.storage.remove(_UNFINISHED)
-
-
-def _beside(layout: Layout, savepoint: Savepoint) -> Iterator[str]:
-    """The files outside the tables that operations read when the tables are rebuilt."""
-    path = next(p for p in savepoint.tables if kind_of(p) == BRONZE)
-    bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
-    state = next(lineage(bronze, savepoint.bronze.version)).state
-    for each in BronzePayload.of(state).operations:
-        yield from known(each.name).files(each.document)
 
 
 def require_whole(layout: Layout) -> None:

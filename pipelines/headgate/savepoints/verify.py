@@ -10,6 +10,7 @@ from deltalake.exceptions import DeltaError
 
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline
+from headgate.savepoints.operations import files_of
 from headgate.savepoints.resets import is_built
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.storage.files import Storage
@@ -48,12 +49,19 @@ def verify(
     """
     if savepoint.pipeline != pipeline:
         return (Problem("", f"it is a savepoint of {savepoint.pipeline}"),)
-    return tuple(
+    found = [
         Problem(path, what)
         for path, saved in savepoint.tables.items()
         if path not in passing
         for what in _problems(Table(layout.storage, path, pipeline=pipeline), saved, read)
-    )
+    ]
+    return tuple(found or _missing_beside(layout, savepoint))
+
+
+def _missing_beside(layout: Layout, savepoint: Savepoint) -> Iterator[Problem]:
+    for path in files_of(layout, savepoint):
+        if not layout.storage.exists(path):
+            yield Problem("", f"{path}, which a published backfill needs, is missing")
 
 
 def damaged_today(layout: Layout, pipeline: str) -> tuple[str, ...]:

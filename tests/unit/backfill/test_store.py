@@ -13,11 +13,16 @@ from headgate.backfill.report import Report
 from headgate.backfill.reports import KEPT, reports, write_report
 from headgate.backfill.store import SCRATCH, remove_left
 from headgate.graph.graph import graph_of
+from headgate.operations.backfill import Patch
 from headgate.operations.carrying_out import intend
 from headgate.operations.requests import ask, remove, waiting
 from headgate.savepoints.holds import FOLDER, held, holding, is_held, keep
+from headgate.savepoints.restore import restore
 from headgate.savepoints.store import create
+from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import tables_of
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, lake
@@ -25,6 +30,7 @@ from tests.unit.savepoints.conftest import NOW, lake
 __all__ = ["lake"]  # a fixture
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PATCH = f"{FOLDER}/old/t.patch/rows.parquet"
 REPORT = Report("", "tiny", NOON, NOON, None, "digest", ())
 HOLD = """
 import sys
@@ -75,6 +81,26 @@ def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake)
     remove(lake.layout, waiting(lake.layout)[0])
     remove_left(lake.layout, lake.pipeline)
     assert files(lake.layout) == {"done/t.patch/rows.parquet"}
+
+
+def test_a_savepoint_keeps_the_patches_that_it_needs(lake: Lake) -> None:
+    """Bronze has gone back to a savepoint before the backfill, and may go to the one after it."""
+    leave(lake.layout, "old")
+    before = create(lake.layout, lake.pipeline, NOW)
+    patches = {"tables": {"per_minute": vars(Patch(PATCH, "", "", 0, ("events",), (0, 0)))}}
+    (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
+    operation = Operation(1, "backfill", 2, {**request(lake, "old"), **patches})
+    state = bronze.refresh()
+    payload = replace(BronzePayload.of(state), operations=(operation,))
+    bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
+    after = create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
+    restore(lake.layout, lake.pipeline, before, 7, NOW, reread=True)
+    remove_left(lake.layout, lake.pipeline)
+    assert files(lake.layout) == {"old/t.patch/rows.parquet"}
+    assert verify(lake.layout, "tiny", after) == ()
+    lake.layout.storage.remove(PATCH)
+    (problem,) = verify(lake.layout, "tiny", after)
+    assert problem.what == f"{PATCH}, which a published backfill needs, is missing"
 
 
 @pytest.mark.slow

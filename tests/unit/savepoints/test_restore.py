@@ -104,7 +104,9 @@ def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> No
     bronze = lake.table("bronze/events")
 
     def publish(id_: str) -> None:
-        document = {"backfill": id_, "generation": 0, "tables": {"per_minute": {}}}
+        patches = {"per_minute": {"path": "patch.parquet"}}
+        document = {"backfill": id_, "generation": 0, "tables": patches}
+        lake.layout.storage.write("patch.parquet", b"rows")
         intend(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
 
     def in_force_after(savepoint: Savepoint, *, reread: bool = False) -> list[str]:
