@@ -27,6 +27,7 @@ from headgate.jobs.scratch import job_name, remove_orphaned, scratch_folder
 from headgate.jobs.session import LocalSessions, SessionProvider, stop
 from headgate.jobs.task import Task
 from headgate.jvm import has_ended
+from headgate.operations import drain
 from headgate.publish.circuit_breaker import Breaker
 from headgate.savepoints.clone import require_whole
 from headgate.storage.backlog import Backlog
@@ -197,9 +198,10 @@ class Driver:
         self._say("catching up")
         run.catch_up.run(one_step=True)
         stream.process(run)
-        if run.task.drain and run.writes_bronze and not control.is_stopping:
+        drains = run.task.drain and run.writes_bronze and not control.is_stopping
+        if drains and not drain.is_drained(runtime.head.table.refresh()):
             self._say("draining windows")
-            runtime.intend("drain", {}, _now())
+            runtime.intend(drain.NAME, {}, _now())
         if not control.is_stopping:
             run.catch_up.run()
         finished = run.task.once and not control.is_stopping

@@ -11,8 +11,12 @@ from headgate.graph.operations import Document
 from headgate.operations.contract import Change, Place, TableOperation
 from headgate.tables.data_file import FINAL, STATE
 from headgate.tables.open_rows import open_rows
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import State, add_counts
+
+
+NAME = "drain"
 
 
 class Drain(TableOperation):
@@ -46,6 +50,13 @@ class Drain(TableOperation):
         total = add_counts(state.total, {"final": sum(f.rows for f in staged)})
         state = replace(state, payload=payload, changed_at=state.at, total=total)
         return Change(state, add=staged, remove=opened.live)
+
+
+def is_drained(bronze: State) -> bool:
+    """Whether the last thing in bronze is a drain: another one would change no table, and every
+    commit of bronze would repeat it."""
+    operations = BronzePayload.of(bronze).operations
+    return bool(operations) and (operations[-1].name, operations[-1].n) == (NAME, bronze.n)
 
 
 def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mapping[str, int]:

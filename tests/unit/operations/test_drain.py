@@ -1,0 +1,27 @@
+"""When another drain would change nothing."""
+
+from __future__ import annotations
+
+from headgate.graph.graph import graph_of
+from headgate.operations.carrying_out import intend
+from headgate.operations.drain import NAME, is_drained
+from headgate.tables.snapshot import head_table
+from tests.unit.ledger.conftest import Lake
+from tests.unit.savepoints.conftest import NOW, add_batch, lake
+
+__all__ = ["lake"]  # a fixture
+
+
+def test_a_drain_is_in_force_until_the_next_batch_or_operation(lake: Lake) -> None:
+    bronze, graph = head_table(lake.layout, lake.pipeline), graph_of(lake.pipeline)
+    assert not is_drained(bronze.refresh())
+    bronze.fence(1)
+    intend(bronze, graph, NAME, {}, NOW)
+    assert is_drained(bronze.refresh())
+    replay = {"table": "per_minute", "from": None, "to": None, "keys": {}}
+    intend(bronze, graph, "late_replay", replay, NOW)
+    assert not is_drained(bronze.refresh())
+    intend(bronze, graph, NAME, {}, NOW)
+    assert is_drained(bronze.refresh())
+    add_batch(lake, bronze.state.n + 1)
+    assert not is_drained(bronze.refresh())
