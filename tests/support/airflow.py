@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
 
 import psutil
@@ -112,8 +113,13 @@ class Airflow:
             {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            content: bytes = answer.read()
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                content: bytes = answer.read()
+        except HTTPError as error:
+            if error.code >= 500:
+                error.add_note(self.log("api-server"))
+            raise
         return content.decode()
 
     def links(self, dag: str, task: str) -> dict[str, str]:
