@@ -117,7 +117,6 @@ BROKEN: list[tuple[str, str]] = [
     ("median_to_be_between", "column: g, max_value: 4503599627370496.9"),
     ("max_to_be_between", "column: at, max_value: '2026-03-02', strict_max: true"),
     ("values_to_be_unique", "column: x"),
-    ("mean_to_be_between", "column: t, max_value: 5"),
 ]
 
 

@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from headgate.expectations.aggregates import AGGREGATES, Values
 from headgate.gates import documents
 from headgate.gates.documents import Release
 from headgate.gates.validations import validations
@@ -254,10 +255,16 @@ def test_a_rule_that_passes_again_lets_the_held_batches_in_also_from_a_savepoint
     project.check(restored, [1, BAD, 2])
 
 
-def test_a_rule_that_cannot_be_validated_holds(project: Project) -> None:
+def test_a_rule_that_cannot_be_validated_holds(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(values: Values, name: str) -> None:
+        raise ValueError(f"the values of {name!r} cannot be added up")
+
+    name = "expect_column_mean_to_be_between"
+    monkeypatch.setitem(AGGREGATES, name, fail)
     project.write_rules(
-        "expectations:\n- {id: odd, expect: expect_column_mean_to_be_between, "
-        "column: site, min_value: 1}"
+        f"expectations:\n- {{id: odd, expect: {name}, column: total, min_value: 1}}"
     )
     project.deliver(1)
     engine = project.engine().run_all()

@@ -95,6 +95,7 @@ def load(
         from headgate.savepoints.declarations import kept as load_kept
 
         root, digest = kept
-        declared = load_kept(Layout.of(root, load_file(file).name), digest, beside=file)
+        layout = Layout.of(root, load_file(file).name)
+        declared = load_kept(layout, digest, beside=file, needs_secrets=needs_secrets)
     hide(secrets_of(declared))
     return declared

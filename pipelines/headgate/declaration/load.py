@@ -17,7 +17,6 @@ from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.model import (
     BackfillSchedule,
     CircuitBreaker,
-    GoldTable,
     Pipeline,
     Publication,
     PublishedLayer,
@@ -26,25 +25,22 @@ from headgate.declaration.model import (
     Source,
 )
 from headgate.declaration.names import RESERVED_TABLES, check_not_taken
-from headgate.declaration.quantities import format_size
 from headgate.declaration.reading.checked import Field, Report, Section, partial
 from headgate.declaration.reading.checker import Checker
-from headgate.declaration.reading.document import read
+from headgate.declaration.reading.files import parse, read_file
 from headgate.declaration.sections.gold import build_gold
 from headgate.declaration.sections.metrics import build_metrics
 from headgate.declaration.sections.publish import build_publication
 from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import (
+    added_columns,
     build_source,
-    ours_of,
     project_folder,
     scope_of,
     time_column,
 )
 from headgate.declaration.suites.reading import SuiteReading
 
-# Parsing YAML is slow, and a file larger than this is not a declaration.
-_MOST_BYTES = 1 << 20
 _ONE_SOURCE = (
     "several sources are not built yet; keep one; instead, give each a pipeline of its own, and "
     "join their tables in headgate query"
@@ -59,14 +55,22 @@ def load(path: Path | str, *, needs_secrets: bool = True) -> Pipeline:
     """
     file = Path(path)
     report = Report(file)
-    return _load(_text(file, report), report, needs_secrets=needs_secrets)
+    text = read_file(file, report, "declaration")
+    return _load(text, report, needs_secrets=needs_secrets)
 
 
-def load_text(text: str, file: Path, suites: Mapping[str, str] | None = None) -> Pipeline:
+def load_text(
+    text: str,
+    file: Path,
+    suites: Mapping[str, str] | None = None,
+    *,
+    needs_secrets: bool = True,
+) -> Pipeline:
     """Check a declaration as if ``file`` had this text: its relative paths are resolved as in
     ``file``. ``suites`` are the texts of its suites by their names; without them, their files are
-    read."""
-    return _load(text, Report(file), suites)
+    read. ``needs_secrets`` is as for ``load``. Raises DeclarationError with all the problems it
+    has."""
+    return _load(text, Report(file), suites, needs_secrets=needs_secrets)
 
 
 def _load(
@@ -77,9 +81,7 @@ def _load(
     needs_secrets: bool = True,
 ) -> Pipeline:
     file = report.file
-    node, faults = read(text) if text is not None else (None, ())
-    for fault in faults:
-        report.add(fault.line, fault.path, fault.message)
+    node = parse(text, report)
     if node is not None:
         folder = project_folder(file)
         checker = Checker(report, folder, needs_secrets=needs_secrets)
@@ -89,21 +91,6 @@ def _load(
         if pipeline is not None and not report.problems:
             return pipeline
     raise DeclarationError(file, report.problems)
-
-
-def _text(file: Path, report: Report) -> str | None:
-    try:
-        content = file.read_bytes()
-        if len(content) <= _MOST_BYTES:
-            return content.decode("utf-8-sig")
-        report.add(1, "", f"is larger than {format_size(_MOST_BYTES)}: not a declaration")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        report.add(line, "", "is not UTF-8 text")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a path"
-        report.add(1, "", f"cannot be read: {reason}")
-    return None
 
 
 def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> Pipeline | None:
@@ -118,14 +105,12 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         if source is not None:
             sources[name] = source
     silver, scopes = _build_silver(root, silver_sections, source_sections, reading.read, report)
-    gold: dict[str, GoldTable] = {}
-    for name, section in gold_sections.items():
-        table = build_gold(section, name, scopes, reading.read, report)
-        if table is not None:
-            gold[name] = table
+    built = {n: build_gold(s, n, scopes, reading.read, report) for n, s in gold_sections.items()}
+    gold = {name: table for name, table in built.items() if table is not None}
     publish = _build_publications(root, source_sections, report)
     backfill = _build_backfill(root.section("airflow"), report)
     metrics = build_metrics(root.section("metrics"), report, project)
+    circuit_breaker = _build_circuit_breaker(root.section("circuit_breaker"), report)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
@@ -141,7 +126,7 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         definitions=table_digests(meant),
         publish=publish,
         savepoints=_build_schedule(root.section("savepoints")),
-        circuit_breaker=_build_circuit_breaker(root.section("circuit_breaker"), report),
+        circuit_breaker=circuit_breaker,
         backfill=backfill,
         metrics=metrics,
         text=text,
@@ -152,13 +137,13 @@ def _build_backfill(airflow: Section | None, report: Report) -> BackfillSchedule
     section = airflow.section("backfill") if airflow else None
     if section is None:
         return None
-    mode, publish = section.text("mode", "verify"), section.text("publish", "when_equal")
-    if section.get("publish") is not None and mode != "rebuild":
-        report.add(section.line, f"{section.path}.publish", "has no effect without mode: rebuild")
+    mode, publish = section.text("mode", "verify"), section.get("publish")
+    if publish is not None and mode != "rebuild" and not section.reported("mode"):
+        report.add(publish.line, publish.path, "has no effect without mode: rebuild")
     return BackfillSchedule(
         every=section.duration("every", timedelta(days=1)),
         mode=mode,  # type: ignore[arg-type]
-        publish=publish,  # type: ignore[arg-type]
+        publish=section.text("publish", "when_equal"),  # type: ignore[arg-type]
     )
 
 
@@ -175,8 +160,9 @@ def _build_schedule(section: Section | None) -> SavepointSchedule | None:
 def _build_circuit_breaker(section: Section | None, report: Report) -> CircuitBreaker | None:
     if section is None:
         return None
-    above, below = section.get("refused_above"), section.get("records_below")
-    if above is None and below is None:
+    limits = ("refused_above", "records_below")
+    above, below = map(section.get, limits)
+    if above is None and below is None and not any(map(section.reported, limits)):
         report.add(section.line, section.path, "needs refused_above or records_below")
     return CircuitBreaker(
         refused_above=above.value if above else None,
@@ -219,7 +205,7 @@ def _build_silver(
 ) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
     known: dict[str, Scope] = {name: scope_of(section) for name, section in sources.items()}
     fields = partial(known, missing=root.reported("sources"))
-    ours = {name: ours_of(section) for name, section in sources.items()}
+    ours = {name: added_columns(section) for name, section in sources.items()}
     times = {name: time_column(section) for name, section in sources.items()}
     tables: dict[str, SilverTable] = {}
     scopes: dict[str, Scope] = partial({}, missing=root.reported("silver"))
@@ -240,11 +226,16 @@ def _check_tables(root: Section, report: Report) -> None:
     sources = list(root.entries("sources").values())
     for another in sources[1:]:
         report.add(another.line, another.path, _ONE_SOURCE)
-    taken = dict.fromkeys(RESERVED_TABLES, "a table of every pipeline")
-    for layer, owner in (("sources", "a source"), ("silver", "a silver table"), ("gold", "")):
-        for name, field in root.entries(layer).items():
-            try:
-                check_not_taken(name, taken)
-            except Invalid as error:
-                report.invalid(field, error)
-        taken |= dict.fromkeys(root.entries(layer), owner)
+    taken = dict.fromkeys(RESERVED_TABLES, "is a table of every pipeline")
+    for layer, owner in (("sources", "a source"), ("silver", "a silver table")):
+        _check_taken(root.entries(layer), taken, report)
+        taken |= dict.fromkeys(root.entries(layer), f"is taken by {owner}")
+    _check_taken(root.entries("gold"), taken, report)
+
+
+def _check_taken(entries: Mapping[str, Field], taken: Mapping[str, str], report: Report) -> None:
+    for name, field in entries.items():
+        try:
+            check_not_taken(name, taken)
+        except Invalid as error:
+            report.invalid(field, error)

@@ -111,16 +111,14 @@ def in_other_case(name: str, names: Iterable[str]) -> str | None:
 
 def check_not_taken(name: str, taken: Mapping[str, str]) -> None:
     """Raises Invalid if ``name`` is one of ``taken``, ignoring case. The values of ``taken`` say
-    what has the name."""
+    what has the name, such as "is taken by a source"."""
     if name in taken:
-        raise Invalid(f"the name {name!r} is taken by {taken[name]}")
+        raise Invalid(f"the name {name!r} {taken[name]}")
     if (twin := in_other_case(name, taken)) is not None:
-        raise Invalid(
-            f"the name {name!r} differs only in case from {twin!r}, which is taken by {taken[twin]}"
-        )
+        raise Invalid(f"the name {name!r} differs only in case from {twin!r}, which {taken[twin]}")
 
 
 def check_header(name: str) -> None:
     """Raises Invalid if ``name`` cannot be the name of an HTTP header."""
-    if not _HEADER.match(name):
+    if not _HEADER.fullmatch(name):
         raise Invalid("the name of a header has letters, digits, dashes and underscores")

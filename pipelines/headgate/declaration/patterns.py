@@ -93,23 +93,19 @@ def check_read_pattern(text: str) -> None:
 
 def has_offset(pattern: str) -> bool:
     """Whether a pattern reads an offset from UTC."""
-    return any(found["field"] and found["field"][0] in "Xx" for found in _fields(pattern))
+    return any(letters[:1] in ("X", "x") for letters, _ in fields_of(pattern))
 
 
 def reading_regex(pattern: str) -> str:
     """A regular expression (Java's and Python's alike) that text must match before it is read by
     ``pattern``: nothing that matches can overflow."""
-    parts = []
-    for found in _fields(pattern):
-        literal = found["quoted"] or found["other"] or ("'" if found["quoted"] == "" else "")
-        parts.append(_READ[found["field"]] if found["field"] else _escape(literal))
+    parts = (_READ[letters] if letters else _escape(each) for letters, each in fields_of(pattern))
     return f"^{''.join(parts)}$"
 
 
 def _escape(literal: str) -> str:
     # A quote would end the SQL text that holds the regular expression.
-    escaped = re.sub(r"[\\.^$|?*+()\[\]{}]", r"\\\g<0>", literal)
-    return escaped.replace("''", "'").replace("'", r"\x27")
+    return re.sub(r"[\\.^$|?*+()\[\]{}]", r"\\\g<0>", literal).replace("'", r"\x27")
 
 
 def fields_of(pattern: str) -> list[tuple[str, str]]:

@@ -6,17 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from headgate.declaration.kafka.values import SECRET_PATTERN
+from headgate.declaration.kafka.values import SECRET_PATTERN, assigned_secrets
 from headgate.declaration.model import Pipeline
 from headgate.declaration.sinks import sink_of
 from headgate.declaration.sources import kind_of_source
 
 _SHORTEST = 3  # shorter ones occur in any text
-# A message may quote only a part of `Module required username="ann" password="...";`.
-_ASSIGNED = re.compile(
-    r"""(?:password|passphrase|secret)\w*\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;,"']+))""",
-    re.IGNORECASE,
-)
 
 
 def secrets_of(pipeline: Pipeline) -> frozenset[str]:
@@ -31,8 +26,8 @@ def secrets_in(options: Mapping[str, str]) -> Iterator[str]:
     that are secret."""
     for name, value in options.items():
         found = [value] if re.search(SECRET_PATTERN, name) else []
-        for quoted, single, bare in _ASSIGNED.findall(value):
-            part = quoted or single or bare
+        # A message may quote only a part of `Module required username="ann" password="...";`.
+        for part in assigned_secrets(value):
             found += [part, re.sub(r"\\(.)", r"\1", part)]
         yield from (secret for secret in found if len(secret) >= _SHORTEST)
 

@@ -97,10 +97,6 @@ def is_floating(type_: DataType) -> bool:
     return type_ in (FLOAT, DOUBLE)
 
 
-def is_text(type_: DataType) -> bool:
-    return type_ == STRING
-
-
 def is_time(type_: DataType) -> bool:
     return type_ in (DATE, TIMESTAMP)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.declaration.expressions.words import quoted
+from headgate.declaration.expressions.words import readable
 from headgate.declaration.suites.arguments import text_literal
 
 _OPERATORS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -37,7 +37,7 @@ def _condition(stored: Any) -> str:
             return str(stored["pass_through_filter"])
         if kind in _JOINED:
             return _JOINED[kind].join(f"({_condition(each)})" for each in stored["conditions"])
-        name = quoted(stored["column"]["name"])
+        name = readable(stored["column"]["name"])
         if kind == "nullity":
             return f"{name} is null" if stored["is_null"] else f"{name} is not null"
         return _comparison(name, stored)

@@ -82,10 +82,6 @@ class Graph:
         above = {path for node in self.written_by(layers) for path in node.upstream}
         return tuple(node for node in self if node.path in above and node.layer not in layers)
 
-    def below(self, path: str) -> tuple[Node, ...]:
-        """The tables that follow a table's commits."""
-        return tuple(node for node in self if path in node.upstream)
-
     def source_of(self, path: str) -> Node:
         """The bronze table from which a table is built."""
         node = self[path]
@@ -96,8 +92,8 @@ class Graph:
         Publications are not rebuilt."""
         found = set(paths)
         for node in self:
-            feeds = (node.side_of,) if node.side_of else node.upstream
-            if node.kind.is_built and found.intersection(feeds):
+            above = (node.side_of,) if node.side_of else node.upstream
+            if node.kind.is_built and found.intersection(above):
                 found.add(node.path)
         # A side table comes before its table.
         sides = {node.path for node in self if node.side_of in found}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.measures import StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import (
@@ -34,7 +35,7 @@ _ADD = "case when {old} is null then {new} when {new} is null then {old} else {o
 def require_number(name: str, argument: DataType) -> None:
     """Raises Invalid if the argument is not a number."""
     if not is_number(argument):
-        raise Invalid(f"{name}() takes a number, not a {argument}")
+        raise Invalid(f"{name}() takes a number, not {with_article(argument)}")
 
 
 def require_summable(name: str, argument: DataType) -> None:

@@ -27,17 +27,11 @@ class Extreme(MeasureKind):
         return Fold({"value": field}, "{value}")
 
 
-class Edge(MeasureKind):
+class Edge(Extreme):
     """The value of the row that is first or last by event time. The position in the source breaks
     ties. Rows whose argument is null are left out."""
 
     keeps = "one value and its position"
-
-    def __init__(self, function: str, merge: str) -> None:
-        self._function, self._merge = function, merge
-
-    def type_of(self, argument: DataType) -> DataType:
-        return argument
 
     def fold(self, measure: Measure) -> Fold:
         type_ = Struct.of({**_POSITION, "value": measure.type})

@@ -15,7 +15,6 @@ from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import State, add_counts
 
-
 NAME = "drain"
 
 

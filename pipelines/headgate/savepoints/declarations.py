@@ -2,7 +2,8 @@
 
 Each is stored under the digest of its meaning, so damage is detected. Rules of suites are not part
 of the meaning: only the newest ones are kept.
-Secrets are placeholders in a declaration's text; they are not resolved here.
+Secrets are placeholders in a declaration's text. Their values may be missing: they may have changed
+since.
 """
 
 from __future__ import annotations
@@ -54,11 +55,14 @@ def _made_from(pipeline: Pipeline, made_as: Mapping[str, str]) -> bool:
     return all(made_as.get(path) == digest for path, digest in pipeline.definitions.items())
 
 
-def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline:
+def kept(
+    layout: Layout, digest: str, *, beside: Path | None = None, needs_secrets: bool = False
+) -> Pipeline:
     """The kept declaration with a digest. Relative paths in it refer to ``beside``, by default to
-    the file that it was read from.
+    the file that it was read from. A driver that starts from it ``needs_secrets``.
 
-    Raises SavepointError if it is not kept or is damaged.
+    Raises SavepointError if it is not kept or is damaged; DeclarationError if it can no longer be
+    read.
     """
     document = read_document(layout.storage, Layout.declaration(digest))
     if document is None:
@@ -67,7 +71,8 @@ def kept(layout: Layout, digest: str, *, beside: Path | None = None) -> Pipeline
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     file = beside or Path(document["file"])
-    pipeline = load_text(document["text"], file, document.get("suites", {}))
+    suites = document.get("suites", {})
+    pipeline = load_text(document["text"], file, suites, needs_secrets=needs_secrets)
     if pipeline.digest != digest:
         raise SavepointError(
             f"{layout.storage.uri(Layout.declaration(digest))}: this file now contains another "

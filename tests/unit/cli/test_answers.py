@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli.inspect.freshness import in_words
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.ownership import Owner
+from headgate.supervision.freshness import Freshness
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import commit_time
@@ -70,6 +72,11 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "stopped_loads": [],
         "reset": None,
     }
+
+
+def test_a_pipeline_without_gold_has_no_time_of_gold() -> None:
+    found = in_words(Freshness({}, NOW, NOW), NOW + timedelta(minutes=2))
+    assert found == "watermark 2 min behind; last record 2 min ago"
 
 
 def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:

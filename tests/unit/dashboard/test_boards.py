@@ -110,6 +110,13 @@ def test_all_problems_are_told_at_once(shop: Charted) -> None:
     assert [problem.line for problem in caught.value.problems] == [3, 3, 4, 4]
 
 
+def test_a_byte_that_is_no_text_is_told_with_its_line(shop: Charted) -> None:
+    file = shop.board("")
+    file.write_bytes(b"dashboard: x\ncharts: \xff\n")
+    with pytest.raises(BoardError, match=f"{file}:2: is not UTF-8 text"):
+        read_board(file, {"shop": shop.pipeline}, bound)
+
+
 ATTACKS = [
     "COPY (SELECT 1) TO '/tmp/x.csv'",
     "COPY gold.sales FROM '/etc/passwd'",

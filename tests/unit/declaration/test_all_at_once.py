@@ -92,6 +92,7 @@ publish:
     from: gold.sale # no gold table
     kafka: {servers: localhost, topic: b/c, options: {group.id: x}} # no port; topic; by Headgate
 savepoints: {every: 1 fortnight, keep: 0} # unit of time; too little
+circuit_breaker: {batches: 5} # needs refused_above
 jobs: fusd # fused, per_layer
 airflow: {backfill: {every: 1 minute, publish: always}} # at least; no effect without mode
 pipeline: shop # given twice

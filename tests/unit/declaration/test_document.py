@@ -60,6 +60,9 @@ def test_lines_are_those_of_keys() -> None:
         ("a: 1\n!!str b: 1\n", 2, "tags are not supported"),
         ("a: !!python/object:os.system x\n", 1, "tags are not supported"),
         ("a: 1\n---\nb: 2\n", 2, "one YAML document"),
+        ("a: 1\rb: {c: [\rd: 2\r", 2, "quote this value"),
+        ("a: 1\r\nb: c: d\r\n", 2, "mapping values are not allowed"),
+        ("a: 1\rb: \x00\r", 2, "special characters are not allowed"),
     ],
 )
 def test_faults(text: str, line: int, says: str) -> None:

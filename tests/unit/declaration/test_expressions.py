@@ -45,7 +45,8 @@ REFUSED = {
     "(select 1)": "a subquery is not supported",
     "exists(select 1)": "a subquery is not supported",
     "i in (select 1)": "IN takes a list",
-    "sum(i)": "belongs under measures",
+    "sum(i)": "sum() is a measure: it belongs under measures",
+    "median(i)": "median() is an aggregate that is not supported",
     "row_number() over (order by i)": "not supported",
     "sum(i) over ()": "a window function",
     "sum(i) filter (where i > 1)": "FILTER is not supported",
@@ -53,6 +54,11 @@ REFUSED = {
     "s -> s": "not supported",
     "*": "not supported",
     "i; i": "one expression only",
+    "lower(s,)": "a value is missing between , and )",
+    "coalesce(s,,u)": "a value is missing between , and ,",
+    "to_timestamp(, 'yyyyMM')": "a value is missing between ( and ,",
+    "ns -> 1BD": "a number stands where none can be",
+    "delete from i": "does not parse",
     "i as j": "an alias is not supported",
     "i j": "not supported",
     "clean.i": "unknown column 'clean'",
@@ -94,26 +100,37 @@ REFUSED = {
     "cast(to_date(s) as timestamp)": "could overflow",
     "ts > to_date(s)": "mixes a date made from text",
     "ts + interval 999999999 hours": "has at most",
+    "ts + interval '--5' day": "a whole number and one unit",
+    "ts + interval '--5 days'": "a whole number and one unit",
+    "ts + interval 'x5 day'": "a whole number and one unit",
+    "ts + interval '5day'": "a whole number and one unit",
+    "ts + interval '\u0665' day": "a whole number and one unit",
+    "ts + interval 5 `day`": "a whole number and one unit",
+    "timestamp '2026-01-31 12:00:00+19:00'": "is not a timestamp",
+    "timestamp '2026-01-31 12:00:00+10:75'": "is not a timestamp",
     "from_utc_timestamp(ts, s)": "must be a literal text",
     "from_utc_timestamp(ts, 'Mars/Base')": "not an IANA time zone",
+    "from_utc_timestamp(ts, 'ROC')": "not a time zone of Java",
+    "to_utc_timestamp(ts, 'localtime')": "not a time zone of Java",
+    "to_utc_timestamp(ts, 'Factory')": "not a time zone of Java",
     "date_format(ts, 'QQQQQ')": "not a part of a date pattern",
     "to_date(s, 'yyyy-dd')": "needs a year, a month and a day",
     "to_date(s, 'VV')": "not a part of a date pattern",
     "get_json_object(s, '$..a')": "not a JSON path",
-    "unix_timestamp()": "takes 1 arguments",
+    "unix_timestamp()": "takes 1 argument, not 0",
     # Types that do not go together.
     "s + 1": "+ takes numbers",
     "ts - ts2": "use date_add, datediff",
     "x div 2": "div takes exact numbers, and x is a double",
     "p div f": "div takes exact numbers, and f is a float",
-    "i = s": "compares a int with a string",
-    "s = 1": "compares a string with a int",
+    "i = s": "compares an int with a string",
+    "s = 1": "compares a string with an int",
     "ok and i": "AND takes conditions",
     "case when i then 1 end": "WHEN takes a condition",
     "case when ok then 1 else 'x' end": "CASE mixes int and string",
     "coalesce(i, 'x')": "mixes int and string",
-    "i like 'a'": "takes a string, not a int",
-    "lower(i)": "takes a string, not a int",
+    "i like 'a'": "takes a string, not an int",
+    "lower(i)": "takes a string, not an int",
     "cast(d as int)": "cannot be cast",
     "cast(i as date)": "cannot be cast",
     "cast(s as text)": "not a supported type",
@@ -139,13 +156,13 @@ REFUSED = {
     "ns[1.5]": "the position in [ ] must be a whole number",
     "ns[0, 1]": "[ ] takes one position",
     "tags = tags": "compares a map<string,string> with a map<string,string>",
-    "maps in (maps)": "compares a array<map",
+    "maps in (maps)": "compares an array<map",
     "address = tags": "cast one of them",
     "cast(items as string)": "cannot be cast to string",
     "cast(s as array<string>)": "not a supported type",
     "items || s": "joins texts",
-    "greatest(ns, ns)": "greatest() takes a same",
-    "concat(ns, ns)": "concat() takes a scalar, not a array<bigint>",
+    "greatest(ns, ns)": "greatest() takes one value, not an array<bigint>",
+    "concat(ns, ns)": "concat() takes one value, not an array<bigint>",
     "coalesce(ns, texts)": "mixes array<bigint> and array<string>",
     "size(s)": "size() takes an array or a map, not a string",
     "array_join(ns, ',')": "array_join() takes an array of strings",
@@ -164,10 +181,10 @@ REFUSED = {
     "exists(items)": "exists() takes 2 arguments, not 1",
     "exists(items, ok)": "exists() takes a lambda such as x -> x > 0, not ok",
     "filter(x -> x, ns)": "filter() takes a value, not x -> x",
-    "exists(items, e -> e.qty)": "takes a condition after ->, and e.qty is a int",
+    "exists(items, e -> e.qty)": "takes a condition after ->, and e.qty is an int",
     "exists(items, e -> e.prize > 1)": "there is no field 'prize'",
     "exists(items, (e, k) -> ok)": "has 2 variables, not 1",
-    "aggregate(ns, 0L, a -> a)": "has 1 variables, not 2",
+    "aggregate(ns, 0L, a -> a)": "has 1 variable, not 2",
     "filter(ns, (e, e) -> e > 1)": "have the same name",
     "filter(ns, (e, E) -> e > 1)": "have the same name",
     "exists(ns, i -> i > 1)": "'i' has the name of a column",
@@ -179,7 +196,7 @@ REFUSED = {
     "k + size(filter(ns, k -> k > 1))": "unknown column 'k'",
     "exists(ns, k -> rand() > k)": "is not deterministic",
     "exists(null, k -> true)": "exists() takes an array, not a void",
-    "exists(items, k -> exists(ns, n -> n = k.qty))": "ns is a array<bigint> from outside",
+    "exists(items, k -> exists(ns, n -> n = k.qty))": "ns is an array<bigint> from outside",
     "exists(items, k -> exists(k.tags, n -> size(k.tags) > 1))": "from outside of the lambda",
     "exists(texts, k -> tags[k] is null)": "tags is a map<string,string> from outside",
     "transform(texts, k -> null)": "the lambda is always null",
@@ -191,7 +208,7 @@ REFUSED = {
     "aggregate(texts, '', (a, k) -> concat(a, k))": "which could grow with every element",
     "aggregate(ns, ns, (a, k) -> a)": "which could grow with every element",
     "aggregate(ns, null, (a, k) -> k)": "starts with a number",
-    "aggregate(ns, 0, (a, k) -> a + k)": "starts with a int, but the lambda returns a bigint",
+    "aggregate(ns, 0, (a, k) -> a + k)": "starts with an int, but the lambda returns a bigint",
     "aggregate(ns, 0, (a, k) -> null)": "the lambda returns a void",
     "aggregate(ns, ts, (a, k) -> a + interval 1 day)": "could overflow",
     "transform(days, k -> k + interval 1 day)": "may be outside the years 1 to 9999",
@@ -211,6 +228,12 @@ REFUSED = {
     "i isnull": "unexpected word",
     "int '5'": "unexpected text",
     "99999999999999999999L": "too large for a bigint",
+    "1.5L": "the number 1.5L is not whole; remove the L",
+    "1e5L": "the number 1e5L is not whole; remove the L",
+    "1e400": "the number 1e400 is outside the range of a double",
+    "-1e400": "outside the range of a double",
+    "1e400D": "outside the range of a double",
+    "1e-99999999999": "outside the range of a double",
     "1" * 40: "more than 38 digits",
     "(" * 300 + "i" + ")" * 300: "nested too deeply",
     " + ".join(["i"] * 3000): "longer than 8000 characters",
@@ -238,6 +261,25 @@ def test_what_is_not_safe_or_not_typed_is_refused(text: str, says: str) -> None:
     with pytest.raises(Invalid) as caught:
         parse_expression(text, SCOPE)
     assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["comment is not null", "length(describe) > 1", "show like 'a%'", "length(all) > 1", "use = s"],
+)
+def test_no_word_begins_a_statement(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    columns = dict.fromkeys(("comment", "describe", "show", "all", "use", "s"), STRING)
+    assert parse_condition(text, columns).text == text
+    assert not caplog.records
+
+
+def test_a_column_that_needs_backquotes_is_named() -> None:
+    columns = {"values": INT, "of": SCOPE["address"]}
+    with pytest.raises(Invalid, match="the column 'values' is written in backquotes: `values`"):
+        parse_condition("1 < values", columns)
+    assert parse_condition("1 < `values` or of.zip > 1", columns).type == BOOLEAN
+    with pytest.raises(Invalid, match="not supported"):
+        parse_condition("values is not null", {"n": INT})
 
 
 def test_an_unknown_column_names_the_nearest() -> None:
@@ -288,7 +330,7 @@ def test_a_column_whose_type_is_not_known_is_unresolved() -> None:
 
 def test_a_condition_is_boolean() -> None:
     assert parse_condition("i > 1", SCOPE).type == BOOLEAN
-    with pytest.raises(Invalid, match="must be a condition, not a int"):
+    with pytest.raises(Invalid, match="must be a condition, not an int"):
         parse_condition("i", SCOPE)
 
 

@@ -49,6 +49,21 @@ def test_guards_that_outgrow_an_expression_are_refused() -> None:
         parse_expression(text, SCOPE)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"to_timestamp(concat(s, '{'x' * 4500}'))",
+        f"cast(coalesce(b{', 1' * 1500}) as timestamp)",
+        f"to_date(s) < d or to_timestamp(concat(s, '{'x' * 3940}')) < ts",
+    ],
+)
+def test_so_is_the_one_guard_that_is_too_much(text: str) -> None:
+    """It would be too long for the digest, and for the next declaration that is compared."""
+    assert len(text) < 5000
+    with pytest.raises(Invalid, match="longer than 8000 characters with the guards"):
+        parse_expression(text, SCOPE)
+
+
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_what_is_guarded_is_still_an_expression_of_that_type(text: str) -> None:
     """The guarded text is parsed like a written expression: guards use nothing that is refused."""

@@ -26,6 +26,7 @@ JAAS = 'org.apache.PlainLoginModule required username="ann" password="{}";'
         ({"sasl.jaas.config": JAAS.format(r"o\"p\\n")}, r'is o"p\n or o\"p\\n', "is *** or ***"),
         ({"sasl.jaas.config": "X required password=open;"}, "open", "***"),
         ({"sasl.jaas.config": "X required clientSecret='o p';"}, "is o p", "is ***"),
+        ({"sasl.jaas.config": 'X required password="open;'}, "is open", "is ***"),
         # Names and words that are not secrets stay.
         (
             {"client.id": "orders-reader", "security.protocol": "SASL_PLAINTEXT"},

@@ -55,7 +55,20 @@ def test_what_is_this_machines_own(host: str, is_own: bool) -> None:
     assert is_loopback(host) == is_own
 
 
-@pytest.mark.parametrize("wrong", ["{port: 0}", "{port: 70000}", "{ports: 1}", "9464"])
+@pytest.mark.parametrize(
+    "wrong", ["{port: 0}", "{port: 70000}", "{port: +-5}", "{ports: 1}", "9464"]
+)
 def test_what_is_wrong_is_told(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(DeclarationError, match="metrics"):
         declared(tmp_path, f"metrics: {wrong}")
+
+
+def test_an_open_host_is_told_on_its_line_and_not_if_the_token_is_wrong(tmp_path: Path) -> None:
+    opened = "metrics:\n  port: 9464\n  host: 0.0.0.0"
+    with pytest.raises(DeclarationError) as caught:
+        declared(tmp_path, opened)
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.line) == ("metrics.host", len(DECLARATION.splitlines()) + 3)
+    with pytest.raises(DeclarationError) as caught:
+        declared(tmp_path, f"{opened}\n  token_file: [secret]")
+    assert [problem.key for problem in caught.value.problems] == ["metrics.token_file"]

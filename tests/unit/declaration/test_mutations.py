@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from tests.unit.declaration.test_load import ROOT
 pytestmark = pytest.mark.slow
 
 TEXT = (ROOT / "pipelines" / "examples" / "auctions.yml").read_text(encoding="utf-8")
-SUITE = (ROOT / "expectations" / "clean_bids.yml").read_text(encoding="utf-8")
+SUITES = {
+    name: (ROOT / "expectations" / f"{name}.yml").read_text(encoding="utf-8")
+    for name in ("clean_bids", "channels_sliding")
+}
+SUITE = SUITES["clean_bids"]
 TREES = [YAML(typ="safe", pure=True).load(text) for text in (TEXT, KAFKA)]
 
 WORDS = (
@@ -30,10 +35,15 @@ WORDS = (
 1 minute|0 s|sum(price)|count(*)|price / 0|lower(|'|`|${env:X}|bids|clean_bids|auction|rand()
 localhost:9092|a:1,b|gold.sales|late.orders|latest|2026-11-20T00:00:00Z|(a+)+|*.orders|read_committed
 decimal(38,38)|(select 1)|epoch_millis|price::timestamp|to_date(url, 'yyyy-MM-dd')|1e400 * price
++-5|event_time - interval '--5' day|channel -> 1BD|1.5L|to_date(, 'yy')|comment is not null|price,
 """.strip()
     .replace("\n", "|")
     .split("|")
 )
+WORDS += [
+    f"to_timestamp(concat(channel, '{'x' * 4500}')) is null",
+    f"cast(coalesce(price{', 1' * 1500}) as timestamp)",
+]
 VALUES = st.one_of(
     st.none(),
     st.booleans(),
@@ -97,11 +107,12 @@ def mutated(draw: st.DrawFn) -> str:
     return out.getvalue()
 
 
-def loads_or_is_refused(file: Path, text: str, suite: str = SUITE) -> None:
+def loads_or_is_refused(file: Path, text: str, suite: str = SUITE) -> bool:
+    """Whether it loads."""
     (file.parent / "expectations").mkdir(exist_ok=True)
-    for name in ("clean_bids", "channels_sliding"):
+    for name, content in {**SUITES, "clean_bids": suite}.items():
         suite_file = file.parent / "expectations" / f"{name}.yml"
-        suite_file.write_text(suite, "utf-8", "surrogatepass")
+        suite_file.write_text(content, "utf-8", "surrogatepass")
     file.write_text(text, encoding="utf-8", errors="surrogatepass")
     result: Pipeline | DeclarationError
     try:
@@ -110,10 +121,11 @@ def loads_or_is_refused(file: Path, text: str, suite: str = SUITE) -> None:
         result = error
     if isinstance(result, Pipeline):
         assert len(result.digest) == 64
-    else:
-        assert result.problems
-        assert all(problem.line >= 1 for problem in result.problems)
-        assert str(result).endswith(f"headgate plan {file}")
+        return True
+    assert result.problems
+    assert all(problem.line >= 1 for problem in result.problems)
+    assert str(result).endswith(f"headgate plan {file}")
+    return False
 
 
 SETTINGS = settings(
@@ -135,9 +147,11 @@ def test_a_changed_tree(text: str, tmp_path: Path) -> None:
     put=st.one_of(
         st.text(max_size=10), st.sampled_from(["{", "]", ": ", "\n", "\t", "|", "&a ", "*a"])
     ),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
 )
-def test_a_changed_text(at: int, gone: int, put: str, tmp_path: Path) -> None:
-    loads_or_is_refused(tmp_path / "changed.yml", TEXT[:at] + put + TEXT[at + gone :])
+def test_a_changed_text(at: int, gone: int, put: str, end: str, tmp_path: Path) -> None:
+    text = TEXT[:at] + put + TEXT[at + gone :]
+    loads_or_is_refused(tmp_path / "changed.yml", text.replace("\n", end))
 
 
 @SETTINGS
@@ -156,3 +170,29 @@ def test_a_changed_suite(at: int, gone: int, put: str, tmp_path: Path) -> None:
 def test_any_expression(old: str, text: str, tmp_path: Path) -> None:
     quoted = "'" + text.replace("'", "''").replace("\n", " ") + "'"
     loads_or_is_refused(tmp_path / "changed.yml", TEXT.replace(old, quoted))
+
+
+def test_without_a_change_it_loads(tmp_path: Path) -> None:
+    assert loads_or_is_refused(tmp_path / "changed.yml", TEXT)
+
+
+PLACES = [
+    ("sources", "bids", "files", "max_files_per_batch"),
+    ("sources", "bids", "record", "schema", "price"),
+    ("silver", "clean_bids", "columns", "channel"),
+    ("silver", "clean_bids", "columns", "added"),
+    ("gold", "bids_per_minute", "where"),
+    ("gold", "bids_per_minute", "window", "tumbling"),
+    ("gold", "bids_per_minute", "measures", "top"),
+]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_word_where_it_may_mean_something(word: str, tmp_path: Path) -> None:
+    for path in PLACES:
+        tree = copy.deepcopy(TREES[0])
+        holder = tree
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = word
+        loads_or_is_refused(tmp_path / "changed.yml", json.dumps(tree))  # JSON is YAML

@@ -122,6 +122,7 @@ def test_nor_is_what_two_keys_mean_together(
         ("sasl.oauthbearer.client.credentials.client.secret", "hunter2"),
         ("some.passphrase", "hunter2"),
         ("some.properties", "password = hunter2"),
+        ("some.properties", "'password=\"hunter2'"),
     ],
 )
 def test_a_secret_that_is_written_out_is_refused(
@@ -168,6 +169,7 @@ def test_what_yaml_makes_of_a_secret_is_not_shown(
     ("key", "written"),
     [
         ("sasl.jaas.config", '\'Login username="me" password="${env:CANARY}" x="";\''),
+        ("some.properties", '\'password="\\\\\\"${env:CANARY}"\''),
         ("ssl.truststore.location", "/etc/secrets/trust.jks"),
         ("sasl.oauthbearer.token.endpoint.url", "https://example.com/token"),
         ("ssl.truststore.certificates", "MIIB"),

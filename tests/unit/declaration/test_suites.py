@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlglot.dialects.spark import Spark
 
 from headgate.declaration.errors import DeclarationError
+from headgate.declaration.expressions.expression import parse_condition
 from headgate.declaration.load import load, load_text
 from headgate.declaration.model import SilverTable
 from headgate.declaration.plan import describe, plan
@@ -15,6 +17,7 @@ from headgate.declaration.suites.model import MOST_RULES, Suite
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.subject import RowSubject, VersionSubject
 from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import BOOLEAN, STRING
 
 DECLARATION = """
 pipeline: shop
@@ -107,7 +110,7 @@ def test_what_a_rule_does() -> None:
         ("id: a", "expectations[0]: the key 'expect' is missing"),
         ("id: A b, expect: n > 0", "expectations[0].id: 'A b' is not an id"),
         ("id: a, expect: m1 > 0", "unknown column 'm1' (did you mean \"m\"?)"),
-        ("id: a, expect: n + 1", "must be a condition, not a int"),
+        ("id: a, expect: n + 1", "must be a condition, not an int"),
         ("id: a, expect: n > 0, colum: n", "expectations[0].colum: unknown key"),
         ("id: a, expect: n > 0, mostly: 0.9", "action: stop and above: 20 %"),
         ("id: a, expect: n > 0, severity: fatal", "must be one of critical, warning, info"),
@@ -126,7 +129,7 @@ def test_what_a_rule_does() -> None:
         ),
         (
             "id: a, expect: expect_column_values_to_be_between, column: n, min_value: x",
-            "'x' is not a int",
+            "'x' is not an int",
         ),
         (
             "id: a, expect: expect_column_values_to_be_between, column: n, min_value: 2, "
@@ -156,6 +159,10 @@ def test_what_a_rule_does() -> None:
             "must be a list of pairs",
         ),
         (
+            "id: a, expect: expect_multicolumn_sum_to_equal, column_list: [n, m], sum_total: 1e400",
+            "sum_total: 1e400 is too large a number",
+        ),
+        (
             "id: a, expect: expect_column_value_lengths_to_equal, column: name, value: -1",
             "must be a whole number from 0 on",
         ),
@@ -176,15 +183,48 @@ def test_a_column_whose_own_declaration_is_wrong_is_not_reported_again() -> None
     assert (suite.rules, problems) == ((), [])
 
 
+def test_any_name_may_be_that_of_a_column() -> None:
+    """Words that sqlglot reads otherwise are written in backquotes; other columns stay as they are,
+    on which the digest of a suite depends."""
+    words = sorted(word.lower() for word in Spark.Tokenizer.KEYWORDS if word.isalpha())
+    assert len(words) > 200
+    for word in [*words, "while", "partitioned_by"]:
+        report, columns = Report(FILE), {word: STRING, "other": STRING}
+        text = f"""
+expectations:
+  - {{id: a, expect: expect_column_values_to_not_be_null, column: '{word}'}}
+  - {{id: b, expect: expect_column_values_to_be_in_set, column: '{word}', value_set: [x]}}
+  - {{id: c, expect: expect_column_value_lengths_to_equal, column: '{word}', value: 2}}
+  - {{id: d, expect: expect_column_pair_values_to_be_equal, column_A: '{word}', column_B: other}}
+"""
+        suite = read_suite("rows", text, RowSubject(columns), report)
+        assert report.problems == [], word
+        versions = read_suite("rows", text, VersionSubject(columns, columns, (), 1), report)
+        assert report.problems == [], word
+        for rule in (*suite.rules, *versions.rules):
+            assert parse_condition(rule.condition, columns).type == BOOLEAN
+    suite, _ = read("id: a, expect: expect_column_values_to_not_be_null, column: name")
+    assert suite.rules[0].condition == "coalesce((name is not null), true)"
+
+
+@pytest.mark.parametrize("word", ["comment", "all", "load"])
+def test_a_word_that_is_read_as_a_column_is_not_in_backquotes(word: str) -> None:
+    report = Report(FILE)
+    rule = f"id: a, expect: expect_column_values_to_not_match_regex, column: {word}, regex: x"
+    text = f"expectations: [{{{rule}}}]"
+    suite = read_suite("rows", text, RowSubject({word: STRING}), report)
+    assert suite.rules[0].condition == f"coalesce((not ({word} rlike 'x')), true)"
+
+
 def test_all_mistakes_are_reported_at_once() -> None:
     _, problems = read("id: a, expect: x > 0", "id: a, expect: n > 0", "id: a, expect: n > 1")
     assert len(problems) == 2
-    assert "two rules have the id 'a'" in problems[1]
+    assert problems[1] == f"{FILE}:4: expectations[2].id: two rules have the id 'a'"
 
 
 def test_a_suite_has_at_most_as_many_rules_as_silver_has_bits() -> None:
     _, problems = read(*(f"id: r{i}, expect: n > {i}" for i in range(MOST_RULES + 1)))
-    assert [p for p in problems if "at most 62" in p]
+    assert problems == [f"{FILE}:1: expectations: has 63 rules; a suite has at most 62"]
 
 
 @pytest.mark.parametrize("text", ["", "a", "rules: []", "expectations: []", "expectations: {a: b}"])
@@ -246,6 +286,21 @@ def test_a_suite_that_is_not_there(project: Path) -> None:
         load(project)
     assert 'did you mean "orders_are_sont"?' in str(error.value)
     assert f"{project}:15: silver.clean.expectations:" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"expectations:\n- {id: a, expect: total > 0}\n# \xff", "3: is not UTF-8 text"),
+        (b"#" * 2_000_000, "1: is larger than 1 MB: not a suite"),
+    ],
+)
+def test_a_suite_that_cannot_be_read(content: bytes, says: str, project: Path) -> None:
+    suite_file(project).write_bytes(content)
+    with pytest.raises(DeclarationError) as error:
+        load(project)
+    assert str(error.value).startswith(f"{suite_file(project)}:{says}")
+    assert len(error.value.problems) == 1
 
 
 def clean(suite: str | None) -> SilverTable:
@@ -350,6 +405,34 @@ expectations:
         (f"{IN_SET}, column: final, value_set: ['false']", "'false' is not a boolean"),
         (f"{IN_SET}, column: parts, value_set: [a]", "is for columns of one value each"),
         (f"{DISTINCT}, column: window_end, value_set: [noon]", "'noon' is not a timestamp"),
+        *(
+            (f"id: a, expect: {name}, column: {column}, {more}", f"is for numbers; the column {of}")
+            for name, more in (
+                ("expect_column_sum_to_be_between", "min_value: 1"),
+                ("expect_column_mean_to_be_between", "max_value: 1"),
+                ("expect_column_median_to_be_between", "max_value: 1"),
+                ("expect_column_stdev_to_be_between", "max_value: 1"),
+                (
+                    "expect_column_value_z_scores_to_be_less_than",
+                    "threshold: 3, double_sided: true",
+                ),
+            )
+            for column, of in (
+                ("site", "'site' is a string"),
+                ("window_end", "'window_end' is a timestamp"),
+                ("day", "'day' is a date"),
+            )
+        ),
+        (
+            "id: a, expect: expect_column_mean_to_be_between, column: x, min_value: 5, "
+            "max_value: 0",
+            "min_value is greater than max_value",
+        ),
+        (
+            "id: a, expect: expect_table_row_count_to_be_between, min_value: 5, max_value: 0",
+            "min_value is greater than max_value",
+        ),
+        (f"{MAX}, column: window_end, min_value: now - 9999999 days", "is before the year 1"),
         (f"{SILVER}, column: sales", "the key 'silver' is missing"),
         (f"{SILVER}, column: sales, silver: prize", "column 'prize' (did you mean \"price\"?)"),
         (f"{SILVER}, column: sales, silver: name", "must be a number, not a string"),
@@ -363,6 +446,25 @@ def test_a_mistake_in_a_rule_of_a_gold_table(rule: str, problem: str) -> None:
     _, problems = read_table(f"expectations:\n  - {{{rule}}}")
     assert len(problems) == 1, problems
     assert problem in problems[0]
+
+
+def test_rules_over_numbers_count_what_is_true() -> None:
+    names = ("sum", "mean", "median", "stdev")
+    rules = [f"expect_column_{name}_to_be_between, column: final, min_value: 0" for name in names]
+    rules += ["expect_column_sum_to_be_between, column: n, min_value: 0"]  # its type is not known
+    text = "".join(f"\n- {{id: r{i}, expect: {rule}}}" for i, rule in enumerate(rules))
+    suite, problems = read_table(f"expectations:{text}")
+    assert problems == []
+    assert len(suite.rules) == 4
+
+
+def test_what_yaml_has_broken_is_not_reported_again() -> None:
+    rules = "expectations:\n- {id: a, expect: sales > 0}\n"
+    _, problems = read_table(f"every: 1 minute: x\non: final: y\n{rules}")
+    assert [problem.partition(": ")[0] for problem in problems] == [f"{FILE}:1", f"{FILE}:2"]
+    assert all("is not YAML" in problem for problem in problems)
+    _, problems = read_table(f"every: [1 minute]\non: [final]\n{rules}")
+    assert len(problems) == 2
 
 
 def test_a_rule_of_rows_compares_a_version_as_it_would_compare_silver() -> None:

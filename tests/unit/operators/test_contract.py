@@ -86,7 +86,7 @@ def test_its_columns_are_those_of_results_and_late_rows(case: Case) -> None:
 
 def test_its_columns_are_nobody_elses(case: Case) -> None:
     for name in columns_of(table(case.keys)):
-        with pytest.raises(DeclarationError, match=f"'{name}' is taken by every gold table"):
+        with pytest.raises(DeclarationError, match=f"'{name}' is a column of every gold table"):
             declared(f"{case.keys}\n    columns: {{{name}: all + 1}}")
 
 

@@ -48,7 +48,7 @@ def cast_texts(texts: pa.StringArray | pa.ChunkedArray, type_: DataType) -> pa.A
     """``texts`` as a boolean, a number or text; null if a text cannot be converted."""
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
-    if types.is_text(type_):
+    if type_ == types.STRING:
         return texts
     arrow, plain, convert = _rules(type_)
     is_plain = pc.match_substring_regex(texts, plain)

@@ -24,11 +24,12 @@ def describe_freshness(
         fresh = freshness(layout, declared)
     except HeadgateError as error:
         return f"how fresh gold is cannot be read: {error}", None
-    return _in_words(fresh, now), fresh.document(now)
+    return in_words(fresh, now), fresh.document(now)
 
 
-def _in_words(fresh: Freshness, now: datetime) -> str:
-    """When gold changed (per table if there are several), the watermark's lag, the last record."""
+def in_words(fresh: Freshness, now: datetime) -> str:
+    """When gold changed (per table if there are several; nothing if there is none), the watermark's
+    lag, the last record."""
     from headgate.supervision.words import span
 
     def ago(at: datetime | None) -> str:
@@ -41,4 +42,5 @@ def _in_words(fresh: Freshness, now: datetime) -> str:
     if fresh.clock is not None:
         way = "ahead" if fresh.clock > now else "behind"
         clock = f"{span(abs(now - fresh.clock))} {way}"
-    return f"gold changed {gold}; watermark {clock}; last record {ago(fresh.arrived)}"
+    told = [f"gold changed {gold}"] if fresh.gold else []
+    return "; ".join([*told, f"watermark {clock}", f"last record {ago(fresh.arrived)}"])

@@ -22,11 +22,10 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.declaration.reading.checker import Checker
-from headgate.declaration.reading.document import read
+from headgate.declaration.reading.files import parse, read_file
 from headgate.errors import HeadgateError
 
 FOLDER = "dashboards"
-_MOST_BYTES = 1 << 20
 
 
 class BoardError(HeadgateError, code=exit_codes.USAGE):
@@ -46,29 +45,13 @@ def board_files(project: Path) -> tuple[Path, ...]:
 def read_board(file: Path, pipelines: Mapping[str, Pipeline], bind: Bind) -> Board:
     """Raises BoardError with all its problems."""
     report = Report(file)
-    text = _text(file, report)
-    node, faults = read(text) if text is not None else (None, ())
-    for fault in faults:
-        report.add(fault.line, fault.path, fault.message)
+    node = parse(read_file(file, report, "dashboard"), report)
     if node is not None:
         root = Checker(report, file.parent).check(node, BOARD, "", 1)
         board = _build(Section.of(root), report, pipelines, bind) if root else None
         if board is not None and not report.problems:
             return board
     raise BoardError(file, report.problems)
-
-
-def _text(file: Path, report: Report) -> str | None:
-    try:
-        content = file.read_bytes()
-        if len(content) <= _MOST_BYTES:
-            return content.decode("utf-8-sig")
-        report.add(1, "", "is larger than 1 MB: not a dashboard")
-    except UnicodeDecodeError:
-        report.add(1, "", "is not UTF-8 text")
-    except OSError as error:
-        report.add(1, "", f"cannot be read: {error.strerror}")
-    return None
 
 
 def _build(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from headgate.declaration import types
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import coercion
+from headgate.declaration.expressions.literals import INTERVAL
 from headgate.declaration.expressions.typed import (
     Handler,
     Reach,
@@ -14,6 +17,7 @@ from headgate.declaration.expressions.typed import (
     TypeOf,
     literal_integer,
     sql,
+    with_article,
 )
 
 _OPERATORS: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
@@ -90,13 +94,16 @@ def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
     remedy = "write cast(... as double)"
     if types.is_time(typed.type):
         remedy = "use date_add, datediff, timestampdiff or an interval"
-    raise Invalid(f"{operator} takes numbers, and {sql(node)} is a {typed.type}; {remedy}")
+    raise Invalid(
+        f"{operator} takes numbers, and {sql(node)} is {with_article(typed.type)}; {remedy}"
+    )
 
 
 def _check_exact(node: exp.Expression, typed: Typed) -> None:
     if types.is_floating(typed.type):
         remedy = "use / and floor, or write cast(... as bigint)"
-        raise Invalid(f"div takes exact numbers, and {sql(node)} is a {typed.type}; {remedy}")
+        what = with_article(typed.type)
+        raise Invalid(f"div takes exact numbers, and {sql(node)} is {what}; {remedy}")
 
 
 def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> types.DataType:
@@ -112,7 +119,8 @@ def _shifted(node: exp.Expression, type_of: TypeOf) -> Typed:
     typed = type_of(node.this)
     unit = _interval_unit(node.expression)
     if not types.is_time(typed.type):
-        raise Invalid(f"an interval can be added to a date or a timestamp, not to a {typed.type}")
+        what = with_article(typed.type)
+        raise Invalid(f"an interval can be added to a date or a timestamp, not to {what}")
     if not typed.bounded:
         raise Invalid(
             "an interval cannot be added to a time made from text or numbers, which could "
@@ -127,8 +135,8 @@ def _interval_unit(node: exp.Expression) -> str:
     unit = node.args.get("unit")
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     number = node.this.name if isinstance(node.this, exp.Literal) else ""
-    if name not in _SPANS or not number.lstrip("-").isdecimal():
-        raise Invalid("an interval is a whole number and one unit, such as: interval 1 hour")
+    if name not in _SPANS or not re.fullmatch(r"-?[0-9]+", number):
+        raise Invalid(INTERVAL)
     if abs(int(number)) > _SPANS[name]:
         raise Invalid(f"an interval has at most {_SPANS[name]} {name.lower()}s")
     return name

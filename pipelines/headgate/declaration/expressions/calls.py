@@ -25,9 +25,10 @@ from headgate.declaration.expressions.typed import (
     literal_integer,
     literal_text,
     mixed,
-    shown,
     sql,
+    with_article,
 )
+from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import group_count
 
@@ -53,21 +54,23 @@ def find_function(name: str) -> Function:
     found = functions().get(lower)
     if found is not None:
         return found
-    if lower in AGGREGATES:
+    if lower in MEASURES.names():
         raise Invalid(f"{lower}() is a measure: it belongs under measures")
+    if lower in AGGREGATES:
+        raise Invalid(f"{lower}() is an aggregate that is not supported")
     if lower in REFUSED:
         raise Invalid(f"the function {lower}() is not allowed: it {REFUSED[lower]}")
     raise Invalid(f"unknown function {name}()", nearest(lower, functions()))
 
 
-def spread(function: Function, count: int) -> tuple[Argument, ...]:
+def arguments_for(function: Function, count: int) -> tuple[Argument, ...]:
     """The declarations of ``count`` given arguments. Raises Invalid for a wrong count."""
     declared = list(function.arguments)
     if declared and declared[-1].repeated:
         declared += [declared[-1]] * (count - len(declared))
     least = sum(not (a.optional or a.repeated) for a in declared)
     if not least <= count <= len(declared):
-        raise Invalid(f"{function.name}() takes {function.usage} arguments, not {count}")
+        raise Invalid(f"{function.name}() takes {function.usage}, not {count}")
     return tuple(declared[:count])
 
 
@@ -135,9 +138,9 @@ def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
             f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
             "text or numbers; make it a silver column, and use it in gold"
         )
-    remedy = "" if types.is_nested(type_) or kind in _NESTED else _remedy(kind)
-    name = _NESTED.get(kind, f"a {name}")
-    raise Invalid(f"{function.name}() takes {name}, not a {shown(type_)}{remedy}")
+    remedy = "" if types.is_nested(type_) or kind in _IN_WORDS else _remedy(kind)
+    name = _IN_WORDS.get(kind, f"a {name}")
+    raise Invalid(f"{function.name}() takes {name}, not {with_article(type_)}{remedy}")
 
 
 def _fits(kind: str, typed: Typed) -> bool:
@@ -163,7 +166,9 @@ def _fits(kind: str, typed: Typed) -> bool:
     }.get(kind, type_ == types.DECLARED.get(kind))
 
 
-_NESTED = {
+_IN_WORDS = {
+    "same": "one value",
+    "scalar": "one value",
     "array": "an array",
     "map": "a map",
     "array_or_map": "an array or a map",
@@ -210,8 +215,8 @@ def _check_member(function: Function, array: Operand, member: Operand) -> None:
     both = types.is_number(element) and types.is_number(given)
     if types.has_map(element) or not (both or given == element):
         raise Invalid(
-            f"{function.name}() looks for a {shown(element)}, and {sql(member.node)} is a "
-            f"{shown(given)}"
+            f"{function.name}() looks for {with_article(element)}, and {sql(member.node)} is "
+            f"{with_article(given)}"
         )
 
 
@@ -220,7 +225,8 @@ def _check_place(nested: Operand, place: Operand) -> None:
     one."""
     if isinstance(nested.typed.type, types.Map):
         if place.typed.type != types.STRING:
-            raise Invalid(f"element_at() takes a string as a key, not a {shown(place.typed.type)}")
+            what = with_article(place.typed.type)
+            raise Invalid(f"element_at() takes a string as a key, not {what}")
     elif not literal_integer(place.node):
         raise Invalid(
             "element_at() takes a whole number other than 0 as a position, written as such: 1 is "

@@ -16,8 +16,8 @@ from headgate.declaration.expressions.typed import (
     TypeOf,
     given,
     literal_text,
-    shown,
     sql,
+    with_article,
 )
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
@@ -43,9 +43,8 @@ def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typ
             check_time_literal(other.type, text)
             return Typed(types.BOOLEAN)
     if not comparable(first.type, second.type):
-        raise Invalid(
-            f"compares a {shown(first.type)} with a {shown(second.type)}; cast one of them"
-        )
+        types_ = f"{with_article(first.type)} with {with_article(second.type)}"
+        raise Invalid(f"compares {types_}; cast one of them")
     check_widened([first, second])
     return Typed(types.BOOLEAN)
 
@@ -68,7 +67,8 @@ def _logic(node: exp.Expression, type_of: TypeOf) -> Typed:
     for operand, typed in zip(operands, known, strict=True):
         if not is_boolean(typed):
             word = type(node).__name__.upper()
-            raise Invalid(f"{word} takes conditions, and {sql(operand)} is a {typed.type}")
+            what = with_article(typed.type)
+            raise Invalid(f"{word} takes conditions, and {sql(operand)} is {what}")
     return Typed(types.BOOLEAN)
 
 
@@ -95,7 +95,7 @@ def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
     if not isinstance(node.expression, exp.Null | exp.Boolean):
         raise Invalid("IS takes NULL, TRUE or FALSE")
     if isinstance(node.expression, exp.Boolean) and not is_boolean(typed):
-        raise Invalid(f"IS TRUE takes a condition, not a {typed.type}")
+        raise Invalid(f"IS TRUE takes a condition, not {with_article(typed.type)}")
     return Typed(types.BOOLEAN)
 
 
@@ -105,7 +105,8 @@ def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid(f"write parentheses around {sql(node.this)}")
     typed = type_of(node.this)
     if typed.type not in (types.STRING, types.VOID):
-        raise Invalid(f"{word} takes a string, not a {typed.type}; write cast(... as string)")
+        what = with_article(typed.type)
+        raise Invalid(f"{word} takes a string, not {what}; write cast(... as string)")
     text = literal_text(node.expression)
     if text is None:
         raise Invalid(f"the pattern of {word} must be a literal text")

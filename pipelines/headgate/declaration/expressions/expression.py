@@ -17,11 +17,11 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.hardening import harden, in_calendar
+from headgate.declaration.expressions.hardening import check_length, harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
-from headgate.declaration.expressions.tokens import Token, closing, tokenize
-from headgate.declaration.expressions.typed import Reach, shown
-from headgate.declaration.expressions.words import check_words, quoted
+from headgate.declaration.expressions.tokens import Token, closing, commas, tokenize
+from headgate.declaration.expressions.typed import Reach, shown, with_article
+from headgate.declaration.expressions.words import check_columns, check_words, quoted
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
@@ -30,8 +30,16 @@ _SLIP = 3  # a misspelt name is longer or shorter by fewer letters than this
 
 
 class _Dialect(Spark):
-    """Spark's grammar, in which every call stays as it is written: ``calls.py`` checks the
-    names."""
+    """Spark's grammar, in which every call stays as it is written: ``calls.py`` checks the names.
+    No word begins a statement, so that ``comment is not null`` is about a column."""
+
+    class Tokenizer(Spark.Tokenizer):
+        COMMANDS: ClassVar[set[Any]] = set()
+        KEYWORDS: ClassVar[dict[str, Any]] = {
+            word: kind
+            for word, kind in Spark.Tokenizer.KEYWORDS.items()
+            if word not in ("ALL", "DESCRIBE")
+        }
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -51,6 +59,9 @@ class _Dialect(Spark):
             """Variables stay columns in the tree. The type inference knows which of them are
             variables."""
             return node
+
+        def _parse_statement(self) -> exp.Expr | None:
+            return self._parse_expression() or self._parse_select()
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,7 @@ def parse_expression(text: str, scope: Scope) -> Expression:
     if it needs a column whose own declaration is wrong."""
     text = text.strip()
     tokens = tokenize(text)
+    check_columns(tokens, scope)
     try:
         typed = infer(_parse(text), scope)
     except RecursionError:
@@ -90,6 +102,7 @@ def parse_expression(text: str, scope: Scope) -> Expression:
             raise Invalid("holds times that may be outside the years 1 to 9999; take one of them")
         if is_time(typed.type):
             hardened = in_calendar(hardened, typed.type)
+    check_length(hardened)
     return Expression(hardened, typed.type)
 
 
@@ -117,7 +130,7 @@ def parse_condition(text: str, scope: Scope) -> Expression:
     """An expression that must be boolean."""
     expression = parse_expression(text, scope)
     if expression.type != BOOLEAN:
-        raise Invalid(f"must be a condition, not a {expression.type}")
+        raise Invalid(f"must be a condition, not {with_article(expression.type)}")
     return expression
 
 
@@ -141,7 +154,7 @@ def parse_measure(text: str, scope: Scope) -> MeasureCall:
         function, inner = kind.distinct, inner[1:]
     if not inner:
         raise Invalid(f"{function}() needs an argument")
-    if _top_level_comma(inner):
+    if commas(tokens, 1)[0]:
         raise Invalid(f"{function}() takes one argument")
     expression = parse_expression(text[inner[0].start : inner[-1].end], scope)
     kind = MEASURES[function]
@@ -170,15 +183,6 @@ def _measure_name(tokens: tuple[Token, ...]) -> str:
     raise Invalid(f"must be one of {', '.join(names)} over an expression, such as sum(price)")
 
 
-def _top_level_comma(tokens: tuple[Token, ...]) -> bool:
-    depth = 0
-    for token in tokens:
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
-        if token.text == "," and depth == 0:
-            return True
-    return False
-
-
 def _parse(text: str) -> exp.Expression:
     try:
         statements = sqlglot.parse(text, dialect=_Dialect)
@@ -186,6 +190,8 @@ def _parse(text: str) -> exp.Expression:
         raise Invalid(f"does not parse: {_first(error)}") from None
     except SqlglotError as error:
         raise Invalid(f"does not parse: {str(error).splitlines()[0]}") from None
+    except ArithmeticError:  # of sqlglot, for a number with a suffix at a wrong place
+        raise Invalid("does not parse: a number stands where none can be") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
         raise Invalid("must be one expression")
     return statements[0]

@@ -20,8 +20,8 @@ from headgate.declaration.expressions.typed import (
     given,
     literal_text,
     mixed,
-    shown,
     sql,
+    with_article,
 )
 from headgate.declaration.nearest import nearest
 from headgate.declaration.type_parser import scalar_type
@@ -63,7 +63,7 @@ def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
             "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
         )
     if not _castable(typed.type, target):
-        raise Invalid(f"a {shown(typed.type)} cannot be cast to {target}")
+        raise Invalid(f"{with_article(typed.type)} cannot be cast to {target}")
     made = types.is_time(target) and not types.is_time(typed.type)
     return Typed(target, Reach.ANYWHERE if made else typed.reach)
 
@@ -88,7 +88,8 @@ def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
     of_day = part in ("HOUR", "MINUTE")
     wanted = (types.TIMESTAMP,) if of_day else (types.TIMESTAMP, types.DATE)
     if typed.type not in wanted:
-        raise Invalid(f"EXTRACT takes a {' or '.join(map(str, wanted))}, not a {typed.type}")
+        names, given_ = " or ".join(map(str, wanted)), with_article(typed.type)
+        raise Invalid(f"EXTRACT takes a {names}, not {given_}")
     return Typed(types.INT)
 
 
@@ -96,7 +97,7 @@ def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
     function = calls.find_function(str(node.this))
     if function.name in LAMBDA_CALLS:
         return LAMBDA_CALLS[function.name](node, type_of)
-    arguments = calls.spread(function, len(node.expressions))
+    arguments = calls.arguments_for(function, len(node.expressions))
     operands: list[calls.Operand] = []
     for argument, operand in zip(arguments, node.expressions, strict=True):
         if calls.check_configuring(function, argument, operand):

@@ -228,12 +228,13 @@ class Function:
 
     @property
     def usage(self) -> str:
-        """How many arguments, in words."""
+        """How many arguments it takes, such as ``1 argument`` and ``2 to 3 arguments``."""
         least = sum(not (a.optional or a.repeated) for a in self.arguments)
         if any(a.repeated for a in self.arguments):
-            return f"at least {least}"
+            return f"at least {least} argument{'' if least == 1 else 's'}"
         most = len(self.arguments)
-        return str(least) if least == most else f"{least} to {most}"
+        counts = str(least) if least == most else f"{least} to {most}"
+        return f"{counts} argument{'' if most == 1 else 's'}"
 
 
 _RULES = frozenset(("=1", "same", "remainder", "element", "part", "keys", "values"))

@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from headgate.declaration.expressions.tokens import Token, closing, string_value, tokenize
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.tokens import MAX_LENGTH, commas, string_value, tokenize
 from headgate.declaration.patterns import ISO_REGEX, reading_regex
 from headgate.declaration.types import DATE, TIMESTAMP, DataType
 
@@ -20,8 +21,7 @@ _LAST: dict[DataType, str] = {TIMESTAMP: "9999-12-31 23:59:59.999999", DATE: "99
 
 
 def harden(text: str) -> str:
-    """``text`` with a guard in each call that needs one. Raises Invalid if the guards make it
-    longer than an expression may be."""
+    """``text`` with a guard in each call that needs one. Raises Invalid as ``check_length``."""
     tokens = tokenize(text)
     # From the last call to the first, so that the tokens before a call do not move.
     for index in range(len(tokens) - 1, 0, -1):
@@ -32,7 +32,17 @@ def harden(text: str) -> str:
             text = _read_guarded(name, text, index)
         elif name == "split":
             text = _split_guarded(text, index)
+        check_length(text)
     return text
+
+
+def check_length(hardened: str) -> None:
+    """Raises Invalid if guards have made an expression longer than one may be."""
+    if len(hardened) > MAX_LENGTH:
+        raise Invalid(
+            f"is longer than {MAX_LENGTH} characters with the guards that Headgate adds for Spark; "
+            "compute a part of it in a column of its own"
+        )
 
 
 def in_calendar(text: str, type_: DataType) -> str:
@@ -43,30 +53,19 @@ def in_calendar(text: str, type_: DataType) -> str:
 
 def _read_guarded(name: str, text: str, opening: int) -> str:
     tokens = tokenize(text)
-    commas, end = _commas(tokens, opening)
-    if not commas and name == "to_date":
+    between, end = commas(tokens, opening)
+    if not between and name == "to_date":
         return text
-    stop = tokens[commas[0] if commas else end].start
+    stop = tokens[between[0] if between else end].start
     value = text[tokens[opening].end : stop].strip()
-    regex = reading_regex(string_value(tokens[commas[0] + 1])) if commas else ISO_REGEX
+    regex = reading_regex(string_value(tokens[between[0] + 1])) if between else ISO_REGEX
     guard = f"if(({value}) rlike r'{regex}', ({value}), null)"
     return text[: tokens[opening].end] + guard + text[stop:]
 
 
 def _split_guarded(text: str, opening: int) -> str:
     tokens = tokenize(text)
-    commas, end = _commas(tokens, opening)
-    if len(commas) != 1:
+    between, end = commas(tokens, opening)
+    if len(between) != 1:
         return text
     return f"{text[: tokens[end].start]}, {MOST_ELEMENTS}{text[tokens[end].start :]}"
-
-
-def _commas(tokens: tuple[Token, ...], opening: int) -> tuple[list[int], int]:
-    """The indexes of the commas between a call's arguments, and of its closing parenthesis."""
-    end = closing(tokens, opening) or len(tokens) - 1
-    commas, depth = [], 0
-    for index in range(opening, end):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[index].text, 0)
-        if tokens[index].text == "," and depth == 1:
-            commas.append(index)
-    return commas, end

@@ -13,9 +13,17 @@ from sqlglot import exp
 
 from headgate.declaration import types
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.calls import arguments_for
 from headgate.declaration.expressions.conditions import is_boolean
 from headgate.declaration.expressions.functions import functions
-from headgate.declaration.expressions.typed import Reach, Typed, TypeOf, literal_text, shown, sql
+from headgate.declaration.expressions.typed import (
+    Reach,
+    Typed,
+    TypeOf,
+    literal_text,
+    sql,
+    with_article,
+)
 from headgate.declaration.expressions.words import KEYWORDS
 
 MOST_TEXT = 64
@@ -58,8 +66,8 @@ def _aggregate(node: exp.Expression, type_of: TypeOf) -> Typed:
     first = type_of(start)
     if not _is_small(first.type):
         raise Invalid(
-            f"{name}() starts with a number, a boolean or a time, not with a {shown(first.type)}, "
-            "which could grow with every element"
+            f"{name}() starts with a number, a boolean or a time, not with "
+            f"{with_article(first.type)}, which could grow with every element"
         )
     _, merged = _apply(node, body, type_of, [first, element])
     if merged.reach > first.reach:
@@ -68,8 +76,9 @@ def _aggregate(node: exp.Expression, type_of: TypeOf) -> Typed:
         _, merged = _apply(node, body, type_of, [first, element])
     if merged.type != first.type:
         raise Invalid(
-            f"{name}() starts with a {first.type}, but the lambda returns a {shown(merged.type)}; "
-            f"write cast(... as {first.type}) around what follows ->, or change the start"
+            f"{name}() starts with {with_article(first.type)}, but the lambda returns "
+            f"{with_article(merged.type)}; write cast(... as {first.type}) around what follows "
+            "->, or change the start"
         )
     if not rest:
         return Typed(first.type, merged.reach)
@@ -89,10 +98,8 @@ LAMBDA_CALLS: dict[str, Callable[[exp.Expression, TypeOf], Typed]] = {
 
 def _arguments(node: exp.Expression) -> Sequence[exp.Expression]:
     function = functions()[node.name.lower()]
-    declared, given = function.arguments, node.expressions
-    if not sum(not a.optional for a in declared) <= len(given) <= len(declared):
-        raise Invalid(f"{function.name}() takes {function.usage} arguments, not {len(given)}")
-    for argument, one in zip(declared, given, strict=False):
+    given = node.expressions
+    for argument, one in zip(arguments_for(function, len(given)), given, strict=True):
         if (argument.kind == "lambda") != isinstance(one, exp.Lambda):
             wanted = "a lambda such as x -> x > 0" if argument.kind == "lambda" else "a value"
             raise Invalid(f"{function.name}() takes {wanted}, not {sql(one)}")
@@ -102,7 +109,7 @@ def _arguments(node: exp.Expression) -> Sequence[exp.Expression]:
 def _element(node: exp.Expression, array: Typed) -> tuple[Typed, Typed]:
     """The element of the array, and its index."""
     if not isinstance(array.type, types.Array):
-        raise Invalid(f"{node.name.lower()}() takes an array, not a {shown(array.type)}")
+        raise Invalid(f"{node.name.lower()}() takes an array, not {with_article(array.type)}")
     return Typed(array.type.element, array.reach), Typed(types.INT)
 
 
@@ -111,7 +118,7 @@ def _check_condition(
 ) -> None:
     _, typed = _apply(node, body, type_of, variables)
     if not is_boolean(typed):
-        said = f"takes a condition after ->, and {sql(body.this)} is a {shown(typed.type)}"
+        said = f"takes a condition after ->, and {sql(body.this)} is {with_article(typed.type)}"
         raise Invalid(f"{node.name.lower()}() {said}")
 
 
@@ -123,9 +130,8 @@ def _apply(
     names = [_variable(part) for part in body.expressions]
     least = len(variables) if node.name.lower() in ("aggregate", "reduce") else 1
     if not least <= len(names) <= len(variables):
-        raise Invalid(
-            f"{node.name.lower()}(): {sql(body)} has {len(names)} variables, not {len(variables)}"
-        )
+        count = f"{len(names)} variable{'' if len(names) == 1 else 's'}"
+        raise Invalid(f"{node.name.lower()}(): {sql(body)} has {count}, not {len(variables)}")
     if len({name.lower() for name in names}) < len(names):
         raise Invalid(f"the variables of {sql(body)} have the same name")
     inside = type_of.within(dict(zip(names, variables, strict=False)))
@@ -133,7 +139,7 @@ def _apply(
     for column in _from_outside(body):
         if types.is_nested(type_ := inside(column).type):
             raise Invalid(
-                f"{sql(column)} is a {shown(type_)} from outside of the lambda: "
+                f"{sql(column)} is {with_article(type_)} from outside of the lambda: "
                 "it would be scanned for every element"
             )
     return inside, typed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zoneinfo
 from collections.abc import Callable
@@ -14,8 +15,13 @@ from headgate.declaration.types import TIMESTAMP, DataType
 
 TIME_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")
 EXTRACTED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFWEEK", "DOY", "HOUR", "MINUTE")
+INTERVAL = "an interval is a whole number and one unit, such as: interval 1 hour"
 # A replacement multiplies what a hostile producer sends; 16 characters keep it below 2 GB.
 _MAX_REPLACEMENT = 16
+_NOT_IN_JAVA = ("Factory", "ROC", "localtime")
+_OFFSET = r"(Z|[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00)"
+_WHOLE = re.compile(r"-?[0-9]+")
+_SPAN = re.compile(r"\s*(interval\s+)?[-+]?\s*[0-9]+\s+[a-z]+\s*", re.IGNORECASE)
 _JSON_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\d{1,4}\])*")
 
 
@@ -25,6 +31,7 @@ def check_literal(kind: str, text: str) -> None:
 
 
 def check_zone(text: str) -> None:
+    """Raises Invalid unless ``text`` is a time zone."""
     zones = zoneinfo.available_timezones()
     if text not in zones:
         raise Invalid(f"{text!r} is not an IANA time zone", nearest(text, zones))
@@ -35,7 +42,7 @@ def check_time_literal(type_: DataType, text: str) -> None:
     like."""
     shape = r"\d{4}-\d\d-\d\d"
     if type_ == TIMESTAMP:
-        shape += r"([T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?"
+        shape += rf"([T ]\d\d:\d\d:\d\d(\.\d{{1,6}})?{_OFFSET}?)?"
     try:
         if not re.fullmatch(shape, text):
             raise ValueError(text)
@@ -43,6 +50,25 @@ def check_time_literal(type_: DataType, text: str) -> None:
     except ValueError:
         example = "2026-01-31 12:00:00" if type_ == TIMESTAMP else "2026-01-31"
         raise Invalid(f"{text!r} is not a {type_}; write it like '{example}'") from None
+
+
+def check_double(text: str) -> None:
+    """Raises Invalid if a number with an exponent or the suffix D is none that Spark reads."""
+    if not math.isfinite(float(text)) or re.search(r"[eE][+-]?\d{5}", text):
+        raise Invalid(f"the number {text} is outside the range of a double")
+
+
+def check_interval(text: str, *, has_unit: bool) -> None:
+    """Raises Invalid unless Spark reads the text after INTERVAL: a whole number, with its unit if
+    none follows the text."""
+    if not (_WHOLE if has_unit else _SPAN).fullmatch(text):
+        raise Invalid(INTERVAL)
+
+
+def _spark_zone(text: str) -> None:
+    check_zone(text)
+    if text in _NOT_IN_JAVA:
+        raise Invalid(f"{text!r} is not a time zone of Java, which Spark uses")
 
 
 def _short(text: str) -> None:
@@ -78,7 +104,7 @@ _CHECKS: dict[str, Callable[[str], None]] = {
     "like": _like,
     "path": _path,
     "key": _key,
-    "zone": check_zone,
+    "zone": _spark_zone,
     "regex": check_regex,
     "format": check_print_pattern,
     "parse": check_read_pattern,

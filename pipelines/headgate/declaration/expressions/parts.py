@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from headgate.declaration import types
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.typed import Handler, Typed, TypeOf, shown, sql
+from headgate.declaration.expressions.typed import Handler, Typed, TypeOf, sql, with_article
 from headgate.declaration.nearest import nearest
 
 
@@ -19,10 +19,11 @@ def field_of(typed: Typed, name: str) -> Typed:
     if isinstance(type_, types.Map):
         raise Invalid(f"a map has no fields; write ['{name}']")
     if not isinstance(type_, types.Struct):
-        raise Invalid(f"a {shown(type_)} has no field {name!r}")
+        raise Invalid(f"{with_article(type_)} has no field {name!r}")
     fields = dict(type_.fields)
     if name not in fields:
-        raise Invalid(f"there is no field {name!r} in a {shown(type_)}", nearest(name, fields))
+        message = f"there is no field {name!r} in {with_article(type_)}"
+        raise Invalid(message, nearest(name, fields))
     return Typed(fields[name], typed.reach)
 
 
@@ -43,9 +44,8 @@ def _bracket(node: exp.Expression, type_of: TypeOf) -> Typed:
             raise Invalid("the key in [ ] must be a string")
         return Typed(type_.value, typed.reach)
     if not isinstance(type_, types.Array):
-        raise Invalid(
-            f"[ ] takes an array and a position, or a map and a key, not a {shown(type_)}"
-        )
+        wanted = "an array and a position, or a map and a key"
+        raise Invalid(f"[ ] takes {wanted}, not {with_article(type_)}")
     if type_of(index).type not in types.INTEGRALS:
         raise Invalid("the position in [ ] must be a whole number")
     return Typed(type_.element, typed.reach)

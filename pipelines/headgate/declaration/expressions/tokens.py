@@ -28,6 +28,9 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 # The escapes that Spark and sqlglot read in the same way.
 _ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
+# Two tokens that sqlglot, but not Spark, reads as if nothing were missing between them.
+_EMPTY = ("(,", "[,", ",,", ",)", ",]")
+
 
 @dataclass(frozen=True)
 class Token:
@@ -87,6 +90,18 @@ def closing(tokens: tuple[Token, ...], opening: int) -> int | None:
     return None
 
 
+def commas(tokens: tuple[Token, ...], opening: int) -> tuple[list[int], int]:
+    """The indexes of the commas between a call's arguments, and of its closing parenthesis. The
+    parenthesis at index ``opening`` must be closed."""
+    end = closing(tokens, opening) or len(tokens) - 1
+    found, depth = [], 0
+    for index in range(opening, end):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[index].text, 0)
+        if tokens[index].text == "," and depth == 1:
+            found.append(index)
+    return found, end
+
+
 def _stray(text: str, at: int) -> str:
     if text[at] in "'\"`":
         return f"the quote at column {at + 1} is never closed"
@@ -98,6 +113,8 @@ def _stray(text: str, at: int) -> str:
 def _check(token: Token, before: Token | None) -> None:
     if token.kind == "comment":
         raise Invalid("comments are not allowed inside an expression; use a YAML comment")
+    if before and f"{before.text}{token.text}" in _EMPTY:
+        raise Invalid(f"a value is missing between {before.text} and {token.text}")
     is_text = token.kind in ("string", "raw")
     if is_text and before and before.kind in ("string", "raw"):
         raise Invalid("two strings stand side by side; join them with ||")

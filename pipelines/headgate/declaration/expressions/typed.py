@@ -80,6 +80,12 @@ def shown(type_: DataType) -> str:
     return _cut(str(type_))
 
 
+def with_article(type_: DataType) -> str:
+    """A type for messages, such as ``an int`` and ``a string``."""
+    text = shown(type_)
+    return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
+
+
 def sql(node: exp.Expression) -> str:
     """A part of an expression as text, for messages."""
     return _cut(node.sql("spark"))

@@ -6,11 +6,17 @@ refuses or reads differently.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.literals import EXTRACTED, TIME_UNITS
-from headgate.declaration.expressions.tokens import Token
+from headgate.declaration.expressions.literals import (
+    EXTRACTED,
+    INTERVAL,
+    TIME_UNITS,
+    check_double,
+    check_interval,
+)
+from headgate.declaration.expressions.tokens import Token, string_value
 from headgate.declaration.nearest import nearest
 from headgate.declaration.type_parser import scalar_type
 from headgate.declaration.types import DECLARED, SYNONYMS
@@ -22,9 +28,26 @@ _BEFORE_STRING = frozenset((*_OPERATORS, "when", "then", "else", "case"))
 _BEFORE_STRING |= {"interval", "date", "timestamp"}
 _OTHERS = frozenset(("distinct", "in", "is", "null", "true", "false", "end", "as"))
 _UNITS = frozenset(unit.lower() for unit in (*TIME_UNITS, *EXTRACTED))
-KEYWORDS = _TYPES | _BEFORE_STRING | _OTHERS | _UNITS | {f"{unit}s" for unit in _UNITS}
+_UNIT_WORDS = _UNITS | {f"{unit}s" for unit in _UNITS}
+KEYWORDS = _TYPES | _BEFORE_STRING | _OTHERS | _UNIT_WORDS
 # A column of such a name can only be written in backquotes.
 RESERVED_WORDS = (_BEFORE_STRING | _OTHERS) - {"date", "timestamp"}
+# Words that sqlglot never reads as a column.
+_NO_COLUMN = (
+    "alter create cross drop except fetch for glob grant having inner insert intersect into join "
+    "lateral minus notnull on outer partitioned_by qualify returning revoke rollback select "
+    "serdeproperties tablesample uncache union using values where with xor"
+)
+_NO_COLUMNS = frozenset(_NO_COLUMN.split())
+
+
+def check_columns(tokens: tuple[Token, ...], columns: Iterable[str]) -> None:
+    """Raises Invalid for a column that must be written in backquotes, and is not."""
+    named = {column for column in columns if column.lower() in _NO_COLUMNS}
+    for before, token in zip((None, *tokens), tokens, strict=False):
+        after_dot = before is not None and before.text == "."
+        if token.kind == "word" and token.text in named and not after_dot:
+            raise Invalid(f"the column {token.text!r} is written in backquotes: `{token.text}`")
 
 
 def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
@@ -33,8 +56,10 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
         after = tokens[index + 1] if index + 1 < len(tokens) else None
-        if token.kind == "number" and token.lower.endswith("l") and int(token.text[:-1]) >= 2**63:
-            raise Invalid(f"the number {token.text} is too large for a bigint")
+        if token.kind == "number":
+            _check_number(token)
+        if before and before.kind == "word" and before.lower == "interval":
+            _check_interval(tokens[index:])
         if token.kind != "word":
             continue
         if before and before.text == ".":
@@ -52,6 +77,28 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
             raise Invalid(f"unexpected word {token.text!r}")
 
 
+def _check_number(token: Token) -> None:
+    digits = token.lower.rstrip("bdl")
+    suffix = token.lower.removeprefix(digits)
+    if suffix == "l" and not digits.isdecimal():
+        raise Invalid(f"the number {token.text} is not whole; remove the L")
+    if suffix == "l" and int(digits) >= 2**63:
+        raise Invalid(f"the number {token.text} is too large for a bigint")
+    if suffix == "d" or ("e" in digits and suffix != "bd"):
+        check_double(digits)
+
+
+def _check_interval(tokens: tuple[Token, ...]) -> None:
+    """Checks what follows INTERVAL. The parser has found a number and a unit in it."""
+    if tokens[0].text in ("-", "+"):
+        tokens = tokens[1:]
+    has_unit = len(tokens) > 1 and tokens[1].kind == "word" and tokens[1].lower in _UNIT_WORDS
+    if tokens[0].kind == "string":
+        check_interval(string_value(tokens[0]), has_unit=has_unit)
+    elif not has_unit:
+        raise Invalid(INTERVAL)
+
+
 def _variables(tokens: tuple[Token, ...]) -> set[str]:
     """The words before each arrow: one, or several in parentheses."""
     found: set[str] = set()
@@ -67,5 +114,11 @@ def _variables(tokens: tuple[Token, ...]) -> set[str]:
 
 
 def quoted(column: str) -> str:
-    """A column's name as an expression."""
+    """A column's name as an expression for Spark."""
     return f"`{column}`" if column.lower() in RESERVED_WORDS else column
+
+
+def readable(column: str) -> str:
+    """A column's name as an expression that is parsed again. ``quoted`` leaves more words bare, and
+    digests depend on its text."""
+    return f"`{column}`" if column.lower() in _NO_COLUMNS else quoted(column)

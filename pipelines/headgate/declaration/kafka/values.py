@@ -5,6 +5,7 @@ property."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from headgate.declaration.errors import Invalid
@@ -24,9 +25,12 @@ ENDS = ("earliest", "latest")
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.%]+\]")
 _SECRET = re.compile(SECRET_PATTERN)
-# The password in a JAAS configuration or in a list of settings.
+# The password in a JAAS configuration or in a list of settings. A quote that is not closed does not
+# hide one.
 _ASSIGNED = re.compile(
-    r"""(?:password|passphrase|secret)\w*\s*=\s*("[^"]*"|'[^']*'|[^\s;,]*)""", re.IGNORECASE
+    r"""(?:password|passphrase|secret)\w*\s*=\s*
+    (?:"((?:[^"\\]|\\.)*)"|'([^']*)'|["']?([^\s;,]+))""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -88,4 +92,12 @@ def writes_a_secret_out(name: str, text: str) -> bool:
     """Whether a client property, as the declaration writes it, holds a secret in plain text."""
     if _SECRET.search(name) and not has_placeholder(text):
         return True
-    return any(found[1] and not has_placeholder(found[1]) for found in _ASSIGNED.finditer(text))
+    return any(not has_placeholder(secret) for secret in assigned_secrets(text))
+
+
+def assigned_secrets(text: str) -> Iterator[str]:
+    """The values, as they are written between quotes, that a text such as a JAAS configuration
+    assigns to secrets."""
+    for found in _ASSIGNED.finditer(text):
+        if secret := found[1] or found[2] or found[3]:
+            yield secret

@@ -26,6 +26,8 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 _TEXT = re.compile(r" '[^'<\\][^']+'")
 _ENTRY = re.compile(r"( *)[\w.-]+: +")
 _TAG = re.compile(r"(&\S+\s+)?!")
+# The end of a line in YAML: splitlines() ends a line at other characters too.
+_END = re.compile(r"\r\n?|\n")
 # A private-use character. It stands for a value that is not valid YAML.
 _MARK = "\ue000"
 _QUOTE = "quote this value, or write it on a line of its own"
@@ -98,18 +100,17 @@ def read(text: str) -> tuple[Node | None, tuple[Fault, ...]]:
 def _without_value(text: str, line: int) -> str | None:
     """The text with a mark in place of the value of the key on ``line``, so that the rest can be
     read; None if that line is not a key and its value."""
-    # Lines as YAML counts them: splitlines() ends a line at other characters too.
-    lines = re.split(r"(?<=\n)", text)
+    lines = _END.split(text)
     if lines[line - 1].startswith("---"):
-        return "".join(lines[: line - 1])
+        return "\n".join(lines[: line - 1])
     entry = _ENTRY.match(lines[line - 1])
     if entry is None:
         return None
     end = line
     while end < len(lines) and _belongs(lines[end], len(entry[1])):
         end += 1
-    blank = ["\n"] * (end - line)
-    return "".join([*lines[: line - 1], f"{entry[0]}{_MARK}\n", *blank, *lines[end:]])
+    blank = [""] * (end - line)
+    return "\n".join([*lines[: line - 1], f"{entry[0]}{_MARK}", *blank, *lines[end:]])
 
 
 def _belongs(line: str, indentation: int) -> bool:
@@ -134,7 +135,7 @@ def _parse(text: str) -> tuple[Node | None, tuple[Fault, ...] | Fault]:
     except MarkedYAMLError as error:
         return None, _syntax_fault(error)
     except (YAMLError, ValueError) as error:
-        line = text[: getattr(error, "position", 0) or 0].count("\n") + 1
+        line = len(_END.split(text[: getattr(error, "position", 0) or 0]))
         return None, (Fault(line, "", f"is not YAML: {str(error).splitlines()[0]}"),)
 
 

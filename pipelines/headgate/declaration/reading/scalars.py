@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -10,7 +11,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
 from headgate.declaration.names import check_column, check_name
-from headgate.declaration.nearest import nearest
+from headgate.declaration.nearest import chosen
 from headgate.declaration.quantities import (
     format_duration,
     format_size,
@@ -45,10 +46,7 @@ def _column(text: str, value: object, key: Key) -> str:
 
 
 def _choice(text: str, value: object, key: Key) -> str:
-    if text not in key.choices:
-        guess = nearest(text, key.choices)
-        raise Invalid(f"must be one of {', '.join(key.choices)}, not {text!r}", guess)
-    return text
+    return chosen(text, key.choices)
 
 
 def _boolean(text: str, value: object, key: Key) -> bool:
@@ -60,7 +58,7 @@ def _boolean(text: str, value: object, key: Key) -> bool:
 
 def _integer(text: str, value: object, key: Key) -> int:
     stripped = text.strip()
-    if isinstance(value, bool) or not stripped.lstrip("+-").isdecimal() or len(stripped) > 30:
+    if isinstance(value, bool) or not re.fullmatch(r"[-+]?\d{1,30}", stripped):
         raise Invalid(f"must be a whole number, not {text!r}")
     return _bounded(int(stripped), key, str)
 

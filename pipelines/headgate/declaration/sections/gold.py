@@ -144,11 +144,11 @@ def _names(groups: Field | None) -> dict[str, Field]:
 
 
 def _check_names(ours: Iterable[str], parts: Iterable[Mapping[str, Field]], report: Report) -> None:
-    taken: dict[str, str] = dict.fromkeys(ours, "every gold table")
+    taken = dict.fromkeys(ours, "is a column of every gold table")
     for part, owner in zip(parts, ("a key of by", "a measure", "a column"), strict=True):
         for name, field in part.items():
             try:
                 check_not_taken(name, taken)
             except Invalid as error:
                 report.invalid(field, error)
-            taken[name] = owner
+            taken[name] = f"is taken by {owner}"

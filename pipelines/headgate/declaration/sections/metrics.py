@@ -15,13 +15,12 @@ def build_metrics(section: Section | None, report: Report, project: Path) -> Met
     """None without the section. Problems go to ``report``."""
     if section is None:
         return None
-    host, token_file = section.text("host", LOOPBACK) or LOOPBACK, section.text("token_file")
-    if not is_loopback(host) and token_file is None:
-        report.add(
-            section.line,
-            f"{section.path}.host",
-            f"{host} can be reached from other machines: add token_file, or listen at {LOOPBACK}",
-        )
+    at, token_file = section.get("host"), section.text("token_file")
+    host = at.text if at else LOOPBACK
+    is_open = token_file is None and not section.reported("token_file")
+    if at is not None and is_open and not is_loopback(host):
+        message = f"{host} can be reached from other machines: add token_file, or listen at"
+        report.add(at.line, at.path, f"{message} {LOOPBACK}")
     within = section.get("latency_within")
     return MetricsSettings(
         port=section.integer("port", 0) or None,

@@ -9,7 +9,7 @@ from pathlib import Path
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.literals import check_zone
-from headgate.declaration.expressions.typed import shown
+from headgate.declaration.expressions.typed import shown, with_article
 from headgate.declaration.model import Column, Duplicates, EventTime, Record, Source
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
@@ -79,7 +79,7 @@ def time_column(section: Section) -> str | None:
     return event_time.text("column") if event_time else None
 
 
-def ours_of(section: Section) -> dict[str, DataType | None]:
+def added_columns(section: Section) -> dict[str, DataType | None]:
     """The columns that Headgate adds to a source's record for silver to use."""
     record = section.section("record")
     if record is None:
@@ -214,5 +214,6 @@ def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
 def _check_column(column: Field, format_: str, type_: DataType | None, report: Report) -> None:
     wanted = NAMED_FORMATS.get(format_, (STRING,))
     if type_ is not None and type_ not in wanted:
-        message = f"{column.text!r} is a {type_}, and the format {format_} reads a {wanted[0]}"
+        what, reads = with_article(type_), with_article(wanted[0])
+        message = f"{column.text!r} is {what}, and the format {format_} reads {reads}"
         report.add(column.line, column.path, f"{message}; change one of them")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
-from headgate.declaration.nearest import nearest
+from headgate.declaration.expressions.typed import with_article
+from headgate.declaration.nearest import chosen, nearest
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.reading.document import Broken, Node, Scalar, Sequence
 from headgate.declaration.types import (
@@ -44,6 +46,8 @@ ArgumentKind = Literal[
 ]
 BEFORE_NOW = re.compile(r"now - (.+)")
 """A ``moment`` that is a time before the validation."""
+# From any time from 2000 on, a longer time leads to before the year 1.
+_MOST_BEFORE = datetime(2000, 1, 1) - datetime.min  # noqa: DTZ001, DTZ901
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d{1,4})?", re.ASCII)
 _MOST_DIGITS = 38
 _DIGITS_OF_BIGINT = 19
@@ -85,13 +89,15 @@ def literal(value: str | int | bool, type_: DataType) -> str:
         return shown
     if is_number(type_) and not isinstance(value, bool) and _NUMBER.fullmatch(shown):
         return _number_literal(shown, type_)
-    raise Invalid(f"{value!r} is not a {type_}, which is the type of the column")
+    what = with_article(type_)
+    raise Invalid(f"{value!r} is not {what}, which is the type of the column")
 
 
 def _number_literal(text: str, type_: DataType) -> str:
     """A number that Spark compares exactly with a column of whole numbers or decimals."""
     if not math.isfinite(float(text)):
-        raise Invalid(f"{text} is not a {type_}, which is the type of the column")
+        what = with_article(type_)
+        raise Invalid(f"{text} is not {what}, which is the type of the column")
     if is_floating(type_):
         return text
     # With an exponent, it would be a double.
@@ -101,7 +107,8 @@ def _number_literal(text: str, type_: DataType) -> str:
     if is_decimal(type_):
         before, after = type_.precision - type_.scale, type_.scale
     if max(before, len(whole)) + max(after, len(fraction)) > _MOST_DIGITS:
-        raise Invalid(f"{text} has too many digits to be compared with a {type_}")
+        what = with_article(type_)
+        raise Invalid(f"{text} has too many digits to be compared with {what}")
     return plain
 
 
@@ -217,7 +224,8 @@ def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
     if isinstance(value, bool):
         raise Invalid(f"must be a number or a time, not {value!r}")
     if isinstance(value, str) and (found := BEFORE_NOW.fullmatch(value)):
-        parse_duration(found[1])
+        if parse_duration(found[1]) > _MOST_BEFORE:
+            raise Invalid(f"{value!r} is before the year 1")
         return value
     return _exactly(value) if isinstance(value, str) and number(value) is not None else value
 
@@ -227,15 +235,8 @@ def _silver(node: Node, argument: Argument, scope: Scope) -> str:
     ``scope``."""
     found = parse_expression(str(_scalar(node, "an expression over silver")), scope)
     if not is_number(found.type):
-        raise Invalid(f"must be a number, not a {found.type}")
+        raise Invalid(f"must be a number, not {with_article(found.type)}")
     return found.text
-
-
-def chosen(text: str, choices: Collection[str]) -> str:
-    """``text``, if it is one of ``choices``. Otherwise raises Invalid."""
-    if text not in choices:
-        raise Invalid(f"must be one of {', '.join(choices)}, not {text!r}", nearest(text, choices))
-    return text
 
 
 _READERS: dict[ArgumentKind, Callable[[Node, Argument, Scope], Any]] = {

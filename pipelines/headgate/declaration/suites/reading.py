@@ -10,8 +10,9 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.nearest import nearest
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.reading.checked import Field, Report
-from headgate.declaration.reading.document import Broken, Entry, Node, Sequence, read
+from headgate.declaration.reading.document import Broken, Entry, Node, Scalar, Sequence
 from headgate.declaration.reading.document import Mapping as Section
+from headgate.declaration.reading.files import parse, read_file
 from headgate.declaration.suites.model import (
     MOST_RULES,
     Rule,
@@ -32,11 +33,9 @@ class SuiteReading:
 
     def read(self, named: Field, subject: Subject) -> Suite | None:
         """The suite that the value of a key names; None if it cannot be read, which is reported."""
-        text = self._text(named)
-        if text is None:
-            return None
         report = Report(self._file(named.text))
-        suite = read_suite(named.text, text, subject, report)
+        text = self._text(named, report)
+        suite = None if text is None else read_suite(named.text, text, subject, report)
         self._report.problems += report.problems
         return suite
 
@@ -46,42 +45,41 @@ class SuiteReading:
         beside = self._report.file.parent / FOLDER / f"{name}.yml"
         return beside if beside.is_file() else self._folder / beside.name
 
-    def _text(self, named: Field) -> str | None:
+    def _text(self, named: Field, report: Report) -> str | None:
         if self._texts is not None:
             return self._texts.get(named.text, "")
-        file = self._file(named.text)
         try:
-            return file.read_text(encoding="utf-8-sig")
+            report.file.stat()
         except FileNotFoundError:
             known = [file.stem for file in self._folder.glob("*.yml")]
             guess = nearest(named.text, known)
-            self._report.add(named.line, named.path, f"there is no suite {file}", guess)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            self._report.add(named.line, named.path, f"{file} cannot be read: {reason}")
-        return None
+            self._report.add(named.line, named.path, f"there is no suite {report.file}", guess)
+            return None
+        except OSError:  # read_file reports it
+            pass
+        return read_file(report.file, report, "suite")
 
 
 def read_suite(name: str, text: str, subject: Subject, report: Report) -> Suite:
     """Problems are reported; the suite is then never used."""
-    node, faults = read(text)
-    for fault in faults:
-        report.add(fault.line, fault.path, fault.message)
+    node = parse(text, report)
     if node is None:
         return Suite(name, (), text=text)
     entries = _entries(node, subject, report)
-    rules = [
-        rule
-        for index, item in enumerate(_items(entries, node.line, report))
-        if (rule := _rule(item, f"{FOLDER}[{index}]", subject, report)) is not None
-    ]
-    if len(rules) > MOST_RULES:
-        report.add(1, FOLDER, f"has {len(rules)} rules; a suite has at most {MOST_RULES}")
-    for index, rule in enumerate(rules):
-        if rule.id in [before.id for before in rules[:index]]:
-            report.add(1, FOLDER, f"two rules have the id {rule.id!r}")
+    rules: dict[str, Rule] = {}
+    items = _items(entries, report)
+    for index, item in enumerate(items):
+        path = f"{FOLDER}[{index}]"
+        rule = _rule(item, path, subject, report)
+        if rule is not None and rule.id in rules:
+            report.add(_line_of_id(item), f"{path}.id", f"two rules have the id {rule.id!r}")
+        elif rule is not None:
+            rules[rule.id] = rule
+    if len(items) > MOST_RULES:
+        message = f"has {len(items)} rules; a suite has at most {MOST_RULES}"
+        report.add(entries[FOLDER].line, FOLDER, message)
     every, on_final = _schedule(entries, report)
-    return Suite(name, tuple(rules), every, on_final, text)
+    return Suite(name, tuple(rules.values()), every, on_final, text)
 
 
 def _entries(node: Node, subject: Subject, report: Report) -> Mapping[str, Entry]:
@@ -95,7 +93,7 @@ def _entries(node: Node, subject: Subject, report: Report) -> Mapping[str, Entry
     return {key: entry for key, entry in entries.items() if key in known}
 
 
-def _items(entries: Mapping[str, Entry], line: int, report: Report) -> tuple[Node, ...]:
+def _items(entries: Mapping[str, Entry], report: Report) -> tuple[Node, ...]:
     entry = entries.get(FOLDER)
     if entry is None or isinstance(entry.node, Broken):
         return ()
@@ -107,15 +105,25 @@ def _items(entries: Mapping[str, Entry], line: int, report: Report) -> tuple[Nod
 
 def _schedule(entries: Mapping[str, Entry], report: Report) -> tuple[timedelta, bool]:
     """How often the suite of a gold table is validated."""
-    every, on = timedelta(0), entries.get("on")
-    if (entry := entries.get("every")) is not None:
+    every, on = entries.get("every"), entries.get("on")
+    time = timedelta(0)
+    if every is not None and not isinstance(every.node, Broken):
         try:
-            every = parse_duration(str(getattr(entry.node, "text", "")))
+            time = parse_duration(_text_of(every.node))
         except Invalid as error:
-            report.add(entry.line, "every", error.message, error.nearest)
-    if on is not None and getattr(on.node, "text", "") != "final":
+            report.add(every.line, "every", error.message, error.nearest)
+    if on is not None and not isinstance(on.node, Broken) and _text_of(on.node) != "final":
         report.add(on.line, "on", "must be final, or be left out", "final")
-    return every, on is not None
+    return time, on is not None
+
+
+def _text_of(node: Node) -> str:
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def _line_of_id(rule: Node) -> int:
+    entries = rule.entries if isinstance(rule, Section) else ()
+    return next((entry.line for entry in entries if entry.key == "id"), rule.line)
 
 
 def _rule(node: Node, path: str, subject: Subject, report: Report) -> Rule | None:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
-from headgate.declaration.expressions.typed import shown
-from headgate.declaration.nearest import nearest
+from headgate.declaration.expressions.typed import shown, with_article
+from headgate.declaration.nearest import chosen, nearest
 from headgate.declaration.quantities import parse_share
 from headgate.declaration.reading.checked import Report
 from headgate.declaration.reading.document import Broken, Entry, Scalar
 from headgate.declaration.reading.document import Mapping as Section
-from headgate.declaration.suites.arguments import Argument, chosen, named_columns, read_argument
+from headgate.declaration.suites.arguments import Argument, named_columns, read_argument
 from headgate.declaration.suites.model import (
     ROW_ACTIONS,
     SEVERITIES,
@@ -25,16 +25,17 @@ from headgate.declaration.suites.model import (
     Rule,
     complete,
 )
-from headgate.declaration.suites.rows import ABOUT_NULLS, ROW_EXPECTATIONS
+from headgate.declaration.suites.rows import ABOUT_NULLS, ENDS, ROW_EXPECTATIONS, check_ends
 from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.suites.tables import (
     COUNT_NULLS,
     OBSERVE_VALUES,
+    OF_NUMBERS,
     SILVER_SUM,
     TABLE_EXPECTATIONS,
 )
 from headgate.declaration.suites.versions import row_condition, value_condition
-from headgate.declaration.types import is_floating, is_nested, is_number
+from headgate.declaration.types import BOOLEAN, is_floating, is_nested, is_number
 
 _KEYS = ("id", "expect", "severity", "action")
 ROW_KEYS = (*_KEYS, "above", "row_condition")
@@ -233,8 +234,8 @@ class TableRuleReader(RuleReader):
             self._say(self._entries["expect"], f"{name} is not supported for gold tables", guess)
             return {}, None
         arguments = self._arguments(known)
-        ends = {"min_value", "max_value"}
-        if not self._wrong and ends <= {a.name for a in known} and not ends & arguments.keys():
+        has_ends = {*ENDS} <= {argument.name for argument in known}
+        if not self._wrong and has_ends and not arguments.keys() & {*ENDS}:
             self._say(self._entries["expect"], "needs min_value or max_value")
         if self._wrong or (name not in COUNT_NULLS and self._has_nested(arguments)):
             return arguments, None
@@ -244,10 +245,22 @@ class TableRuleReader(RuleReader):
             self._check_sums(arguments)
         elif name in OBSERVE_VALUES:
             self._stated(lambda: value_condition(arguments, self._scope))
+        else:
+            self._check_aggregate(name, arguments)
         return arguments, ""
 
     def _whole(self, condition: str, rows: str, *, is_named: bool) -> str:
         return condition if is_named else complete(condition, rows)
+
+    def _check_aggregate(self, name: str, given: Mapping[str, Any]) -> None:
+        type_ = self._scope[given["column"]] if name in OF_NUMBERS else None
+        try:
+            if type_ is not None and not is_number(type_) and type_ != BOOLEAN:
+                what = with_article(type_)
+                raise Invalid(f"is for numbers; the column {given['column']!r} is {what}")
+            check_ends(given)
+        except Invalid as error:
+            self._say(self._entries["expect"], error.message)
 
     def _check_sums(self, given: Mapping[str, Any]) -> None:
         """Reports what prevents a sum over gold from being equal to a sum over silver."""
@@ -259,10 +272,10 @@ class TableRuleReader(RuleReader):
             self._say(self._entries["column"], message)
             return
         silver = parse_expression(self._written("silver"), self._silver).type
-        types = (self._scope[column], silver)
-        if not all(type_ is None or is_number(type_) for type_ in types):
-            self._say(self._entries["column"], f"must be a number, not a {types[0]}")
-        elif "tolerance" not in given and any(type_ and is_floating(type_) for type_ in types):
+        gold = self._scope[column]
+        if gold is not None and not is_number(gold):
+            self._say(self._entries["column"], f"must be a number, not {with_article(gold)}")
+        elif "tolerance" not in given and any(t and is_floating(t) for t in (gold, silver)):
             self._say(expect, "needs a tolerance: a sum of doubles depends on the order of rows")
         elif float(given.get("tolerance", 0)) < 0:
             self._say(self._entries["tolerance"], "must be 0 or more")

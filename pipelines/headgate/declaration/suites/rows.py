@@ -7,6 +7,7 @@ that is null counts as met.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,11 +15,13 @@ from typing import Any
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
-from headgate.declaration.expressions.words import quoted
+from headgate.declaration.expressions.typed import with_article
+from headgate.declaration.expressions.words import readable
 from headgate.declaration.suites.arguments import Argument, literal, number, text_literal
 from headgate.declaration.types import INTEGRALS, DataType, is_number, is_time
 
 Arguments = Mapping[str, Any]
+ENDS = ("min_value", "max_value")
 
 
 @dataclass(frozen=True)
@@ -41,36 +44,38 @@ def _literal(value: Any, name: str, scope: Scope) -> str:
 
 
 def _is_null(given: Arguments, scope: Scope) -> str:
-    return f"{quoted(given['column'])} is null"
+    return f"{readable(given['column'])} is null"
 
 
 def _is_not_null(given: Arguments, scope: Scope) -> str:
-    return f"{quoted(given['column'])} is not null"
+    return f"{readable(given['column'])} is not null"
 
 
 def _between(given: Arguments, scope: Scope) -> str:
     name = given["column"]
     type_ = _type(name, scope)
     if not (is_number(type_) or is_time(type_)):
-        raise Invalid(f"is for numbers and times; the column {name!r} is a {type_}")
-    bounds = {k: _literal(given[k], name, scope) for k in _ENDS if k in given}
-    return _bounded(quoted(name), given, bounds)
+        raise Invalid(f"is for numbers and times; the column {name!r} is {with_article(type_)}")
+    bounds = {k: _literal(given[k], name, scope) for k in ENDS if k in given}
+    return _bounded(readable(name), given, bounds)
 
 
 def _length_between(given: Arguments, scope: Scope) -> str:
-    bounds = {k: str(given[k]) for k in _ENDS if k in given}
-    return _bounded(f"length({quoted(given['column'])})", given, bounds)
+    bounds = {k: str(given[k]) for k in ENDS if k in given}
+    return _bounded(f"length({readable(given['column'])})", given, bounds)
 
 
-_ENDS = ("min_value", "max_value")
+def check_ends(given: Arguments) -> None:
+    """Raises Invalid if both ends are numbers, and no value can be between them."""
+    low, high = (number(given.get(end)) for end in ENDS)
+    if low is not None and high is not None and low > high:
+        raise Invalid("min_value is greater than max_value")
 
 
 def _bounded(value: str, given: Arguments, bounds: Mapping[str, str]) -> str:
     if not bounds:
         raise Invalid("needs min_value or max_value")
-    low, high = (number(given.get(end)) for end in _ENDS)
-    if low is not None and high is not None and low > high:
-        raise Invalid("min_value is greater than max_value")
+    check_ends(given)
     parts = []
     if "min_value" in bounds:
         parts.append(f"{value} {'>' if given.get('strict_min') else '>='} {bounds['min_value']}")
@@ -80,13 +85,13 @@ def _bounded(value: str, given: Arguments, bounds: Mapping[str, str]) -> str:
 
 
 def _length_equals(given: Arguments, scope: Scope) -> str:
-    return f"length({quoted(given['column'])}) = {given['value']}"
+    return f"length({readable(given['column'])}) = {given['value']}"
 
 
 def _in_set(given: Arguments, scope: Scope) -> str:
     name = given["column"]
     values = ", ".join(_literal(value, name, scope) for value in given["value_set"])
-    return f"{quoted(name)} in ({values})"
+    return f"{readable(name)} in ({values})"
 
 
 def _not_in_set(given: Arguments, scope: Scope) -> str:
@@ -94,7 +99,7 @@ def _not_in_set(given: Arguments, scope: Scope) -> str:
 
 
 def _matches(given: Arguments, regex: str) -> str:
-    return f"({quoted(given['column'])} rlike {text_literal(regex)})"
+    return f"({readable(given['column'])} rlike {text_literal(regex)})"
 
 
 def _match_regex(given: Arguments, scope: Scope) -> str:
@@ -115,7 +120,7 @@ def _not_match_regex_list(given: Arguments, scope: Scope) -> str:
 
 
 def _pair_greater(given: Arguments, scope: Scope) -> str:
-    first, second = quoted(given["column_A"]), quoted(given["column_B"])
+    first, second = readable(given["column_A"]), readable(given["column_B"])
     met = f"({first} {'>=' if given.get('or_equal') else '>'} {second})"
     if given.get("or_equal"):
         met = f"({met} or ({first} <=> {second}))"
@@ -123,15 +128,15 @@ def _pair_greater(given: Arguments, scope: Scope) -> str:
 
 
 def _pair_equal(given: Arguments, scope: Scope) -> str:
-    met = f"({quoted(given['column_A'])} <=> {quoted(given['column_B'])})"
+    met = f"({readable(given['column_A'])} <=> {readable(given['column_B'])})"
     return _unless_ignored(met, given)
 
 
 def _pair_in_set(given: Arguments, scope: Scope) -> str:
     first, second = given["column_A"], given["column_B"]
     pairs = (
-        f"(({quoted(first)} <=> {_literal(a, first, scope)}) "
-        f"and ({quoted(second)} <=> {_literal(b, second, scope)}))"
+        f"(({readable(first)} <=> {_literal(a, first, scope)}) "
+        f"and ({readable(second)} <=> {_literal(b, second, scope)}))"
         for a, b in given["value_pairs_set"]
     )
     return _unless_ignored(f"({' or '.join(pairs)})", given)
@@ -139,25 +144,27 @@ def _pair_in_set(given: Arguments, scope: Scope) -> str:
 
 def _sum_equals(given: Arguments, scope: Scope) -> str:
     def operand(name: str) -> str:
-        value = f"coalesce({quoted(name)}, 0)"
+        value = f"coalesce({readable(name)}, 0)"
         # As in Great Expectations: a sum of whole numbers cannot overflow.
         return f"cast({value} as decimal(38,0))" if _type(name, scope) in INTEGRALS else value
 
-    if number(given["sum_total"]) is None:
+    if (total := number(given["sum_total"])) is None:
         raise Invalid(f"sum_total must be a number, not {given['sum_total']!r}")
+    if not math.isfinite(total):
+        raise Invalid(f"sum_total: {given['sum_total']} is too large a number")
     names = given["column_list"]
     met = f"(({' + '.join(map(operand, names))}) = {given['sum_total']})"
     return _unless_ignored(met, given)
 
 
 def _all_equal(given: Arguments, scope: Scope) -> str:
-    first, *others = map(quoted, given["column_list"])
+    first, *others = map(readable, given["column_list"])
     met = " and ".join(f"({first} <=> {other})" for other in others)
     return _unless_ignored(f"({met})", given)
 
 
 def _all_different(given: Arguments, scope: Scope) -> str:
-    pairs = combinations(map(quoted, given["column_list"]), 2)
+    pairs = combinations(map(readable, given["column_list"]), 2)
     met = " and ".join(f"(not ({a} <=> {b}))" for a, b in pairs)
     return _unless_ignored(f"({met})", given)
 
@@ -174,7 +181,7 @@ def ignored(given: Arguments) -> str:
     names = given.get("column_list") or [given["column_A"], given["column_B"]]
     ways = _MANY if "column_list" in given else _PAIR
     word = ways[given.get("ignore_row_if", next(iter(ways)))]
-    nulls = f" {word} ".join(f"({quoted(name)} is null)" for name in names)
+    nulls = f" {word} ".join(f"({readable(name)} is null)" for name in names)
     return f"({nulls})" if word else ""
 
 
@@ -185,7 +192,7 @@ _MANY = {"all_values_are_missing": "and", "any_value_is_missing": "or", "never":
 COLUMN = Argument("column", "column", required=True)
 _ENDS_OF = {
     kind: (
-        *(Argument(name, kind) for name in _ENDS),
+        *(Argument(name, kind) for name in ENDS),
         *(Argument(name, "flag") for name in ("strict_min", "strict_max")),
     )
     for kind in ("value", "length")

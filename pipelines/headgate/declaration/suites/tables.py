@@ -37,6 +37,17 @@ OBSERVE_VALUES = frozenset(
 )
 """Expectations whose observed value is the value of a row, or the values of several rows."""
 
+OF_NUMBERS = frozenset(
+    {
+        "expect_column_sum_to_be_between",
+        "expect_column_mean_to_be_between",
+        "expect_column_median_to_be_between",
+        "expect_column_stdev_to_be_between",
+        "expect_column_value_z_scores_to_be_less_than",
+    }
+)
+"""Expectations that compute with the values of a column. ``true`` counts as 1."""
+
 COUNT_NULLS = (*ABOUT_NULLS, "expect_column_proportion_of_non_null_values_to_be_between")
 """Expectations for columns of all types, including nested types."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
-from headgate.declaration.expressions.words import quoted
+from headgate.declaration.expressions.typed import with_article
+from headgate.declaration.expressions.words import readable
 from headgate.declaration.suites.arguments import BEFORE_NOW
-from headgate.declaration.suites.rows import ROW_EXPECTATIONS, Arguments, ignored
+from headgate.declaration.suites.rows import ENDS, ROW_EXPECTATIONS, Arguments, ignored
 from headgate.declaration.types import is_floating, is_time
 
 _BETWEEN, _IN_SET = "expect_column_values_to_be_between", "expect_column_values_to_be_in_set"
-_ENDS = ("min_value", "max_value")
 
 
 def row_condition(name: str, given: Arguments, scope: Scope) -> str:
@@ -26,7 +26,7 @@ def row_condition(name: str, given: Arguments, scope: Scope) -> str:
     type_ = scope.get(given["column"])
     if name == _BETWEEN and type_ is not None and is_floating(type_):
         # In Spark, NaN is greater than all numbers.
-        return f"{met} and not isnan({quoted(given['column'])})"
+        return f"{met} and not isnan({readable(given['column'])})"
     return met
 
 
@@ -36,12 +36,13 @@ def value_condition(given: Arguments, scope: Scope) -> str:
     name = given["column"]
     if "value_set" in given:
         return ROW_EXPECTATIONS[_IN_SET].condition(given, scope)
-    given = {key: value for key, value in given.items() if key in ("column", *_ENDS)}
-    past = [key for key in _ENDS if BEFORE_NOW.fullmatch(str(given.get(key)))]
+    given = {key: value for key, value in given.items() if key in ("column", *ENDS)}
+    past = [key for key in ENDS if BEFORE_NOW.fullmatch(str(given.get(key)))]
     type_ = scope[name]
     if past and type_ is not None and not is_time(type_):
-        raise Invalid(f"{given[past[0]]!r} is a time, and the column {name!r} is a {type_}")
+        what = with_article(type_)
+        raise Invalid(f"{given[past[0]]!r} is a time, and the column {name!r} is {what}")
     fixed = {key: value for key, value in given.items() if key not in past}
     if len(fixed) == 1:
-        return f"{quoted(name)} is not null"
+        return f"{readable(name)} is not null"
     return ROW_EXPECTATIONS[_BETWEEN].condition(fixed, scope)
