@@ -18,7 +18,7 @@ def test_a_drain_is_in_force_until_the_next_batch_or_operation(lake: Lake) -> No
     bronze.fence(1)
     intend(bronze, graph, NAME, {}, NOW)
     assert is_drained(bronze.refresh())
-    replay = {"table": "per_minute", "from": None, "to": None, "keys": {}}
+    replay: dict[str, object] = {"table": "per_minute", "from": None, "to": None, "keys": {}}
     intend(bronze, graph, "late_replay", replay, NOW)
     assert not is_drained(bronze.refresh())
     intend(bronze, graph, NAME, {}, NOW)
