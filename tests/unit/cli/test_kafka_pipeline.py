@@ -233,7 +233,7 @@ def test_there_is_no_gap_in_files_to_accept(
     code, _, err = ask(verb, *of_lake, "--accept-gap")
     assert code == 2
     assert "--accept-gap" in err
-    assert "files skip" in err
+    assert f"headgate files list {of_lake[0]}" in err
 
 
 def test_a_start_over_brokers_that_do_not_answer_is_given_up(

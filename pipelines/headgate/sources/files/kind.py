@@ -35,7 +35,7 @@ class Files(Connector[FilesSource]):
         {"path", "settle", "max_files_per_batch", "max_bytes_per_batch", "csv_fields"}
     )
     keeps = (FILES_LOG,)
-    why_no_gap = f"reads files; skip a missing file: {pipeline_command('files skip', 'SEQ')}"
+    why_no_gap = f"reads files; find the missing one, and skip it: {pipeline_command('files list')}"
 
     def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
         return build_files(section, report, project)
