@@ -98,7 +98,7 @@ def status(
         if jobs:
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
-            _remark(declared, jobs, paused, is_to_stop=is_to_stop)
+            _remark(jobs, paused, is_to_stop=is_to_stop)
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             _show_waiting(held, refused, loads)
@@ -213,7 +213,6 @@ def _as_dict(job: JobState) -> dict[str, object]:
 
 
 def _remark(
-    declared: Pipeline,
     jobs: tuple[JobState, ...],
     paused: datetime | None,
     *,

@@ -122,7 +122,7 @@ def _show(plan: Plan, declared: Pipeline, layout: Layout, *, dry_run: bool) -> N
             + ", except files that nothing needs" * bool(plan.findings)
         )
         return
-    print("would do:" if dry_run else "done:", file=sys.stdout)
+    print("would do:" if dry_run else "done:")
     for line in plan.descriptions:
         print(shown(rendered(f"  {line}")))
     if plan.refusal is None:
