@@ -200,3 +200,22 @@ def test_too_many_broken_rows_stop_the_stream_before_silver(project: Project) ->
     engine = project.engine()
     engine.catch_up()
     project.check(engine, broken)
+
+
+def test_batches_after_a_bad_one_do_not_hide_it(project: Project) -> None:
+    """Bronze's own job goes on while silver is stopped. The share is that of each batch."""
+    stop = {"low": f"{RULES['low'][0]}, action: stop, above: 20 %"}
+    project.rules(**stop)
+    project.deliver(range(40))
+    engine = project.engine()
+    engine.list_new()
+    engine.ingest()
+    for first in range(100, 400, 100):
+        project.land([event(n) | {"level": 50} for n in range(first, first + 90)])
+        engine.list_new()
+        engine.ingest()
+    for _ in range(2):
+        with pytest.raises(RuleStopsError, match=r"10 of 30 rows break the rule 'low'"):
+            engine.catch_up()
+        engine = project.engine()
+    assert project.read("silver/clean") == []

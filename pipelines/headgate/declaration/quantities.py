@@ -60,6 +60,12 @@ def parse_share(text: str) -> float:
     return float(text.strip().rstrip("%")) / 100
 
 
+def is_above(count: int, share: float, total: int) -> bool:
+    """Whether a number is above a share of a total. It is not if it is exactly the share that was
+    declared, which a float may miss in its last digit."""
+    return count > round(share * total, 6)
+
+
 def parse_size(text: str) -> int:
     """Bytes: a whole number, alone or with B, KB, MB or GB (1 KB = 1024 B). Raises Invalid."""
     found = _QUANTITY.fullmatch(text.strip())

@@ -96,8 +96,8 @@ def as_parameter(value: Any) -> Any:
     found = BEFORE_NOW.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value
-    seconds = parse_duration(found[1]).total_seconds()
-    return {"$PARAMETER": f"now() - timedelta(seconds={seconds:g})"}
+    seconds = f"{parse_duration(found[1]).total_seconds():.6f}".rstrip("0").rstrip(".")
+    return {"$PARAMETER": f"now() - timedelta(seconds={seconds})"}
 
 
 def _typed(value: str | int | bool, type_: DataType) -> str | int | float | bool:

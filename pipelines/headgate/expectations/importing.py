@@ -29,7 +29,7 @@ from headgate.expectations.written import WrittenRule, id_for, new_id, suite_tex
 # Arguments that control how a run reports; they do not concern rows.
 _OF_RUNS = ("batch_id", "catch_exceptions", "include_config", "result_format", "condition_parser")
 _ASKS = (*_OF_RUNS, "row_condition")
-_BEFORE_NOW = re.compile(r"now\(\) - timedelta\(seconds=(\d+)\)")
+_BEFORE_NOW = re.compile(r"now\(\) - timedelta\(seconds=(\d+(?:\.\d{1,3})?)\)")
 _QUERY = re.compile(re.escape(SELECT).replace(r"\ ", r"\s+") + r"(.+)", re.DOTALL | re.IGNORECASE)
 _OWN_PATH = re.compile(r"^expectations(\[0\]\.?)?")
 _ADVICE = "to stop the stream if many rows break it, write action: stop and above: 20 %"
@@ -141,7 +141,7 @@ def _arguments(called: str, given: Mapping[str, Any], side: _Side) -> dict[str, 
     if known is None:
         hint = "; it is for the suites of gold tables: --gold" * (called in side.elsewhere)
         raise UnsupportedError(f"is not supported for {side.name}{hint}")
-    arguments = {k: _moment(v) for k, v in given.items() if k not in _ASKS and v is not None}
+    arguments = {k: moment(v) for k, v in given.items() if k not in _ASKS and v is not None}
     for name, value in arguments.items():
         if name not in known:
             raise UnsupportedError(f"its argument {name} is not supported")
@@ -166,12 +166,15 @@ def _take_mostly(called: str, given: dict[str, Any], side: _Side) -> None:
         )
 
 
-def _moment(value: Any) -> Any:
+def moment(value: Any) -> Any:
     """A time before the validation, if ``value`` has the form of the export; otherwise
     ``value``."""
     text = value.get("$PARAMETER") if isinstance(value, dict) else None
     found = _BEFORE_NOW.fullmatch(text) if isinstance(text, str) else None
-    return f"now - {found[1]} s" if found else value
+    if found is None:
+        return value
+    seconds = Decimal(found[1])
+    return f"now - {seconds} s" if seconds % 1 == 0 else f"now - {seconds * 1000:.0f} ms"
 
 
 def _rows(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:

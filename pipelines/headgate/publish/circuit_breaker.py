@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import CircuitBreaker, Pipeline
+from headgate.declaration.quantities import is_above
 from headgate.storage.layout import Layout
 from headgate.tables.history import counted, lineage
 from headgate.tables.payloads.bronze import BronzePayload
@@ -31,7 +32,7 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
         return None
     for table, counts in silver.items():
         refused, total = (sum(counts.get(key, 0) for key in keys) for keys in (_REFUSED, _OUTCOMES))
-        if total and refused / total > breaker.refused_above:
+        if is_above(refused, breaker.refused_above, total):
             share = f"{refused / total:.1%}, limit {breaker.refused_above:.1%}"
             return f"{table}: {refused:,} of {total:,} records are refused ({share})"
     return None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import SILVER
+from headgate.declaration.quantities import is_above
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.errors import HeadgateError
 
@@ -20,7 +21,7 @@ def exceeded(suite: Suite, broken: Mapping[str, int], rows: int) -> Iterator[Rul
     """The rules that more rows of a batch break than they allow. ``rows`` is the number of rows
     that passed the table's ``where``, ``broken`` how many of them break each rule."""
     for rule in suite.rules:
-        if rule.above is not None and broken.get(rule.id, 0) > rule.above * rows:
+        if rule.above is not None and is_above(broken.get(rule.id, 0), rule.above, rows):
             yield rule
 
 
@@ -30,7 +31,8 @@ def require_below_ceilings(table: str, suite: Suite, broken: Mapping[str, int], 
         count = broken[rule.id]
         raise RuleStopsError(
             f"{SILVER.path(table)}: {count:,} of {rows:,} rows break the rule {rule.id!r} "
-            f"({rule.condition}), more than the {rule.above:.0%} at which it stops the stream",
+            f"({rule.condition}), more than the {100 * (rule.above or 0):g} % at which it stops "
+            "the stream",
             remedy=f"correct the source, or the rule in expectations/{suite.name}.yml (its action "
             f"quarantine rejects these rows and goes on), then: {pipeline_command('start')}",
         )

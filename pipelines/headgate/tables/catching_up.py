@@ -14,33 +14,38 @@ ROWS_PER_STEP = 1_000_000
 
 
 def steps(
-    upstream: Table, after: int, upto: int, apart: Collection[int] = ()
+    upstream: Table,
+    after: int,
+    upto: int,
+    apart: Collection[int] = (),
+    most_rows: int = ROWS_PER_STEP,
 ) -> Iterator[tuple[Commit, ...]]:
     """The upstream batches in ``(after, upto]`` in groups, each to be processed by one commit.
-    ``apart`` as in ``history.batches``.
+    ``apart`` as in ``history.batches``, ``most_rows`` as in ``grouped``.
 
     Raises LogGapError if a batch is missing from the upstream's log.
     """
-    return grouped(batches(upstream, after, upto, apart), ROWS_PER_STEP)
+    return grouped(batches(upstream, after, upto, apart), most_rows)
 
 
 def steps_between(
-    upstream: Table, after: int, stops: Iterable[int]
+    upstream: Table, after: int, stops: Iterable[int], most_rows: int = ROWS_PER_STEP
 ) -> Iterator[tuple[Commit, ...]]:
     """The steps after batch id ``after``. ``stops`` are batch ids in rising order; a step ends at
-    each of them."""
+    each of them. ``most_rows`` as in ``grouped``."""
     for stop in stops:
-        yield from steps(upstream, after, stop)
+        yield from steps(upstream, after, stop, most_rows=most_rows)
         after = max(after, stop)
 
 
 def grouped(found: Iterable[Commit], most_rows: int) -> Iterator[tuple[Commit, ...]]:
-    """Consecutive batches in groups of at most ``most_rows`` rows, or of one batch."""
+    """Consecutive batches in groups of at most ``most_rows`` rows, or of one batch. With 0, each
+    batch is a group."""
     group: list[Commit] = []
     rows = 0
     for batch in found:
         size = sum(f.rows for f in batch.files)
-        if group and rows + size > most_rows:
+        if group and (not most_rows or rows + size > most_rows):
             yield tuple(group)
             group, rows = [], 0
         group.append(batch)

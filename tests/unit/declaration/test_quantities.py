@@ -12,6 +12,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.quantities import (
     format_duration,
     format_size,
+    is_above,
     parse_duration,
     parse_share,
     parse_size,
@@ -67,3 +68,11 @@ def test_a_share_without_its_sign_is_told_so(text: str, meant: str) -> None:
     with pytest.raises(Invalid, match="has no %") as caught:
         parse_share(text)
     assert caught.value.nearest == meant
+
+
+def test_exactly_the_share_that_is_declared_is_not_above_it() -> None:
+    for tenths in range(1, 1000):
+        share = parse_share(f"{tenths / 10} %")
+        assert not is_above(tenths, share, 1000)
+        assert is_above(tenths + 1, share, 1000)
+    assert not is_above(0, 0.0, 0)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.declaration.suites.model import ROW_ACTIONS, SEVERITIES
-from headgate.expectations.exporting import exported
-from headgate.expectations.importing import Imported, NotASuiteError, imported
+from headgate.expectations.exporting import as_parameter, exported
+from headgate.expectations.importing import Imported, NotASuiteError, imported, moment
 from headgate.expectations.written import suite_text
 from tests.support.suites import ARGUMENTS, TYPES, suite_of, suite_yaml
 
@@ -74,6 +74,11 @@ def test_a_suite_that_is_exported_and_imported_is_the_same(rules: list[dict[str,
     found = back(exported(suite, TYPES))
     assert found.unsupported == ()
     assert suite_of(suite_text(found.rules)) == suite
+
+
+@pytest.mark.parametrize("ago", ["0 s", "90 s", "2592000 s", "1234567 s", "1500 ms", "1 ms"])
+def test_a_time_before_the_validation_keeps_every_digit(ago: str) -> None:
+    assert moment(as_parameter(f"now - {ago}")) == f"now - {ago}"
 
 
 def kept(item: dict[str, Any]) -> dict[str, Any]:

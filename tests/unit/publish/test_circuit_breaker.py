@@ -27,6 +27,7 @@ __all__ = ["empty_lake"]
     [
         (0.1, None, "clean: 11 of 100 records are refused (11.0%, limit 10.0%)"),
         (0.11, None, None),
+        (0.11 - 1e-17, None, None),
         (None, 101, "the last 5 batches have 100 records, fewer than 101"),
         (None, 100, None),
         (0.99, 1, None),
