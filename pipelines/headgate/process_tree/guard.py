@@ -27,7 +27,7 @@ from filelock import Timeout
 
 from headgate.process_tree import expiry, members, presence
 from headgate.process_tree.members import Sessions
-from headgate.process_tree.order import Order
+from headgate.process_tree.order import Child, Order
 from headgate.process_tree.presence import Presence
 from headgate.process_tree.rotation import keep_bounded
 
@@ -37,7 +37,7 @@ NOT_PREPARED = 76
 LOG = "guard.log"
 PREPARE = "prepare"
 
-AGAIN_AFTER = 5.0  # seconds before a child that died is started again
+AGAIN_AFTER = 5.0  # seconds before a child that died is started again, and between tries
 TIDY_EVERY = 3_600.0  # seconds
 _POLL = 0.2  # seconds
 
@@ -89,7 +89,7 @@ class Guard:
 
     def serve(self) -> int:
         """Run the tree. Returns 0 after a request to end, else the exit code of the child that
-        ended the tree."""
+        ended the tree. Raises OSError if a child cannot be started for the first time."""
         try:
             self.take_over()
             for name, child in self.order.children.items():
@@ -110,25 +110,43 @@ class Guard:
     def _keep(self) -> int:
         names = ("guard", PREPARE, *self.order.children)
         keep_bounded([self.order.log_folder / f"{name}.log" for name in names])
-        died: dict[str, float] = {}
+        since: dict[str, float] = {}  # children that are to be started again, or to be announced
         tidied = 0.0
         while not self.ending:
             now = time.monotonic()
             for name, child in self.order.children.items():
-                known = self.running.get(name)
-                code = None if known is None else known.poll()
+                if (known := self.running.get(name)) is None:
+                    self._launch(name, child.command)
+                    continue
+                code = known.poll()
                 if code is not None and child.ended == "all end":
                     return code if code >= 0 else 128 - code  # a signal, as shells write it
-                is_due = code is not None and now - died.setdefault(name, now) >= AGAIN_AFTER
-                if known is None or (is_due and child.ended == "again"):
-                    died.pop(name, None)
-                    self._launch(name, child.command)
+                if code is not None and child.ended == "again":
+                    since.setdefault(name, now)
+                if name in since and now - since[name] >= AGAIN_AFTER:
+                    since[name] = now
+                    if self._goes_on(name, child, has_died=code is not None):
+                        del since[name]
             if time.time() - tidied > TIDY_EVERY:
                 tidied = time.time()
                 for folder, kept in self.order.expires.items():
                     expiry.expire(self.folder / folder, kept, tidied)
             time.sleep(_POLL)
         return 0
+
+    def _goes_on(self, name: str, child: Child, *, has_died: bool) -> bool:
+        """Start a child that has died again, or announce one that runs. Returns False if this must
+        be tried again: a full disk, for example, must not end the other children."""
+        try:
+            if has_died:
+                self._launch(name, child.command)
+            else:
+                presence.announce(self.folder, self.presence)
+        except OSError as error:
+            with suppress(OSError):  # the log may be on the same disk
+                os.write(2, f"{name}: {error}\n".encode())
+            return False
+        return True
 
     def _launch(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with (self.order.log_folder / f"{name}.log").open("ab") as sink:

@@ -35,13 +35,16 @@ class ProcessTree:
         return self._guard.poll()
 
     def end(self) -> None:
-        """End the tree, and block until all its processes have ended. Does nothing if they have
-        ended already. Raises ProcessTreeError if they do not end."""
+        """End the tree, and block until all its processes have ended, also if its guard was killed.
+        Does nothing if they have ended already. Raises ProcessTreeError if they do not end."""
+        folder = Path(self.order.folder)
         self._guard.terminate()
         try:
-            self._guard.wait(sum(self.order.graces) + _SLACK)
+            code = self._guard.wait(sum(self.order.graces) + _SLACK)
         except subprocess.TimeoutExpired as error:
-            raise presence.unending(Path(self.order.folder), self.pid) from error
+            raise presence.unending(folder, self.pid) from error
+        if code < 0:
+            presence.clear_unless_locked(folder)
         if self._guard.stdin is not None:
             with suppress(OSError):
                 self._guard.stdin.close()

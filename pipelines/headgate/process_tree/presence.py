@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
@@ -107,6 +107,13 @@ def clear(folder: Path) -> Presence | None:
         members.end(lambda: left.members(folder), left.within)
         (folder / _DOCUMENT).unlink(missing_ok=True)
     return left
+
+
+def clear_unless_locked(folder: Path) -> None:
+    """End what a killed guard has left, unless another process has the lock: the next guard, or one
+    that ends the tree. That process does the same."""
+    with suppress(Timeout), lock(folder):
+        clear(folder)
 
 
 def lock(folder: Path) -> FileLock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import sys
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -46,6 +47,23 @@ class Standalone:
     settings: Settings
     password: str | None
     tree: ProcessTree
+
+    def failure(self, again: str) -> StandaloneError:
+        """Why it has ended without a request. ``again`` is the command that starts it again."""
+        code, logs = self.tree.code or 0, self.settings.home / LOGS
+        if code < 0:
+            why = f"was ended by signal {-code}"
+            if code == -signal.SIGKILL:
+                why = "was killed, by somebody or by the system for lack of memory"
+            return StandaloneError(
+                f"process {self.tree.pid}, which kept Airflow running, {why}; all that it ran has "
+                "ended, too",
+                remedy=f"start it again: {again}",
+            )
+        return StandaloneError(
+            f"Airflow has ended:\n{_last(logs / guard.LOG, self.settings.database)}",
+            remedy=f"start it again: {again}   (the logs of its components: {logs})",
+        )
 
 
 def start(
@@ -166,8 +184,9 @@ def _last(log: Path, secret: str | None) -> str:
 
 
 def _not_healthy(address: str) -> list[str]:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with urllib.request.urlopen(f"{address}/api/v2/monitor/health", timeout=5) as answer:
+        with direct.open(f"{address}/api/v2/monitor/health", timeout=5) as answer:
             health = json.load(answer)
     except (OSError, ValueError):
         return ["its API server"]

@@ -18,6 +18,8 @@ DATABASE = "HEADGATE_AIRFLOW_DB"
 postgresql://USER:PASSWORD@HOST/DATABASE. Without it, SQLite in the home is used."""
 ADMIN = "admin"
 _ROOT = "HEADGATE_ROOT"
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_LOOPBACK = (HOST, "localhost")
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,26 @@ class Settings:
 
 def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
     """The environment of every component: ``outer`` without variables of Airflow, and the
-    settings."""
+    settings. No component asks a proxy for another one."""
     kept = {name: value for name, value in outer.items() if not _is_ours(name)}
     root = {} if settings.root is None else {_ROOT: settings.root}
     airflow = {f"AIRFLOW__{name}": str(value) for name, value in _airflow(settings).items()}
-    return {**kept, **root, "AIRFLOW_HOME": str(settings.home), **airflow}
+    return {**kept, **_no_proxy(outer), **root, "AIRFLOW_HOME": str(settings.home), **airflow}
+
+
+def _no_proxy(outer: Mapping[str, str]) -> dict[str, str]:
+    """The hosts without a proxy: those of ``outer``, and this machine. Nothing without a proxy:
+    on macOS, these variables replace all settings of the system's proxies."""
+    if not any(outer.get(name) for name in outer if name.lower() in _PROXIES):
+        return {}
+    made = {}
+    for name, other in (("no_proxy", "NO_PROXY"), ("NO_PROXY", "no_proxy")):
+        given = outer.get(name) or outer.get(other) or ""
+        hosts = [host for host in map(str.strip, given.split(",")) if host]
+        # Python's own client reads a * only if it is alone.
+        added = [] if hosts == ["*"] else [host for host in _LOOPBACK if host not in hosts]
+        made[name] = ",".join([*hosts, *added])
+    return made
 
 
 def _is_ours(name: str) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from headgate.dashboard.boards import worker
 from headgate.dashboard.boards.answering import ChartError, answer
 from headgate.dashboard.boards.binding import bound
 from headgate.dashboard.boards.model import Chart, TableName
@@ -240,6 +243,17 @@ def test_a_chart_has_limits(still: Charted, runner: ChartRunner, sql: str) -> No
     assert time.monotonic() - began < 1 + 3 + 20 + 5, "after its time, it is killed"
     good = Chart("b", "number", "B", "SELECT sum(orders) FROM gold.sales", tables=chart.tables)
     assert runner.ask(good, {TableName(None, "sales"): gold.place})["text"] == "16"
+
+
+def test_a_system_without_proc_limits_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as macOS: charts are shown there, too."""
+    limits: list[int] = []
+    monkeypatch.setattr(worker, "_STATUS", str(tmp_path / "none"))
+    monkeypatch.setattr(resource, "setrlimit", lambda limit, _: limits.append(limit))
+    worker._limit_memory(worker._data())
+    assert limits == [resource.RLIMIT_CORE]
 
 
 @pytest.mark.slow

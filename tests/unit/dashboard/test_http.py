@@ -215,6 +215,13 @@ def test_errors_say_what_is_wrong(site: Served, path: str, status: int, says: st
     assert says in answer.json()["error"]["message"]
 
 
+def test_a_page_beyond_the_last_one_is_empty(site: Served) -> None:
+    with site.client() as client:
+        for path in (f"{GOLD}/rows", "/api/quarantine/shop"):
+            answers = [client.get(f"{path}?page={page}&size=25") for page in (2_001, 10**9)]
+            assert [(each.status_code, each.json()["cells"]) for each in answers] == [(200, [])] * 2
+
+
 def test_markup_is_no_markup(site: Served) -> None:
     with site.client() as client:
         answer = client.get(f"{GOLD}/rows")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.dashboard.errors import BadQuestionError, ChangedTableError, TooMuchError
-from headgate.dashboard.questions import about
+from headgate.dashboard.questions import about, refused
 from headgate.dashboard.questions import rows as rows_of_gold
 from headgate.dashboard.questions.facts import Facts, facts
 from headgate.dashboard.questions.reader import Reader
@@ -25,7 +25,7 @@ from headgate.dashboard.reading.shown import Shown
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.load import load
 from headgate.declaration.model import GoldTable
-from tests.support.charted import Charted, invalid, sale
+from tests.support.charted import Charted, invalid, late_sale, sale
 
 YEAR_10000 = 253_402_300_800_000_000
 """In microseconds since 1970."""
@@ -73,11 +73,11 @@ def test_top_keys_of_an_average(shop: Charted, reader: Reader) -> None:
 
 
 def test_values_of_a_key(shop: Charted, reader: Reader) -> None:
-    _, _, known, gold = parts(shop)
+    *_, gold = parts(shop)
     app, web = ({"shown": each, "exact": each} for each in ("app", "web"))
-    assert values(reader, known, "channel", "", gold) == [app, web]
-    assert values(reader, known, "channel", "WE", gold) == [web]
-    assert values(reader, known, "channel", "%", gold) == []
+    assert values(reader, "channel", "", gold) == [app, web]
+    assert values(reader, "channel", "WE", gold) == [web]
+    assert values(reader, "channel", "%", gold) == []
 
 
 @pytest.mark.parametrize("channel", ["k" * 100, "é" * 500, "a\u200db", "", None])
@@ -92,7 +92,7 @@ def test_the_rows_of_a_top_key_are_found(
     assert exact == channel
     assert page(shop, reader, selection=Selection(keys=(("channel", exact),)))["total"] == 1
     if channel is not None:
-        said = values(reader, known, "channel", channel, gold)
+        said = values(reader, "channel", channel, gold)
         assert said[0]["exact"] == channel or channel == ""
 
 
@@ -101,7 +101,7 @@ def test_a_long_value_is_no_filter(shop: Charted, reader: Reader) -> None:
     _, table, known, gold = parts(shop)
     found = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
     assert (found["rows"][0]["exact"], found["rows"][0]["keys"][0][:80]) == ((None,), "é" * 80)
-    assert values(reader, known, "channel", "é", gold)[0]["exact"] is None
+    assert values(reader, "channel", "é", gold)[0]["exact"] is None
 
 
 def test_rows_begin_with_the_newest(shop: Charted, reader: Reader) -> None:
@@ -120,6 +120,28 @@ def test_pages_are_parts_of_one_order(shop: Charted, reader: Reader) -> None:
     parts = [page(shop, reader, size=7, page=n)["cells"] for n in range(8)]
     assert [row for part in parts for row in part] == whole
     assert len(whole) == 44
+
+
+def test_no_page_repeats_rows_beyond_the_limit(
+    shop: Charted, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (rows_of_gold, refused):
+        monkeypatch.setattr(module, "REACHABLE", 4)
+    shop.add("quarantine/orders", [invalid(each, "unparsable", b"{") for each in range(5)])
+    shop.add("late/sales", [late_sale(each, "app", 90.0) for each in range(5)])
+    quarantine, late = (shop.shown().version(p) for p in ("quarantine/orders", "late/sales"))
+    assert quarantine is not None
+    assert late is not None
+    asked = [RefusedQuestion(size=3, page=number) for number in range(4)]
+    for pages in (
+        [page(shop, reader, size=each.size, page=each.page) for each in asked],
+        [quarantined(reader, quarantine, each) for each in asked],
+        [late_rows(reader, late, each, ("window_start",)) for each in asked],
+    ):
+        assert [len(each["cells"]) for each in pages] == [3, 1, 0, 0]
+        assert {each["reachable"] for each in pages} == {4}
+        assert pages[0]["total"] > 4
+        assert pages[1]["cells"][0] not in pages[0]["cells"]
 
 
 def test_pages_and_orders(shop: Charted, reader: Reader) -> None:

@@ -1,14 +1,19 @@
-"""Why Airflow did not start, as far as its logs say it."""
+"""Whether Airflow has started, and why not, as far as its logs say it."""
 
 from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from headgate.process_tree import guard, owner
+from headgate.process_tree.ports import HOST, free_port
 from headgate.standalone.errors import StandaloneError
-from headgate.standalone.running import LOGS, _failure, start
+from headgate.standalone.running import LOGS, _failure, _not_healthy, start
 from headgate.standalone.settings import Ports, Settings
 
 OUTPUT = """\
@@ -57,3 +62,33 @@ def test_a_database_that_cannot_be_used(
         f"sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) {shown}",
     ]
     assert error.remedy.startswith("correct HEADGATE_AIRFLOW_DB; its output: ")
+
+
+@pytest.fixture
+def healthy() -> Iterator[str]:
+    """The address of an Airflow whose components are healthy."""
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({each: {"status": "healthy"} for each in parts}).encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer((HOST, 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://{HOST}:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_no_proxy_is_asked_whether_it_is_healthy(
+    healthy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"http://{HOST}:{free_port()}")
+    assert _not_healthy(healthy) == []

@@ -60,3 +60,28 @@ def test_an_address_as_sqlalchemy_wants_it(given: str, wanted: str) -> None:
     assert dialect(given) == wanted
     found = environment(settings(database=given), {})
     assert found["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == wanted
+
+
+@pytest.mark.parametrize("proxy", ["http_proxy", "HTTPS_PROXY", "all_proxy"])
+@pytest.mark.parametrize(
+    ("given", "lower", "upper"),
+    [
+        ({}, "127.0.0.1,localhost", "127.0.0.1,localhost"),
+        ({"NO_PROXY": "a.example"}, "a.example,127.0.0.1,localhost", None),
+        ({"no_proxy": " .b, localhost"}, ".b,localhost,127.0.0.1", None),
+        ({"no_proxy": "a", "NO_PROXY": "b"}, "a,127.0.0.1,localhost", "b,127.0.0.1,localhost"),
+        ({"no_proxy": "*"}, "*", None),
+    ],
+)
+def test_no_component_asks_a_proxy_for_another(
+    proxy: str, given: dict[str, str], lower: str, upper: str | None
+) -> None:
+    found = environment(settings(), {proxy: "http://proxy:3128", **given})
+    assert (found["no_proxy"], found["NO_PROXY"]) == (lower, upper or lower)
+    assert found[proxy] == "http://proxy:3128"
+
+
+def test_without_a_proxy_nothing_is_said_of_one() -> None:
+    """On macOS, the variables would replace the settings of the system."""
+    found = environment(settings(), {"http_proxy": "", "no_proxy": "a"})
+    assert (found["no_proxy"], "NO_PROXY" in found) == ("a", False)

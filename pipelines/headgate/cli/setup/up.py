@@ -76,6 +76,8 @@ def up(
             if not detached:
                 while started.tree.code is None and not asked:
                     time.sleep(_POLL_EVERY)
+                if started.tree.code and not asked:  # it is 0 after `headgate down`
+                    raise started.failure(_again(dags, port))
         finally:
             if not detached:
                 started.tree.end()
@@ -93,6 +95,11 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
         ended = presence.end(home) is not None
     message = f"the Airflow in {home} has ended" if ended else f"no Airflow runs in {home}"
     respond(json, {"stopped": ended}, message)
+
+
+def _again(dags: Path | None, port: int) -> str:
+    own = ["--dags", str(dags)] if dags else []
+    return shell_command("up", *own, *([] if port == WEB else ["--port", str(port)]))
 
 
 def home_under(root: str) -> Path:

@@ -14,6 +14,7 @@ import resource
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -35,6 +36,7 @@ _MOST_KEPT = MOST_MEMORY // 4
 """Bytes that a process may keep for its next chart: DuckDB keeps the addresses of memory that it
 has freed, and the limit counts them. Without ``_MOST_KEPT``, no memory would be left for a chart
 after a few large ones."""
+_STATUS = "/proc/self/status"
 _SLACK = 2  # seconds after the interrupt of DuckDB
 
 Places = Mapping[TableName, tuple[str, int]]
@@ -105,18 +107,20 @@ def _told(message: str, remedy: str, too_much: bool) -> dict[str, Any]:
     return {"message": message, "remedy": remedy, "too_much": too_much}
 
 
-def _limit_memory(data: int) -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (data + MOST_MEMORY,) * 2)
+def _limit_memory(data: int | None) -> None:
+    if data is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (data + MOST_MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _data() -> int:
-    """The bytes of this process that RLIMIT_DATA counts."""
-    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
+def _data() -> int | None:
+    """The bytes of this process that RLIMIT_DATA counts; None on macOS, which has no /proc and
+    applies no such limit."""
+    with suppress(OSError), open(_STATUS, encoding="ascii") as status:  # noqa: PTH123
         for line in status:
             if line.startswith("VmData:"):
                 return int(line.split()[1]) * 1024
-    return 0
+    return None
 
 
 def main() -> None:
@@ -130,7 +134,7 @@ def main() -> None:
     last = False
     while not last and (line := sys.stdin.buffer.readline()):
         reply = _answered(line, reader)
-        last = _data() > began + _MOST_KEPT
+        last = (_data() or 0) > (began or 0) + _MOST_KEPT
         answers.write(_line({**reply, "last": last}))
         answers.flush()
 

@@ -29,7 +29,7 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
             "quarantined": sum(_rows(shown, QUARANTINE.path(s)) for s in shown.pipeline.sources),
         }
     except HeadgateError as error:
-        document["problem"] = error.text()
+        document["problem"] = error.text(shown.place)
     except OSError as error:
         document["problem"] = f"a file cannot be read: {error}"
     return document

@@ -8,6 +8,7 @@ from typing import Any
 
 from headgate.dashboard.questions.cells import cells, is_number, text_of
 from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.rows import REACHABLE, part_of
 from headgate.dashboard.questions.sql import Condition, all_of, quoted
 from headgate.dashboard.reading.versions import Version
 from headgate.quality.masking import masked
@@ -81,7 +82,7 @@ def _page(
     found = reader.ask(
         f"SELECT {shown} FROM (SELECT * FROM t WHERE {chosen.text} ORDER BY {table.order} "
         "LIMIT ? OFFSET ?)",
-        [*chosen.parameters, question.size, question.page * question.size],
+        [*chosen.parameters, *part_of(question.page, question.size)],
         t=(version, columns),
     ).rows
     reasons = reader.ask(
@@ -96,7 +97,7 @@ def _page(
         "columns": columns,
         "numbers": [is_number(types[name]) for name in columns],
         "total": total,
-        "reachable": total,
+        "reachable": min(total, REACHABLE),
         "page": question.page,
         "size": question.size,
         "masked": not question.show_values,

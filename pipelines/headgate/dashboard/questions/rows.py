@@ -10,15 +10,16 @@ from headgate.dashboard.questions.cells import cells, is_number, text_of
 from headgate.dashboard.questions.facts import Facts
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
-from headgate.dashboard.questions.span import span
-from headgate.dashboard.questions.sql import ALL, Condition, all_of, listed, quoted
+from headgate.dashboard.questions.span import chosen_rows, span
+from headgate.dashboard.questions.sql import ALL, Condition, listed, quoted
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.model import GoldTable
 
 MOST_ROWS_OF_A_FILE = 5_000_000
 MOST_ROWS_IN_ORDER = 1_000_000
 """A file with more rows is not sorted, because a sort needs all rows in memory."""
-_DEEPEST = 100_000  # rows that are skipped at most
+REACHABLE = 100_000
+"""Rows that pages show at most. Each page sorts all rows before it, too."""
 
 
 @dataclass(frozen=True)
@@ -32,28 +33,34 @@ class RowsQuestion:
     size: int = 50
 
 
+def part_of(page: int, size: int) -> tuple[int, int]:
+    """LIMIT and OFFSET of a page; no row of it is after ``REACHABLE``."""
+    offset = page * size
+    return max(min(size, REACHABLE - offset), 0), offset
+
+
 def rows(
     reader: Reader, table: GoldTable, facts: Facts, question: RowsQuestion, gold: Version
 ) -> dict[str, Any]:
     """A page of rows. ``total`` is the number of rows that were chosen; ``numbers`` says which
     columns are numbers, and ``cells`` has texts, null for null."""
-    chosen = _chosen(reader, table, facts, question.selection, gold)
+    chosen = chosen_rows(reader, table, facts, question.selection, gold)
     order = _order(facts, question.sort, gold)
     columns, types = tuple(gold.schema.names), reader.types(gold)
     total = _total(reader, facts, chosen, gold)
-    offset = min(question.page * question.size, _DEEPEST)
+    limit, offset = part_of(question.page, question.size)
     found = span(reader, facts, gold)
     near = chosen
     if found is not None and facts.begin is not None and not question.sort and chosen == ALL:
         # Without a selection, a page has rows of few windows. The condition on them skips files by
         # their statistics.
-        first = found.from_newest(offset + question.size)
+        first = found.from_newest(offset + limit)
         near = Condition(f"{quoted(facts.begin)} >= ?", (first,))
     shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
     page = reader.ask(
         f"SELECT {shown} FROM (SELECT * FROM gold WHERE {near.text} ORDER BY {order} "
         "LIMIT ? OFFSET ?)",
-        [*near.parameters, question.size, offset],
+        [*near.parameters, limit, offset],
         gold=(gold, columns),
     ).rows
     return {
@@ -61,7 +68,7 @@ def rows(
         "types": [types[name].lower() for name in columns],
         "numbers": [is_number(types[name]) for name in columns],
         "total": total,
-        "reachable": min(total, _DEEPEST + question.size),
+        "reachable": min(total, REACHABLE),
         "page": question.page,
         "size": question.size,
         "cells": [cells(row) for row in page],
@@ -97,7 +104,7 @@ def write_file(
 
     if form not in ("csv", "parquet"):
         raise BadQuestionError(f"no file of the format {form[:20]!r}", remedy="csv or parquet")
-    chosen = _chosen(reader, table, facts, selection, gold)
+    chosen = chosen_rows(reader, table, facts, selection, gold)
     if (total := _total(reader, facts, chosen, gold)) > MOST_ROWS_OF_A_FILE:
         raise TooMuchError(
             f"more than {MOST_ROWS_OF_A_FILE:,} rows",
@@ -161,15 +168,6 @@ def _cast(content: Any, schema: Any) -> Any:
             texts = pa.array(values, pa.string())
         content = content.set_column(place, field, texts)
     return content
-
-
-def _chosen(
-    reader: Reader, table: GoldTable, facts: Facts, selection: Selection, gold: Version
-) -> Condition:
-    found = span(reader, facts, gold)
-    return all_of(
-        selection.within(facts.begin, found.newest if found else None), selection.of_keys(table)
-    )
 
 
 def _bounds(facts: Facts) -> tuple[str, ...]:

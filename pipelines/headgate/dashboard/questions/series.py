@@ -10,8 +10,8 @@ from headgate.dashboard.questions.cells import visible
 from headgate.dashboard.questions.facts import Facts, Figure
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
-from headgate.dashboard.questions.span import Span, span
-from headgate.dashboard.questions.sql import Condition, all_of, label, listed, quoted
+from headgate.dashboard.questions.span import Span, chosen_rows, span
+from headgate.dashboard.questions.sql import Condition, label, listed, quoted
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
@@ -61,9 +61,7 @@ def series(
     found = span(reader, facts, gold)
     if found is None or facts.begin is None:
         return _answer(question, [], [], step=0, per_point=1)
-    chosen = all_of(
-        question.selection.within(facts.begin, found.newest), question.selection.of_keys(table)
-    )
+    chosen = chosen_rows(reader, table, facts, question.selection, gold)
     bounds = _bounds(reader, facts, chosen, gold) if chosen.text != "true" else found.bounds
     if bounds is None:
         return _answer(question, [], [], step=found.step, per_point=1)

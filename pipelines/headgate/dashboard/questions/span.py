@@ -11,8 +11,10 @@ import numpy as np
 
 from headgate.dashboard.questions.facts import Facts
 from headgate.dashboard.questions.reader import Reader
-from headgate.dashboard.questions.sql import quoted
+from headgate.dashboard.questions.selection import Selection
+from headgate.dashboard.questions.sql import Condition, all_of, quoted
 from headgate.dashboard.reading.versions import Version
+from headgate.declaration.model import GoldTable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -60,6 +62,16 @@ def span(reader: Reader, facts: Facts, gold: Version) -> Span | None:
         return None
     begin, end = facts.begin, facts.end
     return reader.known("span", gold.key, lambda: _span(reader, begin, end, gold))
+
+
+def chosen_rows(
+    reader: Reader, table: GoldTable, facts: Facts, selection: Selection, gold: Version
+) -> Condition:
+    """The condition for the rows that a selection chooses."""
+    found = span(reader, facts, gold)
+    return all_of(
+        selection.within(facts.begin, found.newest if found else None), selection.of_keys(table)
+    )
 
 
 def _span(reader: Reader, first: str, last: str, gold: Version) -> Span:

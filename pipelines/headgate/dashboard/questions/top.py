@@ -9,7 +9,7 @@ from headgate.dashboard.questions.cells import cells, exact_of, text_of
 from headgate.dashboard.questions.facts import Facts, Figure
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
-from headgate.dashboard.questions.span import span
+from headgate.dashboard.questions.span import chosen_rows
 from headgate.dashboard.questions.sql import Condition, all_of, listed, quoted
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.model import GoldTable
@@ -31,12 +31,7 @@ def top(
     cannot be combined. ``rows`` have the values of the keys as they are shown, their ``exact``
     texts for a filter (null if there is none), the figure and, for a sum, its ``share`` of the
     total. Of overlapping windows, only a set without overlaps counts."""
-    found = span(reader, facts, gold)
-    chosen = all_of(
-        selection.within(facts.begin, found.newest if found else None),
-        selection.of_keys(table),
-        _apart(facts),
-    )
+    chosen = all_of(chosen_rows(reader, table, facts, selection, gold), _apart(facts))
     over = figure.across or "avg"
     bounds = tuple(column for column in (facts.begin, facts.end) if column)
     rows = reader.ask(
@@ -76,7 +71,7 @@ def _sql(types: Mapping[str, str], by: tuple[str, ...], value: str, chosen: Cond
 
 
 def values(
-    reader: Reader, facts: Facts, key: str, begins: str, gold: Version, most: int = 20
+    reader: Reader, key: str, begins: str, gold: Version, most: int = 20
 ) -> list[dict[str, str | None]]:
     """Values of a key that contain the text ``begins``, which a person has typed: as they are
     ``shown``, and the ``exact`` text for a filter, null if there is none."""

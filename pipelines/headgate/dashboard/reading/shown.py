@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
+from headgate.commands import Place, anywhere
 from headgate.dashboard.errors import NotFoundError
 from headgate.dashboard.reading.versions import Version, WatchedTable
 from headgate.declaration.errors import DeclarationError
@@ -22,9 +23,10 @@ WATCHED = (BRONZE, QUARANTINE, SILVER, LATE, GOLD)
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """``tables`` are those that a page may be about, by their paths."""
+    """``tables`` are those that a page may be about, by their paths; they are under ``root``."""
 
     pipeline: Pipeline
+    root: str
     layout: Layout
     tables: Mapping[str, WatchedTable] = field(repr=False)
 
@@ -35,11 +37,16 @@ class Shown:
             node.path: WatchedTable(Table(layout.storage, node.path, pipeline=pipeline.name))
             for node in graph_of(pipeline).of(*WATCHED)
         }
-        return Shown(pipeline, layout, tables)
+        return Shown(pipeline, root, layout, tables)
 
     @property
     def name(self) -> str:
         return self.pipeline.name
+
+    @property
+    def place(self) -> Place:
+        """Where commands about this pipeline are typed: the reader's shell is not known."""
+        return anywhere(self.pipeline.file, self.root)
 
     def gold(self, name: str) -> GoldTable:
         """Raises NotFoundError."""

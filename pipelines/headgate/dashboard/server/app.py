@@ -17,6 +17,7 @@ from headgate.commands import rendered
 from headgate.dashboard.errors import NotFoundError, TooMuchError
 from headgate.dashboard.server import pages
 from headgate.dashboard.server.commits import Commits
+from headgate.dashboard.server.context import place_of
 from headgate.dashboard.server.headers import Headers
 from headgate.dashboard.server.projects import ProjectEndpoints
 from headgate.dashboard.server.questions import Desk
@@ -89,14 +90,15 @@ async def _refused(_: Request, error: Exception) -> Response:
     return JSONResponse(content, error.status_code, headers=error.headers)
 
 
-async def _failed(_: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HeadgateError)
     status = 400 if error.exit_code == USAGE else 503
     if isinstance(error, NotFoundError):
         status = 404
     if isinstance(error, TooMuchError):
         status = 422
-    said = {"message": rendered(error.message), "remedy": rendered(error.remedy)}
+    place = place_of(request)
+    said = {"message": rendered(error.message, place), "remedy": rendered(error.remedy, place)}
     return JSONResponse({"error": said}, status)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from headgate.commands import Place, program
 from headgate.dashboard.errors import NotFoundError
 from headgate.dashboard.reading.shown import Shown
 
@@ -44,3 +45,18 @@ def context_of(request: Request) -> Context:
     if not isinstance(found, Context):
         raise HTTPException(401, "log in first")
     return found
+
+
+def is_about(request: Request, *pipelines: Shown) -> None:
+    """Set the pipelines of a request whose address names none: commands in its errors need them."""
+    names = {shown.name for shown in pipelines}
+    request.state.place = pipelines[0].place if len(names) == 1 else Place(program(anywhere=True))
+
+
+def place_of(request: Request) -> Place | None:
+    """Where commands about the pipeline of a request are typed; None if it is about none."""
+    context, name = request.scope.get(SCOPE), request.path_params.get("pipeline", "")
+    if isinstance(context, Context) and name in context.pipelines:
+        return context.pipelines[name].place
+    place: Place | None = getattr(request.state, "place", None)
+    return place

@@ -20,7 +20,7 @@ from headgate.dashboard.errors import NotFoundError
 from headgate.dashboard.questions import overview
 from headgate.dashboard.reading.shown import Shown
 from headgate.dashboard.server.commits import Commits
-from headgate.dashboard.server.context import Context, context_of
+from headgate.dashboard.server.context import Context, context_of, is_about
 from headgate.dashboard.server.questions import Desk, Document, key_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
@@ -85,14 +85,16 @@ class ProjectEndpoints:
             known = ", ".join(board.charts)
             raise NotFoundError(f"{board.name} has no such chart", remedy=f"its charts: {known}")
         places = {name: _shown(name, context) for name in chart.tables}
-        keys = tuple(
-            key_of("chart", shown, (GOLD.path(name.table),), ()) for name, shown in places.items()
-        )
+        keys = []
+        for name, shown in places.items():
+            is_about(request, shown)
+            keys.append(key_of("chart", shown, (GOLD.path(name.table),), ()))
+        is_about(request, *places.values())
 
         def answered() -> Document:
             return self._desk.charts.ask(chart, _places(places))
 
-        key, threads = (keys, chart.name, str(chart)), self._desk.chart_threads
+        key, threads = ((*keys,), chart.name, str(chart)), self._desk.chart_threads
         return await self._desk.respond(request, key, answered, threads)
 
     async def _read(self, read: Callable[[], Read]) -> Read:

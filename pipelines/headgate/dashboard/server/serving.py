@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from headgate.commands import shell_command
+from headgate.commands import anywhere, shell_command
 from headgate.dashboard.errors import DashboardError
 from headgate.dashboard.login.passwords import Password
 from headgate.dashboard.reading.shown import Declarations, Shown
@@ -126,7 +126,7 @@ def _shown(
             if is_preferred(file, before, each.name):
                 found[each.name] = each
         except HeadgateError as error:
-            problems.append(error.text())
+            problems.append(error.text(anywhere(file, settings.root)))
     return found, problems
 
 

@@ -16,7 +16,7 @@ from headgate.dashboard.questions import about as about_page
 from headgate.dashboard.questions import refused
 from headgate.dashboard.questions.facts import Facts, facts
 from headgate.dashboard.questions.refused import RefusedQuestion
-from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
+from headgate.dashboard.questions.rows import REACHABLE, RowsQuestion, rows, write_file
 from headgate.dashboard.questions.selection import selection, whole
 from headgate.dashboard.questions.series import SeriesQuestion, grouping, series
 from headgate.dashboard.questions.top import top, values
@@ -29,7 +29,6 @@ from headgate.declaration.model import GoldTable
 from headgate.declaration.operators import columns_of
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
-_DEEPEST = 2_000  # pages
 _PART = 1 << 18  # bytes of a file that are sent at once
 
 OfGold = Callable[[Request, Shown, GoldTable, Facts, Version], Document]
@@ -109,7 +108,7 @@ class TableEndpoints:
         given = request.query_params
         asked = RefusedQuestion(
             reason=given.get("reason") or None,
-            page=whole(given, "page", 0, 0, _DEEPEST),
+            page=whole(given, "page", 0, 0, REACHABLE),
             size=whole(given, "size", 50, 1, 200),
             show_values=context_of(request).show_values,
         )
@@ -175,7 +174,7 @@ class TableEndpoints:
         question = RowsQuestion(
             selection=selection(known, given.multi_items()),
             sort=given.get("sort"),
-            page=whole(given, "page", 0, 0, _DEEPEST),
+            page=whole(given, "page", 0, 0, REACHABLE),
             size=whole(given, "size", 50, 1, 200),
         )
         return rows(self._desk.reader, declared, known, question, gold)
@@ -188,7 +187,7 @@ class TableEndpoints:
             known.key(given.get("key") or (known.keys or ("",))[0]),
             given.get("part", "")[:200],
         )
-        return {"key": key, "values": values(self._desk.reader, known, key, part, gold)}
+        return {"key": key, "values": values(self._desk.reader, key, part, gold)}
 
 
 def _named(request: Request) -> tuple[Shown, str]:

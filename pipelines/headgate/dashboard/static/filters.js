@@ -9,19 +9,23 @@ const CHART = ["figure", "by"];
 const KEPT = [...CHART, "last", "from", "to"];
 let lists = 0;
 
+/** What the address of the page says about the choice; it may have other parameters. */
+function given() {
+  return new URLSearchParams([...new URLSearchParams(location.search)].filter(([name]) => KEPT.includes(name) || name.startsWith("key.") || name.startsWith("null.")));
+}
+
 export class Filters {
   constructor(address, about, changed) {
     this.address = address;
     this.about = about;
     this.changed = changed;
-    const given = new URLSearchParams(location.search);
-    this.chosen = new URLSearchParams([...given].filter(([name]) => KEPT.includes(name) || name.startsWith("key.") || name.startsWith("null.")));
+    this.chosen = given();
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Filters" });
     this.controls = h("div", { class: "filters", role: "search", "aria-label": `Filter ${about.table}` });
     this.element = h("div", { class: "card" }, this.controls, this.chips);
     this.fill();
     addEventListener("popstate", () => {
-      this.chosen = new URLSearchParams(location.search);
+      this.chosen = given();
       this.fill();
       this.changed();
     });

@@ -1,12 +1,13 @@
 // The page of a gold table: what it is, its figures over time, its top keys, and its rows.
 
-import { ask, at, BASE, Refused } from "./api.js";
+import { ask, at, BASE } from "./api.js";
 import { chart } from "./chart.js";
 import { h, note, tiles } from "./dom.js";
 import { Filters } from "./filters.js";
 import { ago, count, exact, number, percent, span, time } from "./format.js";
 import { grid } from "./grid.js";
 import { follow } from "./live.js";
+import { Part } from "./part.js";
 import { bars } from "./shapes.js";
 
 export async function gold(main, pipeline, table) {
@@ -23,9 +24,13 @@ class GoldPage {
     this.address = address;
     this.names = [pipeline, table];
     this.about = about;
-    this.page = 0;
-    this.sort = "";
-    this.filters = new Filters(address, about, () => ((this.page = 0), this.refresh()));
+    this.figures = new Part();
+    this.rowsPart = new Part();
+    this.shown = this.wanted = { page: 0, sort: "" }; // the rows that are there, and those that are asked for
+    this.filters = new Filters(address, about, () => {
+      this.shown = this.wanted = { ...this.wanted, page: 0 };
+      return this.refresh();
+    });
     this.facts = h("div", {});
     this.held = h("div", {});
     this.chart = chart({ label: `Figures of ${table} over time`, onselect: (from, to) => this.filters.between(from, to) });
@@ -36,9 +41,9 @@ class GoldPage {
     this.topSaid = h("p", { class: "soft small" });
     this.rows = grid({
       label: `Rows of ${table}`,
-      onpage: (step) => ((this.page += step), this.refreshRows()),
-      onsort: (sort) => ((this.sort = sort), (this.page = 0), this.refreshRows()),
-      sorted: () => this.sort,
+      onpage: (step) => this.turn({ page: this.wanted.page + step }),
+      onsort: (sort) => this.turn({ page: 0, sort }),
+      sorted: () => this.shown.sort,
     });
     this.csv = h("a", { class: "button", download: true }, "CSV");
     this.parquet = h("a", { class: "button", download: true }, "Parquet");
@@ -56,6 +61,7 @@ class GoldPage {
         h("span", { class: "soft" }, this.about.operator.replace(/^window: /, "")),
         h("p", { class: "links" }, h("a", { href: at("late", pipeline, table) }, "Late rows"), h("a", { href: at("quarantine", pipeline) }, "Quarantine"), h("a", { href: at("ledger", pipeline) }, "Ledger")),
       ),
+      this.figures.trouble,
       this.held,
       this.facts,
       this.filters.element,
@@ -65,22 +71,13 @@ class GoldPage {
         h("section", { class: `card ${hasKeys ? "most" : ""}` }, h("header", {}, this.title), this.chart.element, this.said),
         hasKeys ? h("section", { class: "card third" }, h("header", {}, this.topTitle), this.top, this.topSaid) : null,
       ),
-      h("section", { class: "card" }, h("header", {}, h("h2", {}, "Rows"), h("span", { class: "right" }, h("span", { class: "soft small" }, "Download"), this.csv, this.parquet)), this.rows.element),
+      h("section", { class: "card" }, h("header", {}, h("h2", {}, "Rows"), h("span", { class: "right" }, h("span", { class: "soft small" }, "Download"), this.csv, this.parquet)), this.rowsPart.trouble, this.rows.element),
     ];
   }
 
-  async refresh() {
-    try {
-      this.asked?.abort();
-      this.asked = new AbortController();
-      const { signal } = this.asked;
-      const parts = [this.refreshAbout(signal), this.refreshChart(signal), this.refreshTop(signal), this.refreshRows(signal)];
-      await Promise.all(parts);
-      document.documentElement.dataset.version = this.about.version;
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      this.held.replaceChildren(note("bad", error.message, error instanceof Refused ? error.remedy : ""));
-    }
+  refresh() {
+    const figures = (signal) => Promise.all([this.refreshAbout(signal), this.refreshChart(signal), this.refreshTop(signal)]);
+    return Promise.all([this.figures.fill(figures), this.refreshRows()]);
   }
 
   async refreshAbout(signal) {
@@ -133,11 +130,24 @@ class GoldPage {
     this.topSaid.textContent = `${over} ${found.figure} over the chosen windows; ${count(found.groups)} ${found.groups === 1 ? "key" : "keys"}.`;
   }
 
-  async refreshRows(signal) {
+  turn(to) {
+    this.wanted = { ...this.wanted, ...to };
+    return this.refreshRows();
+  }
+
+  refreshRows() {
     const chosen = this.filters.query();
     for (const [link, form] of [[this.csv, "csv"], [this.parquet, "parquet"]]) link.href = `${BASE}/api/${this.address}/rows.${form}?${chosen}`;
-    const found = await ask(`${this.address}/rows`, this.filters.query({ page: this.page, size: 25, ...(this.sort ? { sort: this.sort } : {}) }), signal);
-    this.rows.show(found);
+    const { page, sort } = this.wanted;
+    return this.rowsPart.fill(async (signal) => {
+      try {
+        const found = await ask(`${this.address}/rows`, this.filters.query({ page, size: 25, ...(sort ? { sort } : {}) }), signal);
+        this.shown = { page, sort };
+        this.rows.show(found);
+      } catch (error) {
+        if (!signal.aborted) this.wanted = this.shown; // the rows before stay
+        throw error;
+      }
+    });
   }
 }
-

@@ -4,8 +4,8 @@ import { h } from "./dom.js";
 import { count } from "./format.js";
 
 /** `show` takes {columns, numbers, cells, total, reachable, page, size}. `onpage` and `onsort` ask
-    for other rows. */
-export function grid({ label, onpage, onsort = null, sorted = () => "" }) {
+    for other rows. `beyond` says how to get rows that no page reaches. */
+export function grid({ label, onpage, onsort = null, sorted = () => "", beyond = "filter, or download" }) {
   const head = h("thead", {});
   const body = h("tbody", {});
   const said = h("span", { class: "soft" });
@@ -26,7 +26,7 @@ export function grid({ label, onpage, onsort = null, sorted = () => "" }) {
     if (rows.cells.length === 0) body.replaceChildren(h("tr", {}, h("td", { colspan: rows.columns.length, class: "soft" }, "No rows.")));
     const first = rows.page * rows.size;
     said.textContent = rows.total ? `${count(first + 1)} – ${count(first + rows.cells.length)} of ${count(rows.total)}` : "";
-    if (rows.reachable < rows.total) said.textContent += ` (the first ${count(rows.reachable)} can be reached: filter, or download)`;
+    if (rows.reachable < rows.total) said.textContent += ` (the first ${count(rows.reachable)} can be reached: ${beyond})`;
     back.disabled = rows.page === 0;
     next.disabled = first + rows.size >= rows.reachable;
     const isSorted = Boolean(sort);

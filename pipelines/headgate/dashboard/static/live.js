@@ -2,11 +2,12 @@
 
 import { BASE } from "./api.js";
 
+const AGAIN_AFTER = 3_000; // milliseconds
+
 /** Calls `refresh` after each commit to a table for which `concerns(pipeline, path)` holds. While a
     refresh runs, no other begins; the last commit is never missed. */
 export function follow(pipelines, concerns, refresh) {
   const query = new URLSearchParams(pipelines.map((each) => ["pipeline", each]));
-  const source = new EventSource(`${BASE}/api/events?${query}`);
   const told = {};
   let running = false;
   let again = false;
@@ -16,13 +17,16 @@ export function follow(pipelines, concerns, refresh) {
       return;
     }
     running = true;
-    do {
-      again = false;
-      await refresh();
-    } while (again);
-    running = false;
+    try {
+      do {
+        again = false;
+        await refresh();
+      } while (again);
+    } finally {
+      running = false;
+    }
   };
-  source.addEventListener("commits", (event) => {
+  const hear = (event) => {
     let matters = false;
     for (const [pipeline, tables] of Object.entries(JSON.parse(event.data))) {
       for (const [path, version] of Object.entries(tables)) {
@@ -32,14 +36,26 @@ export function follow(pipelines, concerns, refresh) {
       }
     }
     if (matters) run();
-  });
+  };
   const live = document.getElementById("live");
   const show = (is) => {
     live.textContent = is ? "live" : "connecting …";
     live.classList.toggle("on", is);
   };
-  source.addEventListener("open", () => show(true));
-  source.addEventListener("error", () => show(false));
-  addEventListener("pagehide", () => source.close());
+  let source;
+  let timer;
+  const connect = () => {
+    source = new EventSource(`${BASE}/api/events?${query}`);
+    source.addEventListener("commits", hear);
+    source.addEventListener("open", () => show(true));
+    source.addEventListener("error", () => {
+      show(false);
+      // A browser connects again by itself, but not after an answer such as 401 or 502. A refresh
+      // then leads to the login, or shows what is wrong.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(() => (connect(), run()), AGAIN_AFTER);
+    });
+  };
+  connect();
+  addEventListener("pagehide", () => (clearTimeout(timer), source.close()));
   return run;
 }

@@ -10,18 +10,22 @@ const TONES = { running: "good", finished: "good", paused: "warn", ended: "warn"
 
 export async function overview(main) {
   const lines = new Map();
-  const refresh = async () => {
+  const trouble = h("div", {});
+  const show = async () => {
     const found = await ask("overview");
+    trouble.replaceChildren();
     const pipelines = found.pipelines.map((each) => pipelineCard(each, lines));
     main.replaceChildren(
       h("div", { class: "head" }, h("h1", {}, "Pipelines"), boardLinks(found.boards)),
+      trouble,
       ...found.problems.map((problem) => note("bad", problem)),
       ...(pipelines.length ? pipelines : [note("soft", "No pipeline may be seen here.")]),
     );
     await Promise.allSettled(found.pipelines.flatMap((each) => each.gold.filter((table) => table.exists).map((table) => sparkline(each.pipeline, table.table, lines))));
     return found;
   };
-  const found = await refresh();
+  const refresh = () => show().catch((error) => trouble.replaceChildren(note("bad", error.message, error.remedy ?? "")));
+  const found = await show();
   const again = follow(found.pipelines.map((each) => each.pipeline), () => true, refresh);
   setInterval(again, 15_000); // whether a stream runs is no commit
 }

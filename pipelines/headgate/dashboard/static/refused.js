@@ -2,10 +2,11 @@
 
 import { ask, at } from "./api.js";
 import { chart } from "./chart.js";
-import { h, note, tiles } from "./dom.js";
+import { h, tiles } from "./dom.js";
 import { count, span } from "./format.js";
 import { grid } from "./grid.js";
 import { follow } from "./live.js";
+import { Part } from "./part.js";
 import { bars } from "./shapes.js";
 
 export function late(main, pipeline, table) {
@@ -39,30 +40,26 @@ const seconds = (value) => (value === null || value === undefined ? "–" : span
 
 async function page(main, address, pipeline, path, { title, below, links, facts }) {
   const state = { page: 0, reason: "" };
-  const trouble = h("div", {});
+  const part = new Part();
   const figures = h("div", {});
   const plot = chart({ label: title, height: 220 });
   const reasons = h("div", {});
   const masked = h("p", { class: "soft small" });
-  const refresh = async () => {
-    try {
+  const refresh = () =>
+    part.fill(async (signal) => {
       const asked = { page: state.page, size: 25, ...(state.reason ? { reason: state.reason } : {}) };
-      const found = await ask(address, new URLSearchParams(asked).toString());
-      trouble.replaceChildren();
+      const found = await ask(address, new URLSearchParams(asked).toString(), signal);
       figures.replaceChildren(tiles(facts(found)));
       plot.update({ ...found.over_time, bars: true, name: "rows" });
       reasons.replaceChildren(chooser(found.reasons, state, again));
       masked.textContent = found.masked ? "Letters and digits of values are masked." : "";
       rows.show(found);
-    } catch (error) {
-      trouble.replaceChildren(note("bad", error.message, error.remedy ?? ""));
-    }
-  };
+    });
   const again = () => ((state.page = 0), refresh());
-  const rows = grid({ label: title, onpage: (step) => ((state.page += step), refresh()) });
+  const rows = grid({ label: title, onpage: (step) => ((state.page += step), refresh()), beyond: "choose a reason, or ask with headgate query" });
   main.replaceChildren(
     h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "links" }, links)),
-    trouble,
+    part.trouble,
     figures,
     h(
       "div",

@@ -14,7 +14,7 @@ export function empty() {
       "p",
       {},
       "There is no DAG that keeps a stream running, or none that you may see. One file in the DAGs folder makes ",
-      "a pair of them for every declaration in ",
+      "three of them for every declaration in ",
       make("code", {}, "pipelines"),
       ":",
     ),

@@ -1,0 +1,156 @@
+"""The pages of the dashboard when an answer fails, comes late, or does not come, in a browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from headgate.dashboard.errors import DashboardError, NotFoundError
+from headgate.dashboard.questions.rows import RowsQuestion, rows
+from headgate.dashboard.server import tables
+from headgate.dashboard.server.commits import Commits
+from headgate.dashboard.server.context import Context
+from tests.support import browser
+from tests.support.charted import Charted, sale
+from tests.support.dashboard_page import DashboardPage
+from tests.support.served import served
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not browser.is_there, reason="needs the package chromium"),
+]
+LIVE = "document.getElementById('live').textContent === 'live'"
+BAD = "document.querySelector('.note.bad')"
+FAILS_ONCE = """(() => {
+  const real = window.fetch;
+  window.fetch = () => {
+    window.fetch = real;
+    return Promise.reject(new TypeError('no network'));
+  };
+})()"""
+SORT = "[...document.querySelectorAll('thead button')].find((b) => b.innerText.includes('orders'))"
+OLDER = "document.querySelectorAll('.pages button')[1]"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Charted:
+    made = Charted(tmp_path_factory.mktemp("shop"))
+    made.sell(final=[sale(n, c, n + 3, "40.00") for n in range(45) for c in ("app", "web")])
+    return made
+
+
+@pytest.fixture(scope="module")
+def opened(shop: Charted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardPage]:
+    profile = tmp_path_factory.mktemp("browser")
+    with (
+        served(shop.file, shop.root) as site,
+        browser.opened("about:blank", profile / "profile") as page,
+    ):
+        shown = DashboardPage(page, site)
+        shown.log_in()
+        yield shown
+
+
+@pytest.fixture
+def page(opened: DashboardPage) -> Iterator[DashboardPage]:
+    yield opened
+    assert opened.page.faults == [], "an error that nobody has caught"
+
+
+@pytest.fixture
+def short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events of a page end after half a second, and the browser connects again."""
+    monkeypatch.setattr(Commits.events, "__defaults__", (0.5,))
+
+
+def test_the_overview_goes_on_after_a_failed_refresh(page: DashboardPage, shop: Charted) -> None:
+    page.open("/")
+    page.wait(LIVE)
+    page.run(FAILS_ONCE)
+    shop.sell(open_=[sale(50, "app", 1, "5.00")])
+    page.wait(f"{BAD}?.innerText.includes('no network')")
+    assert page.text("h2") == ["shop"], "what was shown stays"
+    shop.sell(open_=[sale(50, "app", 2, "5.00")])
+    page.wait(f"!{BAD}", within=10.0)  # sooner than the refresh every 15 seconds
+
+
+@pytest.mark.usefixtures("short_streams")
+def test_a_refused_page_connects_again(
+    page: DashboardPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise NotFoundError("it is away", "wait")
+
+    page.open("/gold/shop/sales")
+    page.wait(LIVE)
+    with monkeypatch.context() as patch:
+        patch.setattr(Context, "pipeline", refuses)
+        page.wait(f"{BAD}?.innerText.includes('it is away')")
+    page.wait(f"{LIVE} && !{BAD}")
+
+
+@pytest.mark.usefixtures("short_streams")
+def test_a_page_whose_session_has_ended_leads_to_the_login(page: DashboardPage) -> None:
+    page.open("/gold/shop/sales")
+    page.wait(LIVE)
+    page.run("fetch('/logout', {method: 'POST'})")
+    page.wait("document.getElementById('password')")
+    page.log_in()
+
+
+def test_rows_that_cannot_be_sorted_are_told_and_those_before_stay(
+    page: DashboardPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: Any) -> Mapping[str, Any]:
+        if arguments[3].sort:
+            raise DashboardError("no order today", "come again")
+        return rows(*arguments)
+
+    page.open("/gold/shop/sales")
+    before = page.column("orders")
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "rows", fails)
+        page.run(f"{SORT}.click()")
+        page.wait(f"{BAD}?.innerText.includes('no order today')")
+        assert page.column("orders") == before
+        assert page.text("th[aria-sort=descending]") == []
+        page.run(f"{OLDER}.click()")
+        page.wait(f"!{BAD} && document.querySelector('.pages').innerText.includes('26 –')")
+    page.run(f"{SORT}.click()")
+    page.wait("document.querySelector('th[aria-sort=descending]')")
+    assert page.column("orders")[0] == "47"
+
+
+def test_a_late_answer_does_not_replace_a_newer_one(
+    page: DashboardPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*arguments: Any) -> Mapping[str, Any]:
+        question = arguments[3]
+        assert isinstance(question, RowsQuestion)
+        time.sleep(1.0 if question.page == 1 else 0.0)
+        return rows(*arguments)
+
+    monkeypatch.setattr(tables, "rows", slow)
+    page.open("/gold/shop/sales?last=864000")
+    page.run(f"{OLDER}.click(), {OLDER}.click()")
+    page.wait("document.querySelector('.pages').innerText.includes('51 –')")
+    time.sleep(1.5)
+    assert "51 –" in page.text(".pages")[0]
+
+
+def test_going_back_shows_no_filter_that_is_none(page: DashboardPage) -> None:
+    page.open("/gold/shop/sales?x=1")
+    page.run(
+        """(() => {
+          const input = document.querySelector('input[data-key=channel]');
+          input.value = 'web';
+          input.dispatchEvent(new Event('change'));
+        })()"""
+    )
+    page.wait("document.querySelectorAll('.chip').length === 1")
+    page.run("history.back()")
+    page.wait("location.search === '?x=1'")
+    page.wait("document.querySelectorAll('.chip').length === 0")
