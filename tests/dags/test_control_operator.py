@@ -21,11 +21,13 @@ from headgate.airflow.operators.control_operator import (
     refusal,
 )
 from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
+from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Hold
+from headgate.jobs.errors import DefinitionChangedError
 from headgate.operations.requests import waiting
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.store import create
@@ -99,6 +101,43 @@ def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
     assert StreamReport.done == []
 
 
+@pytest.mark.parametrize("action", ["restart", RESTORE, "stop with savepoint"])
+def test_a_wrong_declaration_leaves_the_stream_running(lake: Lake, action: str) -> None:
+    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    lake.pipeline.file.write_text("pipeline: tiny\nsources: 3\n")
+    with pytest.raises(DeclarationError, match=r"a tiny\.yml:2"):
+        act(lake, action, taken.id if action == RESTORE else "")
+    assert StreamReport.done == []
+
+
+def test_tables_of_another_declaration_leave_the_stream_running(lake: Lake) -> None:
+    """A restart would fail. A restore may take the tables back to this declaration."""
+    file = lake.pipeline.file
+    file.write_text(file.read_text().replace("count(*)", "sum(amount)"))
+    with pytest.raises(DefinitionChangedError):
+        act(lake, "restart")
+    assert StreamReport.done == []
+    create(lake.layout, lake.pipeline, datetime.now(UTC))
+    act(lake, RESTORE, "latest")
+    act(lake, "stop")
+    assert [each.split()[0] for each in StreamReport.done] == ["stop", "launch", "stop"]
+
+
+SECRET = """
+publish:
+  rows:
+    from: gold.per_minute
+    postgres: {url: 'postgresql://ann:${env:NO_SUCH}@db.internal/shop', table: sales}
+"""
+
+
+def test_the_form_needs_no_secrets_of_sinks(lake: Lake) -> None:
+    file = lake.pipeline.file
+    file.write_text(file.read_text() + SECRET)
+    act(lake, "restart")
+    assert StreamReport.done == ["stop", "launch"]
+
+
 @pytest.mark.parametrize(
     ("action", "savepoint", "why"),
     [
@@ -107,7 +146,7 @@ def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
         (
             RESTORE,
             "",
-            r"needs a savepoint.*\nheadgate savepoint list '.*a tiny\.yml'",
+            r"needs a savepoint.*\n/\S*/headgate savepoint list '.*a tiny\.yml' --root /",
         ),
         ("start", "latest", "'start' takes no savepoint"),
         (REPLAY, "latest", "'replay late rows' takes no savepoint"),

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,9 @@ from headgate.airflow import gold_asset
 from headgate.airflow.operators.backfill import EmitRebuiltHours
 from headgate.airflow.operators.final_hours import EmitFinalHours, last_emitted
 from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
+from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
+from headgate.commands import pipeline_command
+from headgate.errors import HeadgateError
 from headgate.tables.state import commit_time
 from tests.dags.test_gold_final import NOON, Place
 from tests.unit.backfill.test_noted import asked, carried_out, taken_in
@@ -72,7 +76,7 @@ def test_a_table_that_nobody_declares_delays_no_other(place: Place) -> None:
     assert waiting.news() == {"per_minute": (NOON + timedelta(hours=1)).isoformat()}
 
 
-def test_a_damaged_table_delays_no_other(place: Place) -> None:
+def test_a_damaged_table_delays_no_other(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     text = place.file.read_text()
     table = text[text.index("  per_minute:") :]
     place.file.write_text(text + table.replace("per_minute", "damaged"))
@@ -83,6 +87,27 @@ def test_a_damaged_table_delays_no_other(place: Place) -> None:
     assert waiting.news() == dict.fromkeys(("damaged", "per_minute"), NOON.isoformat())
     max(gold.glob("damaged/_delta_log/*.json")).write_text("{nonsense")
     assert waiting.news() == {"per_minute": NOON.isoformat()}
+    assert f"headgate repair {place.file} --root {place.root}" in capsys.readouterr().out
+
+
+def test_a_pipeline_that_cannot_be_read_is_told_with_its_own_commands(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A triggerer waits for many pipelines."""
+
+    def fails(_: object) -> None:
+        raise HeadgateError("damaged", pipeline_command("repair"))
+
+    monkeypatch.setattr(FinalHoursTrigger, "news", fails)
+    monkeypatch.setattr(GoldFinalTrigger, "is_final", fails)
+
+    async def wait(waiting: FinalHoursTrigger | GoldFinalTrigger) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(anext(waiting.run()), 0.1)
+
+    for each in (trigger(place, None), place.trigger(NOON)):
+        asyncio.run(wait(each))
+        assert f"headgate repair {place.file} --root {place.root}" in capsys.readouterr().out
 
 
 @pytest.mark.slow

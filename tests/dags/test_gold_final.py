@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import GoldFinalSensor
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
+from headgate.commands import pipeline_command, rendered
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.supervision.finality import final_up_to
@@ -117,6 +118,15 @@ def test_no_worker_waits(place: Place, minutes: int) -> None:
             sensor.execute({})
     else:
         sensor.execute({})
+
+
+def test_its_errors_have_commands_for_its_pipeline(place: Place) -> None:
+    root = str(place.root)
+    sensor = GoldFinalSensor(
+        task_id="f", file=str(place.file), root=root, table="x", up_to=str(NOON)
+    )
+    sensor.pre_execute({})
+    assert f" repair {place.file} --root {root}" in rendered(pipeline_command("repair"))
 
 
 @pytest.mark.parametrize("up_to", ["yesterday", "2026-05-04", "2026-05-04T12:00:00", ""])

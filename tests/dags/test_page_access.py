@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from headgate.airflow.page import reports
+from headgate.commands import pipeline_command
 from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision.logs import run_log, spark_log
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
@@ -331,6 +333,30 @@ def test_the_dashboard_shows_what_a_user_may_see(site: Site) -> None:
     script = site.get("/headgate/dashboard/static/app.js", "guest")
     assert script.headers["content-type"].startswith("text/javascript")
     assert site.get("/headgate/dashboard/login", "guest").status_code == 404
+
+
+def test_the_dashboard_behind_a_base_path_with_a_similar_name(site: Site) -> None:
+    from fastapi.testclient import TestClient
+
+    behind, headers = TestClient(site.client.app, root_path="/dashboards"), site.login("viewer")
+    for path in ("", "/", "/static/app.js", "/api/overview"):
+        answer = behind.get(f"/dashboards/headgate/dashboard{path}", headers=headers)
+        assert answer.status_code == 200, path
+
+
+def test_errors_have_commands_for_the_pipeline(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server shows many pipelines."""
+    from headgate.airflow.page import app
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise HeadgateError("damaged", pipeline_command("repair"))
+
+    monkeypatch.setattr(app, "findings", fails)
+    monkeypatch.setattr(app, "launcher_of", fails)
+    command = f" repair {site.folder}/pipelines/hidden.yml --root {site.folder}/lake"
+    for path in ("quality", "log", "spark-log"):
+        answer = site.get(f"{SHOWN}/hidden__stream/supervise/{path}", "viewer")
+        assert (answer.status_code, command in answer.text) == (503, True), path
 
 
 def test_the_end_of_sparks_log(site: Site) -> None:

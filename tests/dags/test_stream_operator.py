@@ -2,68 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from airflow.sdk.exceptions import AirflowFailException
 
-from headgate.airflow import StreamOperator
-from headgate.airflow.operators import stream_operator
 from headgate.errors import HeadgateError
-from headgate.storage.failure import Failure, record_failure
+from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim, claimed
-from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import RestartPolicy
-from headgate.supervision.launcher import LogOf, Stream
-from tests.unit.supervision.conftest import lease
-
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-JOB = JobState(
-    "fused", LAYERS, "dead", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+from headgate.supervision.claim import Claim, claim
+from headgate.supervision.job_state import State
+from headgate.supervision.keeping import condition
+from tests.support.stream_task import (
+    JOB,
+    NOON,
+    FakeLauncher,
+    down,
+    executed,
+    kept,
+    operator,
+    resumed,
+    run,
 )
-
-
-class StreamReport:
-    """A launcher that records its calls. A start calls ``meanwhile`` and then raises ``fails``, if
-    they are set."""
-
-    done: ClassVar[list[str]] = []
-    fails: ClassVar[HeadgateError | None] = None
-    meanwhile: ClassVar[Callable[[], None] | None] = None
-    epoch: ClassVar[int] = 3
-    state: ClassVar[State] = "running"
-
-    def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
-        return (replace(JOB, epoch=StreamReport.epoch, state=StreamReport.state),)
-
-    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        StreamReport.done.append("launch")
-        if StreamReport.meanwhile is not None:
-            StreamReport.meanwhile()
-        if StreamReport.fails is not None:
-            raise StreamReport.fails
-        return "process 1"
-
-    def kill(self, stream: Stream) -> None:
-        StreamReport.done.append("kill")
-
-    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
-        return ["its last words"]
+from tests.unit.supervision.conftest import lease
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    StreamReport.done.clear()
-    StreamReport.fails, StreamReport.epoch, StreamReport.state = None, 3, "running"
-    StreamReport.meanwhile = None
+    FakeLauncher.forget()
 
 
 @pytest.fixture
@@ -74,52 +46,11 @@ def layout(tmp_path: Path) -> Layout:
     return layout
 
 
-def operator(root: Path) -> StreamOperator:
-    return StreamOperator(
-        task_id="supervise",
-        file="shop.yml",
-        name="shop",
-        root=str(root),
-        launcher=f"{__name__}:StreamReport",
-        budget=RestartPolicy(crashes=3),
-    )
-
-
-def run(run_id: str, map_index: int = -1) -> Any:
-    about = {"dag_id": "shop__stream", "run_id": run_id, "task_id": "supervise"}
-    task = SimpleNamespace(**about, map_index=map_index)
-    return {"ti": task, "run_id": run_id}
-
-
-def executed(root: Path, run_id: str = "run 1") -> TaskDeferred:
-    with pytest.raises(TaskDeferred) as deferred:
-        operator(root).execute(run(run_id))
-    return deferred.value
-
-
-def resumed(root: Path, condition: str, crashes: Sequence[datetime] = ()) -> TaskDeferred:
-    event = {"event": "down", "condition": condition, "epochs": [3], "log": ["its last words"]}
-    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat()}
-    kept["crashes"] = [crash.isoformat() for crash in crashes]
-    with pytest.raises(TaskDeferred) as deferred:
-        operator(root).resume(run("run 1"), event, **kept)
-    return deferred.value
-
-
-def test_it_claims_the_stream_and_watches(tmp_path: Path, layout: Layout) -> None:
-    deferred = executed(tmp_path)
-    held = claimed(layout)
-    assert held is not None
-    assert held.by == ("shop__stream", "run 1", "supervise")
-    assert deferred.trigger.serialize()[1]["token"] == held.token
-    assert StreamReport.done == []
-
-
 def test_a_first_start_is_made_before_the_task_defers(tmp_path: Path) -> None:
     """Else the task would resume before the scheduler has learned that it deferred."""
-    StreamReport.state = "dead"
+    FakeLauncher.state = "dead"
     deferred = executed(tmp_path)
-    assert StreamReport.done == ["kill", "launch"]
+    assert FakeLauncher.done == ["kill", "launch"]
     assert len(deferred.kwargs["crashes"]) == 1  # type: ignore[index]
 
 
@@ -128,11 +59,10 @@ GONE = Failure(3, "a file is gone", "headgate files skip shop.yml 3 --root lake"
 
 def fails(root: Path, run_id: str, how: str) -> str:
     """The error with which the task fails without a retry."""
-    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
     act = operator(root)
     acts: dict[str, Callable[[], None]] = {
         "at its start": lambda: act.execute(run(run_id)),
-        "while it is watched": lambda: act.resume(run(run_id), {"event": "failed"}, **kept),
+        "while it is watched": lambda: act.resume(run(run_id), {"event": "failed"}, **kept()),
     }
     with pytest.raises(AirflowFailException) as failed:
         acts[how]()
@@ -145,35 +75,32 @@ def test_what_needs_a_person_fails_once_and_is_not_restarted(
 ) -> None:
     claim(layout, Claim("t", ("a", "b", "c"), NOON, is_over=True))
     record_failure(layout, GONE)
-    StreamReport.state = "stopped"
-    StreamReport.fails = HeadgateError(GONE.reason, GONE.remedy)
-    StreamReport.fails.exit_code = 3  # type: ignore[misc]
+    FakeLauncher.state = "stopped"
+    FakeLauncher.fail(3, GONE.reason)
     said = fails(tmp_path, "run 1", how)
     assert "exit code 3: a file is gone" in said
     assert GONE.remedy in said
     assert "shop__control" in said
-    StreamReport.done.clear()
+    FakeLauncher.done.clear()
     waits = executed(tmp_path, "run 2")
-    assert StreamReport.done == []
+    assert FakeLauncher.done == []
     assert waits.trigger.serialize()[1]["reported"] == NOON.isoformat()
 
 
 def test_a_failure_that_no_supervisor_saw_is_tried_again(tmp_path: Path, layout: Layout) -> None:
     record_failure(layout, GONE)
-    StreamReport.state = "stopped"
+    FakeLauncher.state = "stopped"
     assert executed(tmp_path).kwargs["crashes"] == []  # type: ignore[index]
-    assert StreamReport.done == ["launch"]
+    assert FakeLauncher.done == ["launch"]
 
 
 def test_a_failure_that_was_corrected_meanwhile_is_watched(tmp_path: Path) -> None:
-    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
-    with pytest.raises(TaskDeferred):
-        operator(tmp_path).resume(run("run 1"), {"event": "failed"}, **kept)
-    assert StreamReport.done == []
+    resumed(tmp_path, {"event": "failed"})
+    assert FakeLauncher.done == []
 
 
 @pytest.mark.parametrize(
-    ("condition", "done"),
+    ("found", "done"),
     [
         ("absent", ["launch"]),
         ("ended", ["launch"]),
@@ -181,40 +108,71 @@ def test_a_failure_that_was_corrected_meanwhile_is_watched(tmp_path: Path) -> No
         ("stuck", ["kill", "launch"]),
     ],
 )
-def test_a_driver_that_is_down_is_replaced(tmp_path: Path, condition: str, done: list[str]) -> None:
-    deferred = resumed(tmp_path, condition)
-    assert StreamReport.done == done
-    assert len(deferred.kwargs["crashes"]) == (condition != "absent")  # type: ignore[index]
+def test_a_driver_that_is_down_is_replaced(tmp_path: Path, found: str, done: list[str]) -> None:
+    deferred = resumed(tmp_path, down(found))
+    assert FakeLauncher.done == done
+    assert len(deferred.kwargs["crashes"]) == (found != "absent")  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "changed"),
+    [
+        ("dead", "running", {}),  # as after a machine has slept
+        ("ended", "running", {"n": None}),
+        ("stuck", "running", {"n": 8}),
+        ("stuck", "running", {"updated": NOON}),
+        ("stuck", "running", {"epoch": 4}),
+        ("stuck", "running", {"operation": "restore"}),
+        ("stuck", "paused", {}),
+        ("dead", "running", {"epoch": 4}),  # another process has started it
+    ],
+)
+def test_a_driver_that_has_recovered_is_left_alone(
+    tmp_path: Path, found: str, state: State, changed: dict[str, Any]
+) -> None:
+    event = down(found)
+    FakeLauncher.state, FakeLauncher.job = state, replace(JOB, **changed)
+    assert resumed(tmp_path, event).kwargs["crashes"] == []  # type: ignore[index]
+    assert FakeLauncher.done == []
 
 
 def test_a_stop_of_a_dead_driver_holds(tmp_path: Path, layout: Layout) -> None:
     """The stop is requested after the driver's death, as in the pause before a restart."""
-    StreamReport.state = "dead"
+    event = down("dead")
     request_stop(layout)
     executed(tmp_path)
-    assert StreamReport.done == []
-    waits = resumed(tmp_path, "dead")
-    assert "launch" not in StreamReport.done
+    waits = resumed(tmp_path, event)
+    assert FakeLauncher.done == []
     assert waits.kwargs["crashes"] == [], "it does not count as a crash"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("during_the_start", [True, False])
+def test_a_stop_holds_after_a_first_driver_that_never_had_a_lease(
+    tmp_path: Path, during_the_start: bool
+) -> None:
+    """It is killed while Spark starts, and the stop comes before or after that."""
+    layout = Layout.of(str(tmp_path), "shop")
+    FakeLauncher.state = None
+    FakeLauncher.fail(7)
+    if during_the_start:
+        FakeLauncher.meanwhile = lambda: request_stop(layout)
+    assert len(executed(tmp_path).kwargs["crashes"]) == 1  # type: ignore[index]
+    if not during_the_start:
+        assert condition((), stop_asked(layout), last_failure(layout)) == "absent"
+        request_stop(layout)
+    assert condition((), stop_asked(layout), last_failure(layout)) == "resting"
+    FakeLauncher.done.clear()
+    resumed(tmp_path, down("absent"))
+    executed(tmp_path, "run 2")
+    assert FakeLauncher.done == []
 
 
 def test_a_driver_that_is_stuck_and_was_asked_to_stop_is_only_ended(
     tmp_path: Path, layout: Layout
 ) -> None:
     request_stop(layout)
-    assert resumed(tmp_path, "stuck").kwargs["crashes"] == []  # type: ignore[index]
-    assert StreamReport.done == ["kill"]
-
-
-@pytest.mark.usefixtures("layout")
-def test_a_stop_of_a_run_that_was_ended_by_hand_holds_for_a_dead_driver(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executed(tmp_path, "run 1")
-    StreamReport.state = "dead"
-    monkeypatch.setattr(stream_operator, "state_of", lambda *_: "failed")
-    executed(tmp_path, "run 2")
-    assert StreamReport.done == []
+    assert resumed(tmp_path, down("stuck")).kwargs["crashes"] == []  # type: ignore[index]
+    assert FakeLauncher.done == ["kill"]
 
 
 @pytest.mark.parametrize(
@@ -227,101 +185,55 @@ def test_a_stop_while_a_driver_starts_is_repeated_for_it(
     """It is not repeated if somebody else has restarted the stream and that driver runs."""
     asked = list[StopRequest | None]()
     if code is not None:
-        StreamReport.fails = HeadgateError("it does not start", "wait")
-        StreamReport.fails.exit_code = code  # type: ignore[misc]
+        FakeLauncher.fail(code)
 
     def stops() -> None:
+        FakeLauncher.state = there
         request_stop(layout)
         asked.append(stop_asked(layout))
 
-    StreamReport.state, StreamReport.meanwhile = there, stops
-    resumed(tmp_path, "dead")
-    assert StreamReport.done == ["kill", "launch"]
+    FakeLauncher.meanwhile = stops
+    resumed(tmp_path, down("dead"))
+    assert FakeLauncher.done == ["kill", "launch"]
     assert (stop_asked(layout) not in asked) == repeats
 
 
-def test_each_mapped_task_claims_in_its_own_name(tmp_path: Path, layout: Layout) -> None:
-    with pytest.raises(TaskDeferred):
-        operator(tmp_path).execute(run("run 1", map_index=1))
-    held = claimed(layout)
-    assert held is not None
-    assert held.by == ("shop__stream", "run 1", "supervise", "1")
-
-
-def test_what_somebody_else_has_started_is_left_alone(tmp_path: Path) -> None:
-    StreamReport.epoch = 4
-    assert resumed(tmp_path, "dead").kwargs["crashes"] == []  # type: ignore[index]
-    assert StreamReport.done == []
-
-
 def test_a_start_that_finds_another_driver_is_no_crash(tmp_path: Path) -> None:
-    StreamReport.fails = HeadgateError("held", "wait")
-    StreamReport.fails.exit_code = 6  # type: ignore[misc]
-    assert resumed(tmp_path, "absent").kwargs["crashes"] == []  # type: ignore[index]
+    FakeLauncher.fail(6)
+    assert resumed(tmp_path, down("absent")).kwargs["crashes"] == []  # type: ignore[index]
 
 
 def test_pauses_grow_with_the_crashes(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     waits = [
-        resumed(tmp_path, "dead", [now] * crashes).trigger.serialize()[1]["wait"]
+        resumed(tmp_path, down("dead"), [now] * crashes).trigger.serialize()[1]["wait"]
         for crashes in range(3)
     ]
     assert waits == [0, 5, 10]
 
 
-def test_one_crash_too_many_fails_with_the_last_words(tmp_path: Path, layout: Layout) -> None:
-    claim(layout, Claim("t", ("a", "b", "c"), NOON))
-    with pytest.raises(AirflowFailException, match=r"(?s)down 4 times .*its last words"):
-        resumed(tmp_path, "dead", [datetime.now(UTC)] * 3)
-    assert StreamReport.done == []
-    held = claimed(layout)
-    assert held is not None
-    assert held.is_over, "the next run must not take this for a stop by hand"
+def spent(root: Path, found: str) -> str:
+    """The error of one crash too many."""
+    crashes = [datetime.now(UTC)] * 3
+    with pytest.raises(AirflowFailException) as failed:
+        operator(root).resume(run("run 1"), down(found), **kept(crashes=crashes))
+    return str(failed.value)
 
 
-def test_a_start_that_fails_counts(tmp_path: Path) -> None:
-    StreamReport.fails = HeadgateError("no space left on device", "make some")
-    with pytest.raises(AirflowFailException, match="no space left"):
-        resumed(tmp_path, "absent", [datetime.now(UTC)] * 3)
+def test_one_crash_too_many_fails_with_the_last_words(tmp_path: Path) -> None:
+    assert re.search(r"(?s)down 4 times .*its last words", spent(tmp_path, "dead"))
+    assert FakeLauncher.done == []
 
 
-def test_rotation_gives_the_stream_up_in_good_order(tmp_path: Path, layout: Layout) -> None:
-    claim(layout, Claim("t", ("a", "b", "c"), NOON))
-    kept: dict[str, Any] = {"token": "t", "until": NOON.isoformat(), "crashes": []}
-    operator(tmp_path).resume(run("run 1"), {"event": "rotated"}, **kept)
-    held = claimed(layout)
-    assert held is not None
-    assert held.is_over
+def test_a_log_that_cannot_be_read_hides_no_crash(tmp_path: Path) -> None:
+    FakeLauncher.log_fails = PermissionError(13, "Permission denied", "run.log")
+    assert "its log cannot be read: [Errno 13]" in spent(tmp_path, "dead")
 
 
 @pytest.mark.parametrize(
-    ("state", "stops"),
-    [("failed", True), ("success", True), ("deleted", False), ("running", False)],
+    "error",
+    [HeadgateError("No space left on device", "make some"), OSError(28, "No space left on device")],
 )
-def test_a_run_that_was_ended_by_hand_is_caught_up_with(
-    tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch, state: str, stops: bool
-) -> None:
-    executed(tmp_path, "run 1")
-    monkeypatch.setattr(stream_operator, "state_of", lambda *_: state)
-    executed(tmp_path, "run 2")
-    assert (stop_asked(layout) is not None) == stops
-
-
-def test_a_further_attempt_of_the_same_run_only_adopts(tmp_path: Path, layout: Layout) -> None:
-    executed(tmp_path, "run 1")
-    executed(tmp_path, "run 1")
-    assert stop_asked(layout) is None
-
-
-def test_a_stream_that_was_started_again_since_is_left_running(
-    tmp_path: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The task was marked, the triggerer stopped the stream, and somebody started it again."""
-    executed(tmp_path, "run 1")
-    request_stop(layout)
-    before = stop_asked(layout)
-    monkeypatch.setattr(stream_operator, "state_of", lambda *_: "failed")
-    executed(tmp_path, "run 2")
-    assert stop_asked(layout) == before
-    assert before is not None
-    assert datetime.now(UTC) - datetime.fromisoformat(before.requested) < timedelta(minutes=1)
+def test_a_start_that_fails_counts(tmp_path: Path, error: Exception) -> None:
+    FakeLauncher.fails = error
+    assert "No space left" in spent(tmp_path, "absent")

@@ -20,7 +20,7 @@ from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim
 from headgate.supervision.job_state import JobState
-from headgate.supervision.launcher import LogOf, Stream
+from headgate.supervision.launcher import Stream
 from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -42,9 +42,6 @@ class Scripted:
         if isinstance(found, Exception):
             raise found
         return found
-
-    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
-        return ["no space left on device"]
 
 
 @pytest.fixture(autouse=True)
@@ -87,10 +84,9 @@ def ask_to_stop(root: Path) -> None:
     request_stop(layout)
 
 
-def test_the_death_of_a_driver_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
+def test_the_death_of_a_driver_is_reported(tmp_path: Path) -> None:
     event = fired(trigger(tmp_path, (JOB,), (replace(JOB, state="dead"),)))
-    said = ["no space left on device"]
-    assert event == {"event": "down", "condition": "dead", "epochs": [3], "log": said}
+    assert event == {"event": "down", "condition": "dead", "fingerprint": "fused 3 7 None"}
     assert Scripted.asked == 2
 
 
@@ -141,12 +137,20 @@ def test_a_failure_is_reported_once_and_then_waited_with(tmp_path: Path) -> None
     assert Scripted.asked > 2
 
 
+@pytest.mark.parametrize(
+    ("looks", "until", "expected"),
+    [((), FAR, "down"), ((JOB,), NOON - timedelta(days=999), "rotated")],
+)
 def test_no_event_before_the_scheduler_has_heard_of_the_deferral(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    looks: tuple[JobState, ...],
+    until: datetime,
+    expected: str,
 ) -> None:
     monkeypatch.setattr(StreamTrigger, "SETTLES", 0.3)
     began = time.monotonic()
-    assert fired(trigger(tmp_path, ()))["condition"] == "absent"
+    assert fired(trigger(tmp_path, looks, until=until.isoformat()))["event"] == expected
     assert time.monotonic() - began >= 0.3
 
 

@@ -18,10 +18,11 @@ import yaml  # type: ignore[import-untyped]
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.files import declarations_in
-from headgate.declaration.keys.airflow import MODES, POLICIES
+from headgate.declaration.keys.airflow import EVERY, MODES, POLICIES
 from headgate.declaration.model import BackfillSchedule
 from headgate.declaration.names import NAME_PATTERN
 from headgate.declaration.quantities import parse_duration
+from headgate.storage.places import at_home, is_uri
 from headgate.supervision.launcher import Stream
 
 
@@ -36,19 +37,36 @@ class Declared:
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
     """Every declaration of a folder that names its pipeline; the rest of it is not checked. Tables
-    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake`` beside the folder.
+    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake``; a relative path is beside the
+    folder.
 
     Of several files that name the same pipeline, the one called NAME.yml counts. If there is none,
-    nothing says which of them is a draft, and the pipeline is left out."""
-    tables = str(root or os.environ.get("HEADGATE_ROOT") or folder.parent / "lake")
+    nothing says which of them is a draft, and the pipeline is left out. A file that names none,
+    such as one with a mistake in its YAML, counts for the pipeline NAME if that has tables: its
+    stream may run, and is still supervised."""
+    tables = _root(folder, root)
     found = []
     for name, files in _by_pipeline(folder).items():
         file = _used(name, files)
-        if file is not None and files[file]:
+        if file is not None and (_names(files[file]) or _has_run(tables, name)):
             gold = files[file].get("gold")
             names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
             found.append(Declared(Stream(file, name, tables), names, _backfill(files[file])))
     return tuple(found)
+
+
+def _root(folder: Path, root: str | Path | None) -> str:
+    """The root as an absolute path or a URI: the processes of Airflow have different working
+    folders."""
+    given = str(root or os.environ.get("HEADGATE_ROOT") or "lake")
+    return given if is_uri(given) else str(folder.parent / at_home(given))
+
+
+def _has_run(root: str, name: str) -> bool:
+    try:
+        return Path(root, name).is_dir()
+    except OSError:
+        return False
 
 
 def declared_twice(folder: Path) -> Iterator[str]:
@@ -64,15 +82,20 @@ def declared_twice(folder: Path) -> Iterator[str]:
 
 
 def _by_pipeline(folder: Path) -> dict[str, dict[Path, dict[Any, Any]]]:
-    """The files that declare each pipeline, with their contents. A file that is not valid YAML, for
+    """The files that declare each pipeline, with their contents. A file that names none, for
     example while it is edited, counts for the pipeline of its file name, so that a draft beside it
     does not replace it."""
     found: dict[str, dict[Path, dict[Any, Any]]] = {}
     for file in declarations_in(folder):
         content = _read(file)
-        if _is_name(name := content.get("pipeline") if content else file.stem):
+        if _is_name(name := content["pipeline"] if _names(content) else file.stem):
             found.setdefault(name, {})[file] = content
     return found
+
+
+def _names(content: Mapping[Any, Any]) -> bool:
+    """Whether a declaration names its pipeline."""
+    return _is_name(content.get("pipeline"))
 
 
 def _used(name: str, files: Iterable[Path]) -> Path | None:
@@ -92,9 +115,11 @@ def _backfill(content: Mapping[Any, Any]) -> BackfillSchedule | None:
     if mode not in MODES or publish not in POLICIES:
         return None
     try:
-        return BackfillSchedule(parse_duration(str(section.get("every"))), mode, publish)
+        every = parse_duration(str(section.get("every")))
     except Invalid:
         return None
+    shortest, longest = EVERY
+    return BackfillSchedule(every, mode, publish) if shortest <= every <= longest else None
 
 
 def _read(file: Path) -> dict[Any, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 GONE = "deleted"
-OVER = (GONE, "failed", "success", "skipped", "removed", "upstream_failed")
-"""The states of a task that is over. A cleared task has none of them."""
+OVER = (GONE, "failed", "success", "skipped", "removed")
+"""The states of a task that a person has ended while it watched its stream. A cleared task has none
+of them, also if a task before it fails then."""
 
 
 def name_of(task: Any) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 A supervisor stops its stream only while it holds the claim: after a task is cleared, the next
 attempt may have adopted the stream already. A new supervisor reads the last claim: if that
-supervisor was ended by hand before it could stop the stream, the new one stops it.
+supervisor was ended by hand before it could stop the stream, the new one stops it. The end of a
+supervisor that had released its claim says nothing: while a supervisor starts a driver, it may
+fail by itself.
 """
 
 from __future__ import annotations
@@ -63,6 +65,13 @@ def give_up(layout: Layout, token: str, reported: datetime | None = None) -> Non
     held = claimed(layout)
     if held is not None and held.token == token:
         claim(layout, replace(held, is_over=True, reported=reported or held.reported))
+
+
+def take_up(layout: Layout, token: str) -> None:
+    """Take up the released claim of ``token`` again; a newer claim stays."""
+    held = claimed(layout)
+    if held is not None and held.token == token:
+        claim(layout, replace(held, is_over=False))
 
 
 def is_orphaned(held: Claim | None, by: tuple[str, ...], stop_asked: StopRequest | None) -> bool:

@@ -105,6 +105,8 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if not context.is_meant_to_run:
+        return
     for job in context.jobs:
         if job.backlog is None:
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle.refusing import require_tables
+from headgate.jobs.refusing import require_tables
 from headgate.jobs.rereading import what_is_gone
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files.log import FilesLog

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from headgate.cli.lifecycle.refusing import require_tables
 from headgate.declaration.suites.model import Suite
 from headgate.jobs.errors import DefinitionChangedError
+from headgate.jobs.refusing import require_tables
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets
 from headgate.savepoints.resets import Resets, Target, intend

@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import StopRequest
-from headgate.supervision.claim import Claim, claim, claimed, give_up, is_claimed_by, is_orphaned
+from headgate.supervision.claim import (
+    Claim,
+    claim,
+    claimed,
+    give_up,
+    is_claimed_by,
+    is_orphaned,
+    take_up,
+)
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ONE = Claim("one", ("dag", "run 1", "task"), NOON)
@@ -30,6 +38,16 @@ def test_only_its_own_claim_is_given_up(layout: Layout) -> None:
     assert claimed(layout) == ONE
     give_up(layout, "one")
     assert claimed(layout) == replace(ONE, is_over=True)
+
+
+def test_only_its_own_claim_is_taken_up_again(layout: Layout) -> None:
+    take_up(layout, "one")
+    assert claimed(layout) is None
+    claim(layout, replace(ONE, is_over=True, reported=NOON))
+    take_up(layout, "two")
+    assert claimed(layout) == replace(ONE, is_over=True, reported=NOON)
+    take_up(layout, "one")
+    assert claimed(layout) == replace(ONE, reported=NOON)
 
 
 def test_the_failure_that_was_reported_last_is_kept(layout: Layout) -> None:

@@ -124,6 +124,25 @@ def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> 
     assert violations("backlog", seen(lake, replace(JOB, backlog=backlog)), LIMITS) == (expected,)
 
 
+@pytest.mark.parametrize(
+    ("state", "is_alarm", "is_alarm_after_a_stop"),
+    [
+        ("running", True, True),  # it has not ended yet
+        ("dead", True, False),
+        ("stopped", True, False),
+        ("paused", False, False),
+    ],
+)
+def test_a_backlog_of_a_stream_that_was_stopped_or_paused_is_no_alarm(
+    lake: Lake, state: State, is_alarm: bool, is_alarm_after_a_stop: bool
+) -> None:
+    job = replace(JOB, state=state, backlog=Backlog("files", 1_001))
+    assert bool(violations("backlog", seen(lake, job), LIMITS)) == is_alarm
+    lease(lake.layout, job.owner, epoch=job.epoch)
+    request_stop(lake.layout)
+    assert bool(violations("backlog", seen(lake, job), LIMITS)) == is_alarm_after_a_stop
+
+
 SHARES: Mapping[str, str] = {
     "late": "per_minute: 1 of 3 are late (33.3%, limit 5.0%)",
     "quarantine": "good: 1 of 6 are quarantined (16.7%, limit 5.0%)",

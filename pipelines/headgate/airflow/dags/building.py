@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,10 @@ def build_dags(
     """The DAGs of every declaration in a folder, by their ids.
 
     A relative ``folder`` is searched beside the calling file, then above it. ``root`` has the
-    tables; by default ``$HEADGATE_ROOT``, else ``lake`` beside the folder. ``limits`` are those of
-    ``headgate__health``. Only names are read from a declaration, so a mistake in it breaks no DAG:
-    ``require_declarations`` reports it, and the stream refuses to start. If other files declare the
-    same pipeline, its DAGs still use NAME.yml.
+    tables; by default ``$HEADGATE_ROOT``, else ``lake``; a relative one is beside the folder.
+    ``limits`` are those of ``headgate__health``. Only names are read from a declaration, so a
+    mistake in it ends no DAG of the stream: ``require_declarations`` reports it, and the stream
+    refuses to start. If other files declare the same pipeline, its DAGs still use NAME.yml.
     """
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]
@@ -183,9 +184,9 @@ def _gold(declared: Declared) -> DAG:
         tags=["headgate", stream.name],
         doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
     ) as dag:
-        waiting = AwaitFinalHours(task_id="wait", tables=gold, **about)
+        waiting = AwaitFinalHours(task_id=_task_id("wait", gold), tables=gold, **about)
         for table in gold:
-            waiting >> EmitFinalHours(task_id=table, table=table, waiting="wait", **about)
+            waiting >> EmitFinalHours(task_id=table, table=table, waiting=waiting.task_id, **about)
     return dag
 
 
@@ -193,6 +194,7 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
     """Waits until an interval is final, computes it again, and publishes differences if allowed."""
     stream, gold = declared.stream, declared.gold
     about = tables(stream)
+    compute_id = _task_id("compute", gold)
     with DAG(
         f"{stream.name}__backfill",
         schedule=DeltaDataIntervalTimetable(schedule.every),
@@ -211,11 +213,13 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
             )
         },
         tags=["headgate", stream.name],
-        doc_md=docs.BACKFILL.format(name=stream.name, mode=schedule.mode, publish=schedule.publish),
+        doc_md=docs.BACKFILL.format(
+            name=stream.name, mode=schedule.mode, publish=schedule.publish, compute=compute_id
+        ),
     ) as dag:
         final = [
             GoldFinalSensor(
-                task_id=f"{table}_is_final",
+                task_id=_task_id(f"{table}_is_final", gold),
                 file=about["file"],
                 root=about["root"],
                 table=table,
@@ -223,16 +227,21 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
             )
             for table in gold
         ]
-        compute = BackfillInterval(task_id="compute", then=_then(schedule), **about)
+        compute = BackfillInterval(task_id=compute_id, then=_then(schedule), **about)
         last = compute
         if schedule.mode == "late":
-            replay = ReplayInterval(task_id="replay", tables=gold, **about)
+            replay = ReplayInterval(task_id=_task_id("replay", gold), tables=gold, **about)
             final >> replay >> compute
         else:
             final >> compute
         if compute.then == "show":
-            last = BackfillInterval(task_id="publish", then="publish", approved="compute", **about)
-            compute >> PublishApproval(task_id="approve", name=stream.name, asks="compute") >> last
+            approve = PublishApproval(
+                task_id=_task_id("approve", gold), name=stream.name, asks=compute_id
+            )
+            last = BackfillInterval(
+                task_id=_task_id("publish", gold), then="publish", approved=compute_id, **about
+            )
+            compute >> approve >> last
         for table in gold:
             # Runs even if nothing differs any more and the approval is skipped: an earlier attempt
             # may have published.
@@ -240,6 +249,12 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
                 task_id=table, table=table, trigger_rule=TriggerRule.NONE_FAILED, **about
             )
     return dag
+
+
+def _task_id(wanted: str, gold: Collection[str]) -> str:
+    """The id of a task beside those that are named like gold tables. No table has a dash in its
+    name."""
+    return f"{wanted}-" if wanted in gold else wanted
 
 
 def _then(schedule: BackfillSchedule) -> Then:

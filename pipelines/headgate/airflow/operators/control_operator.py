@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -11,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.release_approval import HELD
 from headgate.airflow.operators.stream_task import StreamTask
+from headgate.commands import pipeline_command, rendered
 from headgate.supervision.launcher import Stream
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ LABELS: Mapping[Action, str] = {
 RESTORE: Action = "start from savepoint"
 RELEASE: Action = "release"
 REPLAY: Action = "replay late rows"
-_LIST = ["headgate", "savepoint", "list"]
 
 
 class ControlOperator(StreamTask):
     """Performs one ``action`` on a stream. ``savepoint`` is the id of the savepoint to start from,
     or ``latest``; it is empty for every other action. ``table`` is the gold table whose late rows
     are replayed; empty for all, and for every other action. Returns what was done. Fails before any
-    change if these arguments do not fit together, or there is no such savepoint or table.
+    change if these arguments do not fit together, there is no such savepoint or table, or a stream
+    that is stopped could not be started again.
 
     A stopped stream stays stopped until it is started again: its supervisor does not start it.
     """
@@ -68,7 +68,7 @@ class ControlOperator(StreamTask):
         if (why := refusal(self.action, self.savepoint, self.table)) is not None:
             message = f"{self.name}: {why}"
             if self.action == RESTORE:
-                message += "\n" + shlex.join([*_LIST, self.file, "--root", self.root])
+                message += f"\n{rendered(pipeline_command('savepoint list'), stream.place)}"
             raise AirflowFailException(message)
         if self.action == RELEASE:
             return self._ask(context)
@@ -77,6 +77,8 @@ class ControlOperator(StreamTask):
         options = self._options(stream)
         done = []
         if self.action not in ("start", "take over", "savepoint"):
+            if self.action != "stop":
+                self._check(stream)
             launcher.stop(stream)
             done.append("stopped")
         if self.action in ("savepoint", "stop with savepoint"):
@@ -122,6 +124,17 @@ class ControlOperator(StreamTask):
             ask(stream.layout, "late_replay", meant(name, by="Airflow"), now)
         asked = ", ".join(f"gold.{name}" for name in tables)
         return f"{self.name}: late rows of {asked} are replayed between two batches"
+
+    def _check(self, stream: Stream) -> None:
+        """Check what can keep the action from being completed after the stream was stopped. Raises
+        what a driver would raise about the declaration; for a restart, also about the tables, which
+        a restore resets."""
+        from headgate.declaration.load import load
+        from headgate.jobs.refusing import require_tables
+
+        declared = load(stream.file, needs_secrets=False)
+        if self.action == "restart":
+            require_tables(declared, stream.layout)
 
     def _options(self, stream: Stream) -> tuple[str, ...]:
         """The options of the start. Raises SavepointError if there is no such savepoint; the stream

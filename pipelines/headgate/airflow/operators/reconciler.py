@@ -28,12 +28,14 @@ class Reconciler(StreamTask):
         jobs = self._launcher.probe(self._stream, datetime.now(UTC))
         if not any(job.is_alive for job in jobs):
             return "no driver runs"
-        held = claimed(layout)
-        if held is None or held.is_over:
-            return f"it runs without supervision: switch {self.name}__stream on"
+        unsupervised = f"it runs without supervision: switch {self.name}__stream on"
+        if (held := claimed(layout)) is None:
+            return unsupervised
         state = state_of(*held.by)
-        if state not in OVER:
+        if state not in (*OVER, "upstream_failed"):
             return f"it runs; the run {held.by[1]} supervises it"
+        if held.is_over or state not in OVER:
+            return unsupervised
         if not is_orphaned(held, (), stop_asked(layout)):
             return f"it was started again since; the run {held.by[1]} is {state}"
         request_stop(layout)

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
+from headgate.errors import HeadgateError
 from headgate.storage.failure import last_failure
 from headgate.storage.stopping import stop_asked
 from headgate.supervision.keeping import condition
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 class StopReport(StreamTask):
     """Logs the condition of the stream, its ledger and its savepoints. Fails if the task ``of``
-    failed, because the last task decides the state of a run."""
+    failed, or did not run because an earlier task failed: the last task decides the state of a
+    run."""
 
     def __init__(self, *, of: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -33,12 +35,13 @@ class StopReport(StreamTask):
         for text in self._lines(self._stream, datetime.now(UTC)):
             self.log.info(text)
         task = context["ti"]
-        if state_of(task.dag_id, task.run_id, self.of) == "failed":
+        state = state_of(task.dag_id, task.run_id, self.of)
+        if state == "failed":
             raise AirflowFailException(f"{self.of} failed: its log says why")
+        if state == "upstream_failed":
+            raise AirflowFailException(f"{self.of} did not run: a task before it failed")
 
     def _lines(self, stream: Stream, now: datetime) -> Iterator[str]:
-        from headgate.declaration.load import load
-        from headgate.ledger import balance
         from headgate.savepoints.store import savepoints
 
         jobs = self._launcher.probe(stream, now)
@@ -49,8 +52,19 @@ class StopReport(StreamTask):
             yield f"exit code {failure.code}: {failure.reason}\n{failure.remedy}"
         yield from (line(job, now) for job in jobs)
         if jobs:
-            account = balance(stream.layout, load(stream.file, needs_secrets=False))
-            yield "the ledger balances" if account.balanced else "the ledger does not balance:"
-            yield from map(str, account.differences)
+            yield from _ledger(stream)
         kept = savepoints(stream.layout)
         yield f"{len(kept)} savepoints" + (f", the newest: {kept[0].id}" if kept else "")
+
+
+def _ledger(stream: Stream) -> Iterator[str]:
+    from headgate.declaration.load import load
+    from headgate.ledger import balance
+
+    try:
+        account = balance(stream.layout, load(stream.file, needs_secrets=False))
+    except HeadgateError as error:
+        yield f"the ledger cannot be read: {error.text(stream.place)}"
+        return
+    yield "the ledger balances" if account.balanced else "the ledger does not balance:"
+    yield from map(str, account.differences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import AirflowFailException
 
+from headgate import exit_codes
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import GONE, OVER, name_of, state_of
-from headgate.airflow.triggers.stream_trigger import LOG_LINES, START_AGAIN, StreamTrigger
-from headgate.commands import rendered
+from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
+from headgate.commands import Place, commands_in, rendered, shell_command
 from headgate.errors import HeadgateError
-from headgate.storage.failure import Failure, last_failure
+from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim, claimed, give_up, is_orphaned
+from headgate.supervision.claim import Claim, claim, claimed, give_up, is_orphaned, take_up
 from headgate.supervision.keeping import (
+    DOWN,
     NEEDS_A_PERSON,
     Condition,
+    Observation,
     RestartPolicy,
     condition,
+    observe,
     step,
     stop_holds,
 )
@@ -32,7 +36,8 @@ from headgate.supervision.launcher import Launcher
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_LEASE_HELD = 6  # the exit code of a driver that finds another one running
+_LOG_LINES = 20  # lines of the driver's log in the report of a crash
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,12 @@ class StreamOperator(StreamTask):
     driver that ends for a reason that only a person can remove is not replaced: the task fails at
     once, with the reason and the command to type, and the next run waits until the stream is
     started. The task ends after ``rotate_after``; the next run adopts the driver.
+
+    The task holds the claim while it is deferred, and not on a worker: what fails there, fails by
+    itself, and nobody has marked it.
     """
+
+    _token: str | None = None
 
     def __init__(
         self,
@@ -89,40 +99,70 @@ class StreamOperator(StreamTask):
                 request_stop(layout)
         reported = None if before is None else before.reported
         watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
-        claim(layout, Claim(watch.token, by, now, reported=reported))
+        claim(layout, Claim(watch.token, by, now, is_over=True, reported=reported))
+        self._token = watch.token
         # Start here, not after a deferral: the task would resume within a second or two, which a
         # busy scheduler takes for a failure (PlainTrigger.SETTLES).
         launcher, failure = self._launcher, last_failure(layout)
         found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
         # A failure that no supervisor has reported does not prevent a start.
         if step(found, failure, reported) != "watch":
-            watch = self._start(launcher, watch, found, launcher.logs(self._stream, LOG_LINES))
+            watch = self._start(launcher, watch, found)
         self._watch(watch, reported)
 
     def resume(
         self, context: Context, event: dict[str, Any], token: str, until: str, crashes: list[str]
     ) -> None:
         """Called on a worker with the event of the trigger."""
-        times = tuple(map(datetime.fromisoformat, crashes))
+        times, layout = tuple(map(datetime.fromisoformat, crashes)), self._stream.layout
         watch = _Watch(token, datetime.fromisoformat(until), times)
+        self._token = token
+        held = claimed(layout)
+        reported = None if held is None else held.reported
+        try:
+            give_up(layout, token)
+        except OSError as error:
+            # Such as a full disk. As long as it lasts, this task waits in the triggerer: if it
+            # failed, that would look like a mark.
+            self.log.warning("%s: its documents cannot be written: %s", self.name, error)
+            self._watch(watch, reported)
         if event["event"] == "rotated":
-            give_up(self._stream.layout, token)
             self.log.info("%s continues; the next run supervises it", self.name)
             return
-        if event["event"] == "failed" and (failure := last_failure(self._stream.layout)):
+        failure = last_failure(layout)
+        if event["event"] == "failed" and failure:
             self._report(token, failure)
-        launcher = self._launcher
-        now_there = [job.epoch for job in launcher.probe(self._stream, datetime.now(UTC))]
-        if event["event"] == "down" and now_there == event["epochs"]:
-            watch = self._start(launcher, watch, event["condition"], event["log"])
+        found = self._condition_after(event, failure)
+        if event["event"] == "down" and found in DOWN:
+            watch = self._start(self._launcher, watch, found)
         else:
-            self.log.info("%s was started by another process meanwhile", self.name)
-        held = claimed(self._stream.layout)
-        self._watch(watch, None if held is None else held.reported)
+            self.log.info("%s is %s now", self.name, found)
+        self._watch(watch, reported)
 
-    def _start(
-        self, launcher: Launcher, watch: _Watch, found: Condition, log: Sequence[str]
-    ) -> _Watch:
+    def _condition_after(self, event: Mapping[str, Any], failure: Failure | None) -> Condition:
+        """The condition now. Since the trigger's ``event``, the driver may have recovered (as after
+        a machine has slept), or another one may have been started."""
+        now, before = datetime.now(UTC), None
+        if event.get("condition") == "stuck":
+            before = Observation("stuck", event.get("fingerprint", ""), _LONG_AGO)
+        return observe(
+            self._launcher.probe(self._stream, now),
+            now,
+            before,
+            stop_asked=stop_asked(self._stream.layout),
+            stuck_after=self.stuck_after,
+            failure=failure,
+        ).condition
+
+    def on_kill(self) -> None:
+        """Called when the task ends on a worker from outside. If a person has marked it, the claim
+        says so to the next run, which stops the stream; another attempt of this run replaces the
+        claim."""
+        if self._token is not None:
+            with suppress(HeadgateError, OSError):
+                take_up(self._stream.layout, self._token)
+
+    def _start(self, launcher: Launcher, watch: _Watch, found: Condition) -> _Watch:
         """Start a driver in place of one that is down, unless a stop was requested. The result
         includes the crash, if it counts."""
         layout = self._stream.layout
@@ -131,7 +171,7 @@ class StreamOperator(StreamTask):
         rests = found != "failed" and stop_holds(jobs, asked, last_failure(layout))
         if found not in ("absent", "failed") and not rests:
             self.log.warning("%s: its driver is %s", self.name, found)
-            watch = self._counted(watch, log)
+            watch = self._counted(watch, self._last_lines(launcher))
         if found in ("dead", "stuck"):
             # It is fenced anyway; killing it frees its memory.
             with suppress(HeadgateError):
@@ -142,19 +182,30 @@ class StreamOperator(StreamTask):
         try:
             self.log.info("starting %s", self.name)
             self.log.info("%s runs as %s", self.name, launcher.launch(self._stream))
-        except HeadgateError as error:
-            if error.exit_code == _LEASE_HELD:
+        except (HeadgateError, OSError) as error:
+            failure = _record(error, self._stream.place)
+            if failure.code == exit_codes.LEASE_HELD:
                 self.log.info("%s was started by another process", self.name)
                 return watch
-            if not any(job.is_alive for job in launcher.probe(self._stream, datetime.now(UTC))):
+            jobs = launcher.probe(self._stream, datetime.now(UTC))
+            if not jobs and last_failure(layout) is None:
+                # It never had a lease. So only the record of its failure shows later whether a stop
+                # was requested since (``stop_holds``).
+                with suppress(OSError):
+                    record_failure(layout, failure)
+            if not any(job.is_alive for job in jobs):
                 self._repeat_stop(asked)
-            if error.exit_code in NEEDS_A_PERSON:
-                now = datetime.now(UTC)
-                refused = Failure(error.exit_code, error.message, error.remedy, now)
-                self._report(watch.token, last_failure(layout) or refused)
+            if failure.code in NEEDS_A_PERSON:
+                self._report(watch.token, last_failure(layout) or failure)
             return self._counted(watch, [str(error)])
         self._repeat_stop(asked)
         return watch
+
+    def _last_lines(self, launcher: Launcher) -> Sequence[str]:
+        try:
+            return launcher.logs(self._stream, _LOG_LINES)
+        except (HeadgateError, OSError) as error:
+            return [f"its log cannot be read: {error}"]
 
     def _repeat_stop(self, before: StopRequest | None) -> None:
         """Repeat a stop request that was made during the start: a driver ignores requests from
@@ -178,7 +229,6 @@ class StreamOperator(StreamTask):
         crashes = (*self.budget.recent(watch.crashes, now), now)
         text = "\n".join(log)
         if self.budget.is_spent(crashes, now):
-            give_up(self._stream.layout, watch.token)
             raise AirflowFailException(
                 f"{self.name} went down {len(crashes)} times within {self.budget.within}; its "
                 f"last output:\n{text}"
@@ -186,8 +236,13 @@ class StreamOperator(StreamTask):
         self.log.warning("its output:\n%s", text)
         return replace(watch, crashes=crashes)
 
-    def _watch(self, watch: _Watch, reported: datetime | None) -> None:
+    def _watch(self, watch: _Watch, reported: datetime | None) -> NoReturn:
+        """Take up the claim and defer. Raises TaskDeferred."""
         now = datetime.now(UTC)
+        try:
+            take_up(self._stream.layout, watch.token)
+        except OSError as error:
+            self.log.warning("%s: its documents cannot be written: %s", self.name, error)
         self.defer(
             trigger=StreamTrigger(
                 file=self.file,
@@ -208,3 +263,12 @@ class StreamOperator(StreamTask):
                 "crashes": [at.isoformat() for at in watch.crashes],
             },
         )
+
+
+def _record(error: HeadgateError | OSError, place: Place) -> Failure:
+    """The record of a start that failed."""
+    code, reason, remedy = exit_codes.MACHINE, str(error), shell_command("doctor")
+    if isinstance(error, HeadgateError):
+        code, reason, remedy = error.exit_code, error.message, error.remedy
+    reason, typed = rendered(reason, place), rendered(remedy, place)
+    return Failure(code, reason, typed, datetime.now(UTC), commands_in(remedy, place))

@@ -31,10 +31,11 @@ class TablesTask(BaseOperator):
         set_place(Stream(Path(self.file), self.name, self.root).place)
 
     def _opened(self) -> tuple[Pipeline, Layout]:
-        """Load the declaration. Raises AirflowSkipException if the pipeline has never run."""
+        """Load the declaration, without secrets: no task here uses a sink or reads a source. Raises
+        DeclarationError, and AirflowSkipException if the pipeline has never run."""
         from headgate.declaration.load import load
 
-        declared = load(self.file)
+        declared = load(self.file, needs_secrets=False)
         layout = Layout.of(self.root, declared.name)
         if not layout.storage.folders("bronze"):
             raise AirflowSkipException(f"the pipeline has never run under {layout.storage.root}")

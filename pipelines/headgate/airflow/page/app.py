@@ -16,6 +16,7 @@ from airflow.utils.session import create_session
 from fastapi import Depends, FastAPI, HTTPException, Response
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 
+from headgate.airflow.error_text import error_text
 from headgate.airflow.page.access import Access, access, readable_dags
 from headgate.airflow.page.answer import answer
 from headgate.airflow.page.dashboard import mount_dashboard
@@ -135,7 +136,8 @@ def _lines(task: tuple[str, str, int], of: LogOf, lines: int) -> list[str]:
     try:
         return launcher_of(subject.launcher).logs(subject.stream, lines, of)
     except (HeadgateError, OSError) as error:
-        raise HTTPException(503, f"its log cannot be read: {error}") from error
+        text = error_text(error, subject.stream.place)
+        raise HTTPException(503, f"its log cannot be read: {text}") from error
 
 
 def _quality(dag_id: str, task_id: str, map_index: MapIndex = -1) -> HTMLResponse:
@@ -145,7 +147,8 @@ def _quality(dag_id: str, task_id: str, map_index: MapIndex = -1) -> HTMLRespons
         declared = load(subject.stream.file, needs_secrets=False)
         found = findings(subject.stream.layout, declared, datetime.now(UTC))
     except (HeadgateError, OSError) as error:
-        raise HTTPException(503, f"its tables cannot be read: {error}") from error
+        text = error_text(error, subject.stream.place)
+        raise HTTPException(503, f"its tables cannot be read: {text}") from error
     return HTMLResponse(quality_page(found, show_values=False), headers=_QUALITY_HEADERS)
 
 

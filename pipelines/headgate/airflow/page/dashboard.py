@@ -42,8 +42,7 @@ class _Delegated(Response):
     def __init__(self, inner: Any, request: Request, context: Context) -> None:
         super().__init__()
         self._inner, self._context = inner, context
-        path = request.scope["path"]
-        self._root = path[: path.index(PREFIX) + len(PREFIX)]
+        self._root = request.scope["root_path"] + PREFIX
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["path"] != self._root else f"{self._root}/"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
 from headgate.airflow.interval import require_interval
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
+from headgate.commands import anywhere, set_place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -45,6 +47,10 @@ class GoldFinalSensor(BaseOperator):
         self.up_to = up_to
         self.interval = interval
         self.timeout = timeout
+
+    def pre_execute(self, context: Any) -> None:
+        """Render commands in the messages of this process for the pipeline."""
+        set_place(anywhere(Path(self.file), self.root))
 
     def execute(self, context: Context) -> None:
         require_interval(self.dag_id, self.up_to)

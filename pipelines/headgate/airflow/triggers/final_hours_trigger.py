@@ -6,11 +6,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import ClassVar
 
 from airflow.triggers.base import TriggerEvent
 
+from headgate.airflow.error_text import error_text
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
+from headgate.commands import anywhere
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision import hours
@@ -31,6 +34,7 @@ class FinalHoursTrigger(PlainTrigger):
     ) -> None:
         super().__init__(file=file, root=root, emitted=dict(emitted), interval=interval)
         self._file, self._root = file, root
+        self._place = anywhere(Path(file), root)
         self._emitted = {
             table: datetime.fromisoformat(last) if last else None for table, last in emitted.items()
         }
@@ -45,7 +49,8 @@ class FinalHoursTrigger(PlainTrigger):
                     yield event(dict(found or {}))
                     return
             except (HeadgateError, OSError) as error:
-                self.log.warning("cannot read how far gold is final: %s", error)
+                text = error_text(error, self._place)
+                self.log.warning("cannot read how far gold is final: %s", text)
             await asyncio.sleep(self._interval)
 
     def news(self) -> Mapping[str, str] | None:
@@ -63,7 +68,8 @@ class FinalHoursTrigger(PlainTrigger):
             try:
                 reached = final_up_to(layout, declared, table)
             except (HeadgateError, OSError) as error:
-                self.log.warning("cannot read how far %s is final: %s", table, error)
+                text = error_text(error, self._place)
+                self.log.warning("cannot read how far %s is final: %s", table, text)
                 continue
             if reached is not None and (last is None or hours.whole(reached) > last):
                 found[table] = hours.whole(reached).isoformat()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
+from pathlib import Path
 
 from airflow.triggers.base import TriggerEvent
 
+from headgate.airflow.error_text import error_text
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
+from headgate.commands import anywhere
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 
@@ -20,6 +23,7 @@ class GoldFinalTrigger(PlainTrigger):
     def __init__(self, *, file: str, root: str, table: str, up_to: str, interval: float) -> None:
         super().__init__(file=file, root=root, table=table, up_to=up_to, interval=interval)
         self._file, self._root, self._table = file, root, table
+        self._place = anywhere(Path(file), root)
         self._up_to = _time(up_to)
         self._interval = interval
 
@@ -31,7 +35,8 @@ class GoldFinalTrigger(PlainTrigger):
                     yield event({"final_up_to": self._up_to.isoformat()})
                     return
             except (HeadgateError, OSError) as error:
-                self.log.warning("cannot read how far %s is final: %s", self._table, error)
+                text = error_text(error, self._place)
+                self.log.warning("cannot read how far %s is final: %s", self._table, text)
             await asyncio.sleep(self._interval)
 
     def is_final(self) -> bool:

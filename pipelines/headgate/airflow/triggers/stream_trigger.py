@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
+from headgate.airflow.error_text import error_text
 from headgate.airflow.task_state import OVER, name_of, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.commands import pipeline_command, rendered
@@ -23,15 +24,14 @@ from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.words import line
 
 START_AGAIN = f"Start it again: the DAG %s__control, or: {pipeline_command('start')}"
-LOG_LINES = 20  # lines of the driver's log in the report of a crash
 _QUIET = timedelta(minutes=1)
 
 
 class StreamTrigger(PlainTrigger):
-    """Fires once: ``{"event": "down", "condition", "epochs", "log"}`` if a driver has to be
-    started (``epochs`` are those of the observed jobs), ``{"event": "failed"}`` if a person has to
-    act first, ``{"event": "rotated"}`` at ``until``, when the next run adopts the stream. The
-    failure at the time ``reported`` is not reported again.
+    """Fires once: ``{"event": "down", "condition", "fingerprint"}`` if a driver has to be started
+    (as in ``Observation``), ``{"event": "failed"}`` if a person has to act first, ``{"event":
+    "rotated"}`` at ``until``, when the next run adopts the stream. The failure at the time
+    ``reported`` is not reported again.
 
     The first observation is after ``wait`` seconds, so that crashes do not follow each other at
     once. All times are in seconds, ``until`` in ISO 8601.
@@ -83,19 +83,17 @@ class StreamTrigger(PlainTrigger):
                 jobs, found, failure = await asyncio.to_thread(self._observe, now, seen)
             except (HeadgateError, OSError) as error:
                 # Such as a full disk or a damaged document: try again.
-                reason = (
-                    error.text(self._stream.place) if isinstance(error, HeadgateError) else error
-                )
+                reason = error_text(error, self._stream.place)
                 self.log.warning("cannot read the state of %s: %s", self._stream.name, reason)
             else:
                 if (next_ := step(found.condition, failure, self._reported)) != "watch":
                     await self.settled()
-                    down = await asyncio.to_thread(self._down, found, jobs)
-                    yield event(down if next_ == "start" else {"event": "failed"})
+                    yield event(_down(found) if next_ == "start" else {"event": "failed"})
                     return
                 self._log_news(found, jobs, now, failure)
                 seen = found
             if now >= self._until:
+                await self.settled()
                 yield event({"event": "rotated"})
                 return
             await asyncio.sleep(self._interval)
@@ -134,14 +132,6 @@ class StreamTrigger(PlainTrigger):
         )
         return jobs, found, failure
 
-    def _down(self, seen: Observation, jobs: tuple[JobState, ...]) -> dict[str, Any]:
-        return {
-            "event": "down",
-            "condition": seen.condition,
-            "epochs": [job.epoch for job in jobs],
-            "log": self._launcher.logs(self._stream, LOG_LINES),
-        }
-
     def _start_again(self) -> str:
         return rendered(START_AGAIN % self._stream.name, self._stream.place)
 
@@ -162,3 +152,7 @@ class StreamTrigger(PlainTrigger):
         for job in jobs:
             if job.is_alive and job.is_open:
                 self.log.info(line(job, now))
+
+
+def _down(seen: Observation) -> dict[str, Any]:
+    return {"event": "down", "condition": seen.condition, "fingerprint": seen.fingerprint}

@@ -14,7 +14,6 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.lifecycle.folders import make_root, require_input
 from headgate.cli.lifecycle.pausing import check_pause
-from headgate.cli.lifecycle.refusing import require_free, require_tables
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -29,6 +28,7 @@ from headgate.cli.output import respond
 from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
+from headgate.jobs.refusing import require_free, require_tables
 from headgate.storage.layout import Layout
 from headgate.supervision.log_lines import options_of
 

@@ -8,6 +8,8 @@ from headgate.declaration.keys.key import YEAR, Key
 
 MODES = ("verify", "late", "rebuild")
 POLICIES = ("when_equal", "always", "after_approval")
+EVERY = (timedelta(hours=1), YEAR)
+"""The shortest and the longest interval."""
 
 AIRFLOW = Key(
     "airflow",
@@ -25,8 +27,8 @@ AIRFLOW = Key(
                     "duration",
                     "The length of an interval. Intervals are aligned to 2026-01-01 in UTC.",
                     required=True,
-                    low=timedelta(hours=1),
-                    high=YEAR,
+                    low=EVERY[0],
+                    high=EVERY[1],
                 ),
                 Key(
                     "mode",

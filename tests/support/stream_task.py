@@ -1,0 +1,121 @@
+"""The task that supervises a stream, with a fake launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from airflow.sdk.exceptions import TaskDeferred
+
+from headgate.airflow import StreamOperator
+from headgate.errors import HeadgateError
+from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.job_state import JobState, State
+from headgate.supervision.keeping import RestartPolicy
+from headgate.supervision.launcher import LogOf, Stream
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+JOB = JobState(
+    "fused", LAYERS, "dead", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+)
+STATES: dict[str, State | None] = {
+    "absent": None,
+    "ended": "stopped",
+    "dead": "dead",
+    "stuck": "running",
+}
+"""The state of the job in each condition in which a driver is started."""
+
+
+class FakeLauncher:
+    """Records its calls. A start calls ``meanwhile`` and then raises ``fails``, if they are set.
+    There is no job if ``state`` is None."""
+
+    done: ClassVar[list[str]] = []
+    fails: ClassVar[Exception | None] = None
+    meanwhile: ClassVar[Callable[[], None] | None] = None
+    job: ClassVar[JobState] = JOB
+    state: ClassVar[State | None] = "running"
+    log_fails: ClassVar[OSError | None] = None
+
+    @classmethod
+    def forget(cls) -> None:
+        cls.done.clear()
+        cls.fails, cls.meanwhile, cls.log_fails = None, None, None
+        cls.job, cls.state = JOB, "running"
+
+    @classmethod
+    def fail(cls, code: int, reason: str = "it does not start") -> None:
+        cls.fails = error = HeadgateError(reason, "wait")
+        error.exit_code = code  # type: ignore[misc]
+
+    def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
+        state = FakeLauncher.state
+        return () if state is None else (replace(FakeLauncher.job, state=state),)
+
+    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
+        FakeLauncher.done.append("launch")
+        if FakeLauncher.meanwhile is not None:
+            FakeLauncher.meanwhile()
+        if FakeLauncher.fails is not None:
+            raise FakeLauncher.fails
+        return "process 1"
+
+    def stop(self, stream: Stream) -> None:
+        FakeLauncher.done.append("stop")
+
+    def kill(self, stream: Stream) -> None:
+        FakeLauncher.done.append("kill")
+
+    def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
+        if FakeLauncher.log_fails is not None:
+            raise FakeLauncher.log_fails
+        return ["its last words"]
+
+
+LAUNCHER = f"{__name__}:FakeLauncher"
+
+
+def about(root: Path) -> dict[str, Any]:
+    """The arguments of an operator for the stream."""
+    return {"file": "shop.yml", "name": "shop", "root": str(root), "launcher": LAUNCHER}
+
+
+def operator(root: Path) -> StreamOperator:
+    return StreamOperator(task_id="supervise", budget=RestartPolicy(crashes=3), **about(root))
+
+
+def run(run_id: str, map_index: int = -1) -> Any:
+    named = {"dag_id": "shop__stream", "run_id": run_id, "task_id": "supervise"}
+    task = SimpleNamespace(**named, map_index=map_index)
+    return {"ti": task, "run_id": run_id}
+
+
+def executed(root: Path, run_id: str = "run 1", map_index: int = -1) -> TaskDeferred:
+    with pytest.raises(TaskDeferred) as deferred:
+        operator(root).execute(run(run_id, map_index))
+    return deferred.value
+
+
+def kept(token: str = "t", crashes: Sequence[datetime] = ()) -> dict[str, Any]:
+    """What the task has kept while it was deferred."""
+    times = [crash.isoformat() for crash in crashes]
+    return {"token": token, "until": NOON.isoformat(), "crashes": times}
+
+
+def down(condition: str) -> dict[str, Any]:
+    """The event of the trigger, and the state of the job that it has observed."""
+    FakeLauncher.state = STATES[condition]
+    progress = "" if condition == "absent" else f"fused {JOB.epoch} {JOB.n} None"
+    return {"event": "down", "condition": condition, "fingerprint": progress}
+
+
+def resumed(root: Path, event: dict[str, Any], crashes: Sequence[datetime] = ()) -> TaskDeferred:
+    with pytest.raises(TaskDeferred) as deferred:
+        operator(root).resume(run("run 1"), event, **kept(crashes=crashes))
+    return deferred.value
