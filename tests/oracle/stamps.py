@@ -54,9 +54,9 @@ def stamp(
         clock = clocks.get(partition) if arrival is None else clock_at(arrival, stamped)
         at_least = floor_of(record.source, floors)
         before = max((c for c in (clock, at_least) if c), default=None)
-        record.clock = before if before and own and before > own else None
-        if own is None or record.future:
+        if own is None or not record.on_time_scale:
             continue
+        record.clock = before if before and before > own else None
         if arrival is None:
             clocks[partition] = max(own, clock or own)
         if record.event_id is not None and rules.event_id and rules.within is not None:

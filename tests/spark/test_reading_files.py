@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.sources.files.csv_lines import documents
+from headgate.sources.files.csv_lines import documents, is_open
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
@@ -74,7 +74,9 @@ def test_cells_are_those_that_spark_reads(spark: SparkSession, delimiter: str) -
         theirs = spark_cells(frame, header, delimiter).toArrow().to_pydict()
         ours = documents(pa.array(theirs["value"]), header, delimiter).to_pylist()
         for line, expected, found in zip(*theirs.values(), ours, strict=True):
-            assert _corrected(line, expected, header[-1]) == _decoded(found), line
+            cells = _corrected(line, expected, header[-1])
+            # Spark takes the rest of a line that was cut within quotes as a cell.
+            assert (None if is_open(line.decode(), delimiter) else cells) == _decoded(found), line
         assert any(ours)
         assert None in ours
 
@@ -136,14 +138,22 @@ def test_csv_with_line_breaks_in_cells(spark: SparkSession, tmp_path: Path) -> N
         source = FilesSource(str(tmp_path), "csv", csv_multiline=True)
         found = _read(source, tmp_path / "a.csv")
         rows = found.select(["value", "document"]).to_pylist()
-        for row, theirs in zip(rows, spark_csv_rows(spark, tmp_path / "a.csv"), strict=True):
+        given = spark_csv_rows(spark, tmp_path / "a.csv")
+        # Spark skips empty lines alone.
+        expected = [row for row in given if not _is_blank(row)]
+        for row, theirs in zip(rows, expected, strict=True):
             # Spark pads or cuts rows that do not fit the header, and keeps blanks in names.
             if row["document"] is not None:
                 assert _cells(row["document"]) == _cells(theirs), content
                 assert row["document"] == row["value"]
                 fitting += 1
         assert found["offset"].to_pylist() == list(range(len(found)))
-    assert fitting == 17
+    assert fitting == 16
+
+
+def _is_blank(row: bytes) -> bool:
+    cells = _cells(row)
+    return bool(cells) and not any(cell.strip(" \t\r") for cell in cells)
 
 
 def _cells(row: bytes) -> list[str]:
@@ -200,7 +210,14 @@ def test_parquet_rows_are_rendered_as_spark_does(spark: SparkSession, tmp_path: 
 
 
 def test_int96_is_an_instant(spark: SparkSession, tmp_path: Path) -> None:
-    table = pa.table({"at": pa.array(_seconds("2026-03-01T11:00:00.120"), pa.timestamp("us"))})
+    at, time = _seconds("2026-03-01T11:00:00.120"), pa.timestamp("us")
+    columns = {
+        "at": pa.array(at, time),
+        "struct": pa.array([{"at": at[0]}], pa.struct([("at", time)])),
+        "list": pa.array([at], pa.list_(time)),
+        "map": pa.array([[("k", at[0])]], pa.map_(pa.string(), time)),
+    }
+    table = pa.table(columns)
     pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     found = _read(FilesSource(str(tmp_path), "parquet"), tmp_path / "a.parquet")
     assert found["value"].to_pylist() == spark_parquet_rows(spark, tmp_path / "a.parquet")

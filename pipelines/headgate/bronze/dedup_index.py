@@ -3,8 +3,9 @@
 Only a valid record makes later records with its id duplicates. Invalid records are held in a second
 index, so that corrected copies are counted.
 
-Ids are held in memory in buckets of event time. If a record needs a bucket that is not in memory,
-it is read from bronze: less memory costs speed, not correctness. Ids are compared by two
+Ids are held in memory in buckets of event time, each as wide as ``within``. If a record needs a
+bucket that is not in memory, it is read from bronze: less memory costs speed, not correctness. The
+buckets that a batch needs are all in memory, however many ids they have. Ids are compared by two
 independent 64-bit hashes: among 10^10 events the chance that any two different ids are taken for
 one is about 10^-19.
 """
@@ -37,7 +38,7 @@ DEDUP_ROWS = pa.schema(
         ("conforms", pa.bool_()),
     ]
 )
-ROWS_IN_MEMORY = 6_000_000  # about 350 MB
+ROWS_IN_MEMORY = 6_000_000  # about 350 MB; more only if the buckets of one batch have more
 _EVICTED = 0.5  # of the bound at a time: an eviction's cost depends on the rows it keeps
 
 _BACKGROUND = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dedup-index")

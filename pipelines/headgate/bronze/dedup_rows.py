@@ -33,6 +33,7 @@ def _is_wanted(rows: pa.Table, spans: Sequence[Span]) -> pa.ChunkedArray:
     within = pa.scalar(False)
     for first, last in spans:
         within = pc.or_(within, pc.and_(pc.greater_equal(time, first), pc.less_equal(time, last)))
+    # Each record with an id and a time in the future has this reason.
     is_future = pc.equal(rows.column("reason"), Reason.FUTURE.value)
     counts = pc.invert(pc.fill_null(is_future, False))
     return pc.and_(pc.and_(within, counts), pc.is_valid(rows.column("event_id")))

@@ -9,28 +9,29 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.bronze.decoding.event_times import are_future
 from headgate.bronze.hashes import hashes
-from headgate.bronze.reasons import Reason
 from headgate.bronze.sequencing import SEQUENCER_INPUT
 from headgate.declaration.model import Record
 
 
 def sequencer_input(decoded: pa.Table, record: Record) -> pa.Table:
-    """``SEQUENCER_INPUT`` of decoded records. A future record keeps its position but gets no time,
-    so it does not move the watermark. A record of a declaration without ids has no hash."""
-    reason = decoded.column("reason")
-    is_future = pc.fill_null(pc.equal(reason, Reason.FUTURE.value), False)
-    time = decoded.column("event_time").cast(pa.int64())
+    """``SEQUENCER_INPUT`` of decoded records. A record with a time in the future keeps its position
+    but gets no time, so it does not move the watermark. A record of a declaration without ids has
+    no hash."""
+    time = decoded.column("event_time")
+    # Not by the reason: ``missing_id`` takes precedence over ``future``.
+    is_future = are_future(time, decoded.column("seen_at"), record.future_after)
     hashed = hashes(decoded)
     none = pa.nulls(len(decoded), pa.int64())
     columns = {
         "partition": decoded.column("partition"),
         "offset": decoded.column("offset"),
-        "time": pc.if_else(is_future, pa.scalar(None, pa.int64()), time),
+        "time": pc.if_else(is_future, None, time).cast(pa.int64()),
         "hash_a": hashed.column("hash_a") if record.event_id else none,
         "hash_b": hashed.column("hash_b") if record.event_id else none,
         "content": hashed.column("content"),
-        "conforms": pc.is_null(reason),
+        "conforms": pc.is_null(decoded.column("reason")),
         "size": pc.binary_length(decoded.column("value")).cast(pa.int64()),
     }
     return pa.table([columns[f.name] for f in SEQUENCER_INPUT], schema=SEQUENCER_INPUT)

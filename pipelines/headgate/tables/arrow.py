@@ -58,18 +58,19 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Bounds | None:
     index = next(
         (i for i in range(metadata.num_columns) if metadata.schema.column(i).path == column), None
     )
-    if index is None or metadata.num_row_groups == 0:
+    if index is None:
         return None
-    groups = [
-        metadata.row_group(i).column(index).statistics for i in range(metadata.num_row_groups)
-    ]
-    # If one row group has no bounds, the file gets none: a wrong bound would hide rows.
-    if any(g is None or not g.has_min_max for g in groups):
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    columns = [(group.column(index).statistics, group.num_rows) for group in groups]
+    # A row group that has only nulls has no bounds, and needs none.
+    found = [each for each, rows in columns if each is None or each.null_count != rows]
+    # If another row group has no bounds, the file gets none: a wrong bound would hide rows.
+    if not found or any(each is None or not each.has_min_max for each in found):
         return None
     # Python has no times before the year 1, where windows of older versions may begin. Then the
     # file gets no bounds.
     with suppress(OverflowError):
-        return min(g.min for g in groups), max(g.max for g in groups)
+        return min(each.min for each in found), max(each.max for each in found)
     return None
 
 

@@ -157,6 +157,7 @@ RULES = (
     replace(RECORD, event_id=(), unknown_fields="rescue"),
     replace(RECORD, event_id=("site", "level", "part"), unknown_fields="quarantine"),
     replace(RECORD, event_id=("at", "day"), event_time=EventTime("big", "epoch_millis")),
+    replace(RECORD, event_id=("at", "seen")),
     replace(RECORD, event_time=EventTime("level", "epoch_seconds")),
     replace(RECORD, event_id=("value",), event_time=EventTime("site")),
     replace(RECORD, event_time=EventTime("at", "yyyy-MM-dd'T'HH:mm:ss", "Europe/Berlin")),
@@ -320,6 +321,18 @@ def test_a_zero_has_no_sign_in_an_id() -> None:
     values: list[bytes | None] = [f"{{{head}{number}}}".encode() for number in numbers]
     values += [f'{{{head}{number}, "other": 1}}'.encode() for number in numbers]
     assert {row["event_id"] for row in decoded(record, values)} == {"0.00"}
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_an_event_time_in_an_id_is_an_instant_by_its_own_rule(format: RecordFormat) -> None:
+    rule = EventTime("at", "d/M/yyyy HH:mm", "Europe/Berlin")
+    record = replace(RECORD, event_id=("at", "id"), event_time=rule)
+    times = ("01/03/2026 12:00", "1/3/2026 12:00", "2026-03-01T11:00:00Z")
+    values: list[bytes | None] = [f'{{"id": "a", "at": "{time}"}}'.encode() for time in times]
+    rows = decoded(record, values, format=format)
+    assert rows == decoded(record, values, all_validated=True, format=format)
+    assert [row["event_id"] for row in rows] == ['["2026-03-01 11:00:00","a"]'] * 2 + [None]
+    assert [row["reason"] for row in rows] == [None, None, "missing_id"]
 
 
 def test_a_time_in_the_future_is_kept_with_its_reason() -> None:

@@ -153,7 +153,7 @@ def test_bounds_are_read_unless_a_struct_comes_first(tmp_path: Path, *, comes_fi
 
 
 def test_a_file_without_bounds_may_have_the_latest_time(open_table: Open) -> None:
-    """Rows without a time may be in a row group of their own, which leaves the file no bounds."""
+    """A file whose rows all have no time has no bounds, as has one with times before the year 1."""
     table = open_table()
     table.fence(1)
     table.refresh()

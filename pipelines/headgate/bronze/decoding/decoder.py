@@ -26,20 +26,19 @@ from headgate.bronze.decoding.columns import (
 )
 from headgate.bronze.decoding.event_times import (
     EARLIEST,
-    LATEST,
+    are_future,
     epoch_micros,
     is_epoch,
     text_micros,
 )
 from headgate.bronze.decoding.limits import doubtful
-from headgate.bronze.decoding.times import Flags
+from headgate.bronze.decoding.times import Flags, time_texts
 from headgate.bronze.decoding.validator import RecordValidator, ValidationResult, id_of, id_text
 from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
 from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
 
 _TIME = pa.timestamp("us", "UTC")
-_LATEST = pa.scalar(LATEST, _TIME)
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class Decoder:
         if not self._record.event_id:
             return positions(block)
         parts = [
-            texts[name] if name in texts else _texts_of(columns[name])
+            texts[name] if self._types[name] == types.DATE else _texts_of(columns[name])
             for name in self._record.event_id
         ]
         if len(parts) == 1:
@@ -184,10 +183,7 @@ class Decoder:
         self, reason: pa.Array, time: pa.Array, block: pa.Table
     ) -> tuple[pa.Array, pa.Array]:
         """The reasons, and whether each is that the event time is in the future."""
-        after = pa.scalar(self._record.future_after, pa.duration("us"))
-        ahead = pc.greater(time, pc.add(_chunk(block, "seen_at"), after))
-        # A time after ``LATEST`` is in the future, whatever ``seen_at`` is.
-        ahead = pc.or_(ahead, pc.greater(time, _LATEST))
+        ahead = are_future(time, _chunk(block, "seen_at"), self._record.future_after)
         early = pc.is_in(reason, value_set=pa.array([r.value for r in BEFORE_FUTURE]))
         is_future = pc.and_(pc.fill_null(ahead, False), pc.invert(early))
         return pc.if_else(is_future, Reason.FUTURE.value, reason), is_future
@@ -212,6 +208,8 @@ def _spread(results: Sequence[ValidationResult], rows: Any, length: int) -> dict
 
 
 def _texts_of(column: pa.Array) -> pa.Array:
+    if pa.types.is_timestamp(column.type):
+        return time_texts(column)
     if not pa.types.is_decimal(column.type):
         return column.cast(pa.string())
     values = column.to_pylist()

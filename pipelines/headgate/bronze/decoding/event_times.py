@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +19,7 @@ LATEST = 253_086_767_999_999_999  # 9989-12-31T23:59:59.999999Z
 """Valid event times are within these bounds. The longest window, lateness and ``within`` are a year
 each, so a time that is computed from an event time is always in the years 1 to 9999: Python, and
 most readers of a table, support no other years."""
+_LATEST = pa.scalar(LATEST, pa.timestamp("us", "UTC"))
 _UNITS = {"epoch_seconds": 1_000_000, "epoch_millis": 1_000}
 
 
@@ -51,6 +53,15 @@ def text_micros(texts: pa.Array, rule: EventTime) -> tuple[Ints, Flags]:
         if (time := read(texts[row].as_py())) is not None:
             micros[row], valid[row] = time, True
     return micros, valid
+
+
+def are_future(
+    times: pa.Array | pa.ChunkedArray, seen_at: pa.Array | pa.ChunkedArray, after: timedelta
+) -> pa.Array | pa.ChunkedArray:
+    """Whether event times are in the future for records that were seen at ``seen_at``: more than
+    ``after`` later, or after ``LATEST``, whatever ``seen_at`` is. Null without a time."""
+    ahead = pc.greater(times, pc.add(seen_at, pa.scalar(after, pa.duration("us"))))
+    return pc.or_(ahead, pc.greater(times, _LATEST))
 
 
 ISO = EventTime("", "iso")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -54,6 +55,19 @@ def offset_of(sign: str | None, hours: str | None, minutes: str | None) -> int |
 def micros_of(utc: datetime) -> int:
     """The microseconds since 1970 of a time in UTC, given without a zone."""
     return (utc - _EPOCH) // _MICRO
+
+
+def time_text(micros: int) -> str:
+    """A time as the text of an id: ``2026-03-01 11:00:00.5``, in UTC, without needless digits."""
+    text = (_EPOCH + timedelta(microseconds=micros)).isoformat(" ")
+    return text.rstrip("0") if "." in text else text
+
+
+def time_texts(times: pa.TimestampArray) -> pa.StringArray:
+    """``time_text`` of an array of times in microseconds."""
+    # Without a zone, Arrow writes UTC, always with six digits of a fraction.
+    texts = times.cast(pa.timestamp("us")).cast(pa.string())
+    return pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
 
 
 def in_range(micros: int) -> int | None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from headgate.bronze.decoding.documents import in_utf8, is_unicode, json_text, read_document
 from headgate.bronze.decoding.event_times import EARLIEST, epoch_micros, is_epoch, text_reader
 from headgate.bronze.decoding.texts import cast_texts
+from headgate.bronze.decoding.times import time_text
 from headgate.bronze.decoding.values import Misfit, reader, text
 from headgate.bronze.details import NOT_EARLY, mismatch, time_form, type_form, undeclared
 from headgate.bronze.reasons import Reason
@@ -98,12 +99,16 @@ class RecordValidator:
         pair: this would become a question mark, so that different ids would be equal."""
         if isinstance(value, str) and not is_unicode(value):
             raise ValueError("not Unicode")
-        if self._columns[name].type == types.TIMESTAMP:
-            return None if value is None else text(value)
-        read = self._read[name](value)
-        if self._columns[name].type == types.DATE and read is not None:
-            return text(value)
-        return None if read is None else id_text(read)
+        if value is None:
+            return None
+        column = self._columns[name]
+        if column.type == types.TIMESTAMP:
+            # Not the text as it is given: an instant can be written in many ways.
+            read = self._time_of if self._has_times_rule(column) else self._read[name]
+            time = read(value)
+            return time_text(time) if isinstance(time, int) else None
+        found = self._read[name](value)
+        return text(value) if column.type == types.DATE else id_text(found)
 
     def _time(self, document: Mapping[str, object]) -> tuple[int | None, str]:
         """The event time, None if it is missing or invalid; and its expected form."""

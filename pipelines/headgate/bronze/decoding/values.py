@@ -16,6 +16,7 @@ from headgate.bronze.decoding.documents import Fraction, Integer, in_utf8
 from headgate.bronze.decoding.texts import BITS, rounded
 from headgate.bronze.decoding.times import iso_micros
 from headgate.declaration import types
+from headgate.tables.double_text import double_text
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
@@ -83,16 +84,6 @@ def text(value: object) -> str:
     raise ValueError("not a scalar")
 
 
-def double_text(number: float) -> str:
-    """A finite double as Java writes it: ``1.0E7``, with the fewest digits that identify it."""
-    if number == 0 or 1e-3 <= abs(number) < 1e7:
-        return repr(number)
-    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    first, *rest = map(str, digits)
-    assert isinstance(exponent, int)
-    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{exponent + len(rest)}"
-
-
 _NAMED = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 
 
@@ -113,7 +104,9 @@ def _map(read: Reader) -> Reader:
     def of(value: object) -> object:
         if not isinstance(value, dict):
             raise ValueError("not an object")
-        return [(text(key), _at(f"['{key}']", read, item)) for key, item in value.items()]
+        # Keys that differ only in halves of surrogate pairs become one: the last value counts.
+        found = {text(key): _at(f"['{key}']", read, item) for key, item in value.items()}
+        return list(found.items())
 
     return of
 

@@ -7,7 +7,7 @@ import json
 from contextlib import suppress
 from functools import lru_cache
 
-from headgate.sources.files.csv_lines import cells_of, names_of, without_return
+from headgate.sources.files.csv_lines import document_of, names_of
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import is_blank
 from headgate.sources.files.texts import text_of
@@ -23,21 +23,18 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
     with text_of(landing, path) as text:
         lines = iter(io.BufferedReader(text).readline, b"")
         first = next((line for line in lines if not is_blank(line)), b"")
-    line = without_return(first.decode("utf-8-sig", "replace").rstrip("\n"))
+    line = first.decode("utf-8-sig", "replace").rstrip("\n")
     return names_of(line, source.csv_delimiter)
 
 
 def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
-    """A record of a file as JSON. A CSV line is returned unchanged if its file is missing, or if it
-    has more cells than the header. An empty cell does not become a field."""
+    """A record of a file as JSON, as bronze reads it. A CSV line is returned unchanged if its file
+    is missing, or if it was unparsable in bronze, so that it stays so."""
     if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
         return value
     with suppress(OSError, EOFError, UnicodeDecodeError):
-        header = _header(source, where)
-        cells = cells_of(without_return(value.decode()), source.csv_delimiter)
-        if len(cells) <= len(header):
-            fields = {name: cell for name, cell in zip(header, cells, strict=False) if cell}
-            return json.dumps(fields, ensure_ascii=False).encode()
+        document = document_of(_header(source, where), source.csv_delimiter)
+        return document(value.decode()) or value
     return value
 
 

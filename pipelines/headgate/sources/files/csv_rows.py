@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from headgate.sources.files.csv_lines import cells_of, is_open, names_of, under
+from headgate.sources.files.csv_lines import document_of, is_open, names_of
+from headgate.sources.files.lines import BLANKS
 
+_BLANK = f"{BLANKS}\n"
 _PROBE = 1 << 20  # bytes that are searched for the first line break
 _LINE_END = re.compile(rb"\n|\r\n?")
 _BREAK = re.compile("[^\n]*\n|[^\n]+")
@@ -19,15 +21,15 @@ def csv_rows(
     text: Any, delimiter: str, fields: Sequence[str] = ()
 ) -> Iterator[tuple[bytes, bytes | None]]:
     """The value and the document of each row: both are the row as a JSON object without empty
-    cells. If a row is not UTF-8, or does not fit the names of its cells, they are its bytes and
-    None. The names are ``fields``, or those in the first row, the header. Lines without any
-    character are skipped. ``text`` is a file of bytes."""
+    cells. If a row is not UTF-8, does not fit the names of its cells, or has a quote that is not
+    closed, they are its bytes and None. The names are ``fields``, or those in the first row, the
+    header. Blank lines are skipped. ``text`` is a file of bytes."""
     rows = _records(_lines(text), delimiter)
     names = fields or names_of(next(rows, "").encode(*_KEPT).decode(*_SHOWN), delimiter)
-    document = under(names)
+    document = document_of(names, delimiter)
     for row in rows:
         is_text = row.isascii() or not _NOT_UTF8.search(row)
-        found = document(cells_of(row, delimiter)) if is_text else None
+        found = document(row) if is_text else None
         yield (row.encode(*_KEPT), None) if found is None else (found, found)
 
 
@@ -37,7 +39,8 @@ _SHOWN = ("utf-8", "replace")
 
 def _records(lines: Iterator[str], delimiter: str) -> Iterator[str]:
     for line in lines:
-        if line == "\n":
+        # Nearly no line is, and this looks at one character of the others.
+        if line.isspace() and not line.strip(_BLANK):
             continue
         record, is_whole = _completed(line, lines, delimiter)
         # At the end of the file, an open cell keeps its line breaks.

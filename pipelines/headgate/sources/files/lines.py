@@ -19,10 +19,13 @@ BLOCK = 4 << 20
 END = sys.maxsize
 """The end of a range that reaches to the end of a text of unknown length."""
 
+BLANKS = " \t\r"
+"""A line that has only these is blank."""
+
 _REST = 64 << 10  # bytes that are read at once to find the end of the last line
 _MOST = (1 << 31) - 1  # bytes in one Arrow array
 _MARK = b"\xef\xbb\xbf"  # the byte order mark, which is not part of the first line
-_WHITE = b" \t\r"
+_WHITE = BLANKS.encode()
 _NEWLINE, _SPACE = b"\n "
 
 Read = Callable[[int], bytes]

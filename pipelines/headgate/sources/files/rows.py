@@ -1,13 +1,15 @@
 """Rows of Arrow tables as JSON objects, as Spark's ``to_json`` writes them.
 
-A null field is left out. A time has milliseconds, and more digits only if it needs them. A map's
-keys are texts.
+A null field is left out. A time has milliseconds, and more digits only if it needs them. A date or
+time outside the years 1 to 9999 is an integer, in its column's unit. A map's keys are texts. A text
+that is not UTF-8 keeps its bytes, and so its document is not UTF-8 either.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 from math import isfinite, isnan
@@ -18,9 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headgate.tables.double_text import double_text
+
 encode = msgspec.json.Encoder().encode
 _ROWS = 8192
-_INSTANT = pa.timestamp("us", "UTC")  # the type of INT96 columns
+_INSTANT = pa.timestamp("us", "UTC")  # the type of INT96
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the seconds of the years 1 to 9999 since 1970
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}  # nanoseconds reach no other years
 _NEEDLESS = r"(\.\d{3}(?:\d{3})*?)(?:000)+$"
 
 
@@ -35,13 +41,38 @@ def parquet_rows(raw: pa.NativeFile) -> Iterator[pa.RecordBatch]:
     opened = pq.ParquetFile(
         raw, page_checksum_verification=True, coerce_int96_timestamp_unit="us", pre_buffer=False
     )
-    columns = map(opened.schema.column, range(len(opened.schema)))
-    instants = {column.path for column in columns if column.physical_type == "INT96"}
+    leaves = map(opened.schema.column, range(len(opened.schema)))
+    given = opened.schema_arrow
+    wanted = pa.schema([_read_as(field, leaves) for field in given])
     for batch in opened.iter_batches(_ROWS):
-        fields = [
-            field.with_type(_INSTANT) if field.name in instants else field for field in batch.schema
-        ]
-        yield batch.cast(pa.schema(fields)) if instants else batch
+        # Not safe: whether a text is UTF-8 is decided for each record.
+        yield batch if wanted == given else batch.cast(wanted, safe=False)
+
+
+def _read_as(field: pa.Field, leaves: Iterator[pq.ColumnSchema]) -> pa.Field:
+    """A field as it is to be read. ``leaves`` are Parquet's columns from its first one on: each
+    value that has no parts is a column, however deep it is."""
+    type_ = field.type
+    if pa.types.is_nested(type_):
+        given = _parts(type_)
+        parts = [_read_as(part, leaves) for part in given]
+        return field if parts == given else field.with_type(_nested_type(type_, parts))
+    leaf = next(leaves)
+    if leaf.physical_type == "INT96":
+        return field.with_type(_INSTANT)
+    return field.with_type(pa.string()) if leaf.logical_type.type == "ENUM" else field
+
+
+def _parts(type_: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(type_):
+        return list(type_)
+    return [type_.key_field, type_.item_field] if pa.types.is_map(type_) else [type_.value_field]
+
+
+def _nested_type(type_: pa.DataType, parts: list[pa.Field]) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct(parts)
+    return pa.map_(*parts) if pa.types.is_map(type_) else pa.large_list(*parts)
 
 
 def _objects(names: Sequence[str], columns: Iterable[pa.Array], count: int) -> list[dict[str, Any]]:
@@ -61,8 +92,10 @@ def _values(array: pa.Array) -> list[Any]:
     if pa.types.is_dictionary(type_):
         return _values(array.dictionary_decode())
     if pa.types.is_timestamp(type_):
-        return _times(array)
-    if pa.types.is_date(type_) or pa.types.is_time(type_) or pa.types.is_duration(type_):
+        return _dated(array, _times)
+    if pa.types.is_date(type_):
+        return _dated(array, lambda dates: dates.cast(pa.string()).to_pylist())
+    if pa.types.is_time(type_) or pa.types.is_duration(type_):
         return array.cast(pa.string()).to_pylist()  # type: ignore[no-any-return]
     if pa.types.is_floating(type_):
         # The shortest text of a float, which differs from that of the equal double.
@@ -70,7 +103,7 @@ def _values(array: pa.Array) -> list[Any]:
     if pa.types.is_decimal(type_):
         return [_of(_decimal, value) for value in array.to_pylist()]
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return [_of(_text, value) for value in array.cast(pa.large_binary()).to_pylist()]
+        return _texts(array)
     if pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_):
         return [_of(_base64, value) for value in array.to_pylist()]
     return array.to_pylist()  # type: ignore[no-any-return]
@@ -90,8 +123,12 @@ def _nested(array: pa.Array) -> list[Any]:
         pair = pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])
         array = array.cast(pa.list_(pair))
         keys, values = (_values(column) for column in array.flatten().flatten())
-        flat: Iterable[Any] = zip(map(_key, keys), values, strict=True)
-        return [_of(dict, entries) for entries in _grouped(array, flat)]
+        try:
+            flat: Iterable[Any] = zip(map(_key, keys), values, strict=True)
+            return [_of(dict, entries) for entries in _grouped(array, flat)]
+        except UnicodeDecodeError:
+            flat = zip(map(_key_as_given, keys), values, strict=True)
+            return [_of(_object_as_given, entries) for entries in _grouped(array, flat)]
     return _grouped(array, _values(array.flatten()))
 
 
@@ -103,7 +140,36 @@ def _grouped(lists: pa.Array, flat: Iterable[Any]) -> list[Any]:
 
 
 def _key(key: Any) -> str:
+    """Raises UnicodeDecodeError."""
     return key if isinstance(key, str) else encode(key).decode()
+
+
+def _key_as_given(key: Any) -> bytes:
+    text = encode(key)
+    return text if text.startswith(b'"') else bytes(_as_given(text))
+
+
+def _object_as_given(entries: Iterable[tuple[bytes, Any]]) -> msgspec.Raw:
+    return msgspec.Raw(b"{%b}" % b",".join(b"%b:%b" % (key, encode(v)) for key, v in entries))
+
+
+def _dated(array: pa.Array, write: Callable[[pa.Array], list[Any]]) -> list[Any]:
+    """What ``write`` gives for dates or times. It is not called for those outside the years 1 to
+    9999, for which Arrow fails, or writes another year; these are integers."""
+    type_, day = array.type, 86_400
+    if pa.types.is_date32(type_):
+        numbers, first, last = array.cast(pa.int32()), _FIRST // day, _LAST // day
+    else:
+        unit = _PER_SECOND.get("ms" if pa.types.is_date64(type_) else type_.unit)
+        if unit is None:
+            return write(array)
+        numbers, first, last = array.cast(pa.int64()), _FIRST * unit, (_LAST + 1) * unit - 1
+    known = pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last))
+    if pc.all(known).as_py():
+        return write(array)
+    written = write(pc.if_else(known, array, None))
+    pairs = zip(written, numbers.to_pylist(), strict=True)
+    return [number if text is None else text for text, number in pairs]
 
 
 def _times(array: pa.Array) -> list[Any]:
@@ -114,8 +180,25 @@ def _times(array: pa.Array) -> list[Any]:
     return pc.binary_join_element_wise(shorter, zone, "").to_pylist()  # type: ignore[no-any-return]
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+def _texts(array: pa.Array) -> list[Any]:
+    try:
+        return array.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        return [_of(_text, value) for value in array.cast(pa.large_binary()).to_pylist()]
+
+
+def _text(value: bytes) -> str | msgspec.Raw:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return _as_given(value)
+
+
+def _as_given(value: bytes) -> msgspec.Raw:
+    """Text that is not UTF-8 as a text of JSON. With a replacement for its bytes, different texts,
+    such as ids, would be equal."""
+    quoted = json.dumps(value.decode("utf-8", "surrogateescape"), ensure_ascii=False)
+    return msgspec.Raw(quoted.encode("utf-8", "surrogateescape"))
 
 
 def _base64(value: bytes) -> str:
@@ -127,14 +210,7 @@ def _decimal(value: Decimal) -> msgspec.Raw:
 
 
 def _floating(text: str) -> msgspec.Raw | str:
-    """As Java writes it: 1.0E10."""
     number = float(text)
     if not isfinite(number):
         return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
-    if number == 0 or 1e-3 <= abs(number) < 1e7:
-        return msgspec.Raw(repr(number).encode())
-    _, digits, _ = parts = Decimal(repr(number)).normalize().as_tuple()
-    first, *rest = map(str, digits)
-    exponent = len(digits) - 1 + int(parts.exponent)
-    sign = "-" if number < 0 else ""
-    return msgspec.Raw(f"{sign}{first}.{''.join(rest) or 0}E{exponent}".encode())
+    return msgspec.Raw(double_text(number).encode())

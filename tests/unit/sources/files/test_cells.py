@@ -36,7 +36,7 @@ def test_a_first_cell_may_begin_with_a_brace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['"a"b,c', '"a" ,c', 'a"b,"c', "a\rb,c", f"{'x' * 200_000},c", '"a,b"",c",', "a,b\r"]
+    "line", ['"a"b,c', '"a" ,c', 'a"b,"c"', "a\rb,c", f"{'x' * 200_000},c", '"a,b"",c",', "a,b\r"]
 )
 def test_a_line_that_is_replayed_has_the_cells_that_it_had(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.csv").write_bytes(b"id,note\n")
@@ -50,13 +50,21 @@ def test_a_line_that_is_replayed_has_the_cells_that_it_had(tmp_path: Path, line:
     [
         ("gone.csv", b"a,b"),
         ("a.csv", b"a,b,c,d"),
+        ("a.csv", b"a"),
+        ("a.csv", b'a,"b'),
+        ("a.csv", b""),
+        ("twice.csv", b"a,b"),
+        ("cut.csv", b"a,b"),
         ("a.csv", b"\xff,b"),
         ("a.csv", b'{"id": "a"}'),
         (None, b"a,b"),
     ],
 )
-def test_what_cannot_be_taken_apart_stays(tmp_path: Path, where: str | None, value: bytes) -> None:
+def test_what_is_unparsable_stays_as_it_is(tmp_path: Path, where: str | None, value: bytes) -> None:
+    """Otherwise, a replay would accept the line of a file that was cut, without a correction."""
     (tmp_path / "a.csv").write_bytes(b"id,note\n")
+    (tmp_path / "twice.csv").write_bytes(b"id,id\n")
+    (tmp_path / "cut.csv").write_bytes(b'id,"no\n')
     assert as_document(source(tmp_path), where, value) == value
 
 
@@ -67,12 +75,18 @@ def test_what_cannot_be_taken_apart_stays(tmp_path: Path, where: str | None, val
         (",", ["", ""]),
         ('"a,""b""" ,', ['a,"b"', ""]),
         ('"a"b,c', ['"a"b', "c"]),
-        ('a"b,"c', ['a"b', "c"]),
-        ('a,"', ["a", '"']),
+        ('a"b,"c"', ['a"b', "c"]),
+        ('a,5"', ["a", '5"']),
         ('"",""\r', ["", ""]),
+        ("a,b\r", ["a", "b"]),
+        ("a\r,b\rc", ["a\r", "b\rc"]),
+        ('a,"', None),
+        ('a"b,"c', None),
+        ('a,"b"",c', None),
+        ('"a,b\r', None),
     ],
 )
-def test_cells_of_a_line(line: str, cells: list[str]) -> None:
+def test_cells_of_a_line(line: str, cells: list[str] | None) -> None:
     assert cells_of(line, ",") == cells
 
 
@@ -90,23 +104,45 @@ def test_a_line_that_is_not_utf8_is_no_document(value: bytes) -> None:
 
 def test_a_record_of_a_file_without_a_header_needs_no_file(tmp_path: Path) -> None:
     bare = source(tmp_path, csv_fields=("id", "note"))
-    assert as_document(bare, "gone.csv", b"1,two\r") == b'{"id": "1", "note": "two"}'
+    assert as_document(bare, "gone.csv", b"1,two\r") == b'{"id":"1","note":"two"}'
 
 
 LINES = [b"1,2", b"1", b"1,2,3", b"1,\xff", b"1,\xed\xa0\x80", '"é,",'.encode(), b" , "]
+LINES += [b"1,web\r", b'1,"web"\r', b"1\r,2", b"\x0b", b"1\r", b'1,"open']
+BLANK = [b"", b" ", b" \t", b"\r", b" \r"]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize(
-    "header", [b"a,b", b" a , b", b"\xef\xbb\xbfa,b", b"a,a", b",", b'"a",', b"a,\xff"]
+    "header", [b"a,b", b" a , b", b"\xef\xbb\xbfa,b", b"a,a", b",", b'"a",', b"a,\xff", b"a,b\r"]
 )
 def test_the_same_records_are_valid_with_and_without_line_breaks_in_cells(
-    tmp_path: Path, header: bytes
+    tmp_path: Path, header: bytes, end: bytes
 ) -> None:
-    (tmp_path / "a.csv").write_bytes(header + b"\n")
+    blank = [] if header.startswith(b"\xef") else BLANK
+    content = end.join([*blank, header, *BLANK, *LINES])
+    (tmp_path / "a.csv").write_bytes(content)
     names = csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
-    rows = [*csv_rows(io.BytesIO(b"\n".join([header, *LINES])), ",")]
+    rows = [*csv_rows(io.BytesIO(content), ",")]
     alone = documents(pa.array(LINES), names, ",").to_pylist()
     assert [document for _, document in rows] == alone
     assert [value for value, _ in rows] == [
         line if document is None else document for line, document in zip(LINES, alone, strict=True)
     ]
+
+
+def test_a_file_that_was_cut_in_a_quoted_cell_ends_with_an_unparsable_record() -> None:
+    content = b'id,note\n1,"a\nb"\n2,"c\n3,d'
+    (whole, cut) = csv_rows(io.BytesIO(content), ",")
+    assert whole == (b'{"id":"1","note":"a\\nb"}',) * 2
+    assert cut == (b'2,"c\n3,d', None)
+    lines = pa.array(content.split(b"\n")[1:])
+    found = documents(lines, ("id", "note"), ",").to_pylist()
+    assert found == [None, None, None, b'{"id":"3","note":"d"}']
+
+
+def test_no_line_fits_a_header_with_a_quote_that_is_not_closed(tmp_path: Path) -> None:
+    """Its names may be cut: here, they are those of the cells id, "no te" and x."""
+    (tmp_path / "a.csv").write_bytes(b'id,"no\nte",x\n1,a,2\n')
+    names = csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
+    assert documents(pa.array([b'te",x', b"1,a,2"]), names, ",").to_pylist() == [None, None]
