@@ -92,6 +92,10 @@ class Bronze:
         return SimpleNamespace(epoch=1, refresh=lambda: self.state)
 
     @property
+    def offsets(self) -> Mapping[str, int]:
+        return self.payload.offsets
+
+    @property
     def payload(self) -> BronzePayload:
         return BronzePayload.of(self.state)
 

@@ -29,12 +29,13 @@ Answer = Callable[[Request], int | str]
 @dataclass
 class Receiver:
     """``seen`` are all requests, ``took`` those that were answered with 2xx. ``answer`` may be
-    replaced at any time."""
+    replaced at any time. Each answer has the ``headers``."""
 
     url: str
     answer: Answer = lambda request: 200
     seen: list[Request] = field(default_factory=list)
     took: list[Request] = field(default_factory=list)
+    headers: Mapping[str, str] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
 
     def ids(self) -> list[str]:
@@ -68,6 +69,8 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
             self.send_response(answer)
             if 300 <= answer < 400:
                 self.send_header("Location", f"{receiver.url}/elsewhere")
+            for name, value in receiver.headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", "0")
             self.end_headers()
 

@@ -7,12 +7,12 @@ first of these validations is an event. An event that a crash repeats has the sa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from headgate.gates.validations import Validation, named_validations
+from headgate.gates.validations import KEPT, Validation, named_validations
 from headgate.storage.layout import Layout
 
 What = Literal["held", "released", "passed"]
@@ -20,8 +20,9 @@ What = Literal["held", "released", "passed"]
 
 @dataclass(frozen=True)
 class GateEvent:
-    """``name`` orders the events of a table. ``n`` is the batch id of the version. ``rules`` are
-    those that hold it, with the observed values. ``by`` and ``reason`` belong to a release."""
+    """``name`` orders the events of a table. ``n`` is the batch id of the version, ``operation``
+    and ``generation`` are as in ``Validation``. ``rules`` are those that hold it, with the observed
+    values. ``by`` and ``reason`` belong to a release."""
 
     name: str
     table: str
@@ -32,11 +33,16 @@ class GateEvent:
     rules: tuple[str, ...] = ()
     by: str | None = None
     reason: str | None = None
+    operation: int = 0
+    generation: int = 0
 
     @property
     def id(self) -> str:
-        """The same id each time that the event is read."""
+        """The same id each time that the event is read. It distinguishes versions at one batch id:
+        several replays, and the batches after a restore."""
         said = f"gate.{self.table} {self.event} {self.n} {self.is_rebuild} {self.reason}"
+        if self.operation or self.generation:  # otherwise the id of an earlier version of Headgate
+            said += f" {self.operation} {self.generation}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     def as_row(self) -> dict[str, Any]:
@@ -52,37 +58,48 @@ class GateEvent:
         }
 
 
-def events(layout: Layout, table: str, after: str) -> tuple[GateEvent, ...]:
-    """The events of a gold table's gate after the event named ``after``, oldest first, as far back
-    as validations are kept."""
-    found = _events(named_validations(layout, table))
-    return tuple(event for event in found if event.name > after)
+class GateEvents:
+    """The events of a gold table's gate, as far back as validations are kept. Each document is read
+    once, because a driver looks for new events about once a second."""
 
+    def __init__(self, layout: Layout, table: str) -> None:
+        self._layout, self._table = layout, table
+        self._read = ""
+        self._held = set[str]()
+        self._found: deque[GateEvent] = deque(maxlen=KEPT)
 
-def _events(found: Iterator[tuple[str, Validation]]) -> Iterator[GateEvent]:
-    held = set[str]()
-    for name, each in found:
-        event: What = "passed"
+    def after(self, name: str) -> tuple[GateEvent, ...]:
+        """The events after the one with this name, oldest first."""
+        for document, each in named_validations(self._layout, self._table, self._read):
+            self._read = document
+            if (event := self._event(each)) is not None:
+                self._found.append(_gate_event(document, event, each))
+        return tuple(event for event in self._found if event.name > name)
+
+    def _event(self, each: Validation) -> What | None:
+        """The event that a validation is; None if it is none."""
+        was_held = each.log in self._held
         if each.outcome == "held":
-            if each.log in held:
-                continue
-            held.add(each.log)
-            event = "held"
-        elif each.outcome == "released":
-            event = "released"
-        elif each.log not in held:
-            continue
-        if event != "held":
-            held.discard(each.log)
-        given = each.released
-        yield GateEvent(
-            name=name,
-            table=each.table,
-            event=event,
-            n=each.n,
-            is_rebuild=bool(each.log),
-            at=each.at,
-            rules=tuple(str(result) for result in each.results if result.holds),
-            by=given.by if given else None,
-            reason=given.reason if given else None,
-        )
+            self._held.add(each.log)
+            return None if was_held else "held"
+        self._held.discard(each.log)
+        if each.outcome == "released":
+            return "released"
+        return "passed" if was_held else None
+
+
+def _gate_event(name: str, event: What, each: Validation) -> GateEvent:
+    given = each.released
+    return GateEvent(
+        name=name,
+        table=each.table,
+        event=event,
+        n=each.n,
+        is_rebuild=bool(each.log),
+        at=each.at,
+        rules=tuple(str(result) for result in each.results if result.holds),
+        by=given.by if given else None,
+        reason=given.reason if given else None,
+        operation=each.operation,
+        generation=each.generation,
+    )

@@ -97,7 +97,7 @@ class TableGate:
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
         given = self._release_for(state) if failed else None
-        self._record(state.n, now, results, given)
+        self._record(state, now, results, given)
         if failed and given is None:
             self._held_by(results, state, now)
             self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
@@ -166,12 +166,21 @@ class TableGate:
         return given if (state.n, state.operation) <= (given.upto, given.operation) else None
 
     def _record(
-        self, n: int, now: datetime, results: tuple[RuleResult, ...], given: Release | None
+        self, state: State, now: datetime, results: tuple[RuleResult, ...], given: Release | None
     ) -> None:
-        table, version = name_of(self._table.name), self._table.version + 1
-        self._validations.record(
-            Validation(table, n, version, now, self._suite, results, given, self._log)
+        found = Validation(
+            table=name_of(self._table.name),
+            n=state.n,
+            version=self._table.version + 1,
+            at=now,
+            suite=self._suite,
+            results=results,
+            released=given,
+            log=self._log,
+            operation=state.operation,
+            generation=state.generation,
         )
+        self._validations.record(found)
 
     def _held_by(self, results: Sequence[RuleResult], state: State, now: datetime) -> None:
         before, n = self._hold, self._table.state.n

@@ -33,7 +33,7 @@ class Validation:
     """The results of ``suite`` for the version of a table at batch id ``n``, which was to become
     ``version`` of its log. ``released`` is the release that let it become visible although it
     breaks a rule that holds. For the rebuild of the table, ``log`` is the folder of the rebuild's
-    log."""
+    log. ``operation`` and ``generation`` are those of the version, as in ``Hold``."""
 
     table: str
     n: int
@@ -43,6 +43,8 @@ class Validation:
     results: tuple[RuleResult, ...]
     released: Release | None = None
     log: str = ""
+    operation: int = 0
+    generation: int = 0
 
     @property
     def broken(self) -> tuple[RuleResult, ...]:
@@ -65,6 +67,8 @@ class Validation:
             "results": [asdict(result) for result in self.results],
             "released": None if self.released is None else self.released.as_dict(),
             "log": self.log,
+            "operation": self.operation,
+            "generation": self.generation,
             "outcome": self.outcome,
         }
 
@@ -81,6 +85,8 @@ class Validation:
             results=tuple(RuleResult(**each) for each in document["results"]),
             released=None if released is None else Release.of(released),
             log=document["log"],
+            operation=document.get("operation", 0),
+            generation=document.get("generation", 0),
         )
 
 
@@ -126,13 +132,18 @@ def validations(layout: Layout, table: str) -> tuple[Validation, ...]:
     return tuple(each for _, each in named_validations(layout, table))
 
 
-def named_validations(layout: Layout, table: str) -> Iterator[tuple[str, Validation]]:
-    """As ``validations``, each with the name of its document, by which they are sorted."""
+def named_validations(
+    layout: Layout, table: str, after: str = ""
+) -> Iterator[tuple[str, Validation]]:
+    """As ``validations``, each with the name of its document, by which they are sorted. Documents
+    up to the name ``after`` are not read."""
     for path in _paths(layout, table)[-KEPT:]:
+        name = path.rpartition("/")[2].removesuffix(".json")
+        if name <= after:
+            continue
         with suppress(HeadgateError, KeyError, TypeError, ValueError):
             document = read_document(layout.storage, path)
             if document is not None:
-                name = path.rpartition("/")[2].removesuffix(".json")
                 yield name, Validation.of(document)
 
 

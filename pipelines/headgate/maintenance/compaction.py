@@ -13,8 +13,9 @@ from headgate.tables.data_file import DataFile
 
 @dataclass(frozen=True)
 class CompactionLimits:
-    """Files below ``small`` bytes are merged if there are at least ``least`` of them. A merged file
-    replaces at most ``most`` bytes, unless the files of one batch have more."""
+    """Files below ``small`` bytes are merged if a table has at least ``least`` of them that can be
+    merged. A merged file replaces at most ``most`` bytes, unless the files of one batch have
+    more."""
 
     small: int = 32 << 20
     least: int = 8
@@ -47,17 +48,18 @@ def groups(
     """Groups of files to merge, in the order of their batches.
 
     ``boundaries`` are batch ids. No group has rows on both sides of one, because a rebuild stops
-    there to carry out an operation.
+    there to carry out an operation. A file that is alone between two of them cannot be merged.
     """
     places = sorted(set(boundaries))
     small = sorted((f for f in files if f.size < limits.small), key=lambda f: (f.n, f.path))
-    sections = groupby(small, key=lambda f: bisect_left(places, f.n))
-    return tuple(group for _, section in sections for group in _filled(tuple(section), limits))
+    sections = (tuple(found) for _, found in groupby(small, lambda f: bisect_left(places, f.n)))
+    mergeable = [section for section in sections if len(section) > 1]
+    if sum(map(len, mergeable)) < limits.least:
+        return ()
+    return tuple(group for section in mergeable for group in _filled(section, limits))
 
 
 def _filled(section: Group, limits: CompactionLimits) -> Iterator[Group]:
-    if len(section) < limits.least:
-        return
     group: list[DataFile] = []
     size = 0
     for _, files in groupby(section, key=lambda f: f.n):

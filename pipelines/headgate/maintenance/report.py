@@ -27,8 +27,8 @@ class Amount:
 
 @dataclass(frozen=True)
 class Compacted:
-    """``merged`` files became ``into``. ``small`` files are left, because they are too few or are
-    still read by name."""
+    """``merged`` files became ``into``. ``small`` files are left, because they are too few, alone
+    between two operations, or still read by name."""
 
     table: str
     merged: Amount = Amount()

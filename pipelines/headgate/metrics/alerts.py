@@ -87,10 +87,10 @@ def _progress() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgateBacklog",
-        "max by (pipeline) (headgate_backlog_age_seconds) "
+        "(max by (pipeline) (headgate_backlog_age_seconds) "
         f"> {_limit('backlog')} or sum by (pipeline) "
         "(max by (pipeline, source) (headgate_backlog_files)) "
-        "> on (pipeline) group_left () max by (pipeline) (headgate_limit_files)",
+        f"> on (pipeline) group_left () max by (pipeline) (headgate_limit_files)) and {_MEANT}",
         "1m",
         "warning",
         "the backlog is above its limit: {{ $value | humanize }} (seconds of a topic, or files)",
@@ -108,12 +108,13 @@ def _progress() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgateLatency",
-        "histogram_quantile(0.95, sum by (pipeline, le) "
-        f"(rate(headgate_arrival_to_gold_seconds_bucket[5m]))) > {_limit('latency')}",
+        # A quantile of the histogram would be an estimate between two of its bounds.
+        "sum by (pipeline) (rate(headgate_slow_batches_total[5m])) / "
+        "(sum by (pipeline) (rate(headgate_arrival_to_gold_seconds_count[5m])) > 0) > 0.05",
         "5m",
         "warning",
-        "a record takes {{ $value | humanizeDuration }} from its arrival to gold (95 of 100 "
-        "batches take less)",
+        "{{ $value | humanizePercentage }} of the batches take longer from arrival to gold than "
+        "the limit",
         pipeline_command("status"),
     )
     yield Alert(

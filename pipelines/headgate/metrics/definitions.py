@@ -150,7 +150,10 @@ TABLES = Group(
             "event_time_lag_seconds", "seconds", "source", "How far the watermark is behind now."
         ),
         _gauge(
-            "last_record_timestamp_seconds", "seconds", "source", "When bronze last read a record."
+            "last_record_timestamp_seconds",
+            "seconds",
+            "source",
+            "When bronze last read a record; until there is one, when its table was created.",
         ),
         _gauge(
             "gold_changed_timestamp_seconds",
@@ -172,17 +175,22 @@ TABLES = Group(
             "From the arrival of a batch's oldest record at the source to the commit of gold that "
             "has it. One observation for each batch.",
         ),
+        _counter(
+            "slow_batches_total",
+            "batches",
+            "table",
+            "Batches that took longer from arrival to gold than the limit `latency`.",
+            durable=False,
+        ),
         _gauge(
             "publication_lag_commits",
             "",
             "publication",
-            "Commits with rows that the sink has not got yet; 10,000 at most are counted.",
+            "Commits with rows that the sink has not got yet; 10,000 at most are counted. Not for "
+            "the events of gates.",
         ),
         _gauge(
-            "publication_lag_seconds",
-            "seconds",
-            "publication",
-            "Age of the oldest of these commits.",
+            "publication_lag_seconds", "seconds", "publication", "Age of the oldest such commit."
         ),
         _gauge(
             "publication_stuck_timestamp_seconds",

@@ -52,7 +52,8 @@ class PipelineReading:
     ) -> None:
         self.declared, self.is_current = declared, True
         self._limits, self._monotonic = limits or Limits(), monotonic
-        self._turns = [_Turn(part) for part in parts_of(Place(declared, layout), histograms)]
+        place = Place(declared, layout, self._limits)
+        self._turns = [_Turn(part) for part in parts_of(place, histograms)]
 
     def refresh(self, now: datetime) -> tuple[Sample, ...]:
         """The samples now. A part that is not due keeps its samples. A part that cannot be read has

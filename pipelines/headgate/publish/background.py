@@ -11,9 +11,6 @@ from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
 
-BRIEFLY = 0.25
-"""Seconds for which a batch waits for a call that it has begun. A short call ends within this
-time."""
 _AT_THE_END = 5.0  # seconds for which the end of a driver waits for a call
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, partial
@@ -15,11 +14,18 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.publish.background import BRIEFLY, Background
 from headgate.publish.difference import NetFiles, net_files, whole
 from headgate.publish.identity import JSON, identity_of, log_id
-from headgate.publish.position import Position
-from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
+from headgate.publish.mirror_calls import Call, MirrorCalls
+from headgate.publish.position import MOST_UNSENT, Position
+from headgate.sinks.contract import (
+    KEY,
+    Difference,
+    Mirror,
+    SinkRefusalError,
+    Version,
+    failure_of,
+)
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.frames import Rows, arrow_schema, row_type
@@ -28,8 +34,6 @@ from headgate.tables.log_folder import log_folder
 
 ROWS_PER_STEP = 200_000
 """Versions are combined up to this many rows, and rows are sent in pieces of about this size."""
-MOST_UNSENT = 1000
-"""The number of commits without changes after which the position is moved."""
 
 _DIGEST = "_digest"
 
@@ -50,64 +54,40 @@ class MirrorStage:
         self.source, self.table = position.source, position.table
         self._rows = Rows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
-        self._background: Background[Version | None] = Background(f"mirror {position.table.name}")
-        # The version that the mirror has, if ``_is_asked``. After an error, it is read again.
-        self._held: Version | None = None
-        self._is_asked = False
-        self._read_upto = 0
+        self._calls = MirrorCalls(position.table.name, mirror)
+        # A version of the mirror and a newer one of the table, between which nothing is to be sent.
+        self._equal: tuple[Version | None, int] | None = None
 
     def create(self) -> None:
         self._position.create()
 
     def close(self) -> None:
-        self._background.close(self._mirror.close)
+        self._calls.close()
 
     def failure(self, error: Exception) -> str | None:
-        if isinstance(error, SinkRefusalError):
-            return str(error)
-        return self._mirror.failure(error)
+        return failure_of(self._mirror, error)
 
     def catch_up(self, now: datetime) -> bool:
-        """Update the mirror to the newest version, in the background, because a first load takes
-        long. Returns whether the mirror is up to date. Raises the errors of the sink,
-        SinkRefusalError, CommitRefusedError, FencedError."""
-        until = time.monotonic() + (0.0 if self._background.is_busy else BRIEFLY)
-        try:
-            while self._background.is_busy or self._begin(now):
-                if not self._background.has_ended(max(until - time.monotonic(), 0.0)):
-                    return False
-                self._take(now)
-        except BaseException:
-            self._is_asked = False
-            raise
-        return True
+        """Update the mirror to the newest version. Returns whether it is up to date. Raises the
+        errors of the sink, SinkRefusalError, CommitRefusedError, FencedError."""
+        return self._calls.catch_up(partial(self._next, now), partial(self._moved, now))
 
-    def _begin(self, now: datetime) -> bool:
-        """Begin the next call. Returns whether there is anything to do."""
-        if not self._is_asked:
-            self._background.begin(self._mirror.held)
-            return True
+    def _next(self, now: datetime, held: Version | None) -> Call | None:
         self.source.refresh()
-        newest, held = self.source.version, self._held
+        newest = self.source.version
         if held is not None:
             self._require_own(held, newest)
         if (net := self._net(held, newest)) is not None:
-            self._background.begin(partial(self._apply, net, held))
-            return True
+            return partial(self._apply, net, held)
         if held is not None and self._position.version < held.number:
             self._position.move(held.number, now, held.n)
-        self._read_upto = newest
-        return False
+        self._equal = held, newest
+        return None
 
-    def _take(self, now: datetime) -> None:
-        """Take the result of the call that has ended: the version that the mirror has."""
-        self._held = held = self._background.take()
-        if not self._is_asked:
-            self._is_asked, self._read_upto = True, 0
-        elif held is not None:
-            failpoint("publish.sent")
-            self._position.move(held.number, now, held.n)
-            failpoint("publish.committed")
+    def _moved(self, now: datetime, held: Version) -> None:
+        failpoint("publish.sent")
+        self._position.move(held.number, now, held.n)
+        failpoint("publish.committed")
 
     def _apply(self, net: NetFiles, held: Version | None) -> Version:
         upto = self._version(net)
@@ -118,7 +98,7 @@ class MirrorStage:
         """The next change of the mirror; None if it has the newest rows."""
         if held is None:
             return whole(self.source)
-        if max(held.number, self._read_upto) >= newest:
+        if held.number >= newest or self._equal == (held, newest):
             return None
         net = net_files(self.source, held.number, ROWS_PER_STEP)
         if net.is_empty and newest - held.number < MOST_UNSENT:
@@ -165,7 +145,7 @@ class MirrorStage:
 
     def _all(self, files: Sequence[DataFile], type_: StructType) -> Iterator[pa.Table]:
         for piece in _pieces(files):
-            if self._background.is_closed:
+            if self._calls.is_closed:
                 raise ClosedError
             yield _arrow(self._keyed(piece, type_).drop(_DIGEST))
 

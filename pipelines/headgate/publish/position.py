@@ -16,6 +16,9 @@ from headgate.storage.files import Storage
 from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.table import Table
 
+MOST_UNSENT = 1000
+"""The number of commits with nothing to send after which the position is moved."""
+
 
 class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
     """The publication's position was recorded for another definition."""

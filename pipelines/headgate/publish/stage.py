@@ -16,8 +16,8 @@ from headgate.failpoints import failpoint
 from headgate.publish.changes import changes
 from headgate.publish.identity import key_of_gold
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
-from headgate.publish.position import Position
-from headgate.sinks.contract import Outgoing, SinkRefusalError, Writer
+from headgate.publish.position import MOST_UNSENT, Position
+from headgate.sinks.contract import Outgoing, Writer, failure_of
 from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, row_type
@@ -26,8 +26,6 @@ from headgate.tables.projection import Projection
 
 ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so that a long backlog takes few steps."""
-MOST_UNSENT = 1000
-"""The number of commits without rows to send after which the position is committed."""
 
 
 class LogStage:
@@ -96,10 +94,7 @@ class LogStage:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)
 
     def failure(self, error: Exception) -> str | None:
-        """A message about an error of the sink; None if the error has another cause."""
-        if isinstance(error, SinkRefusalError):
-            return str(error)
-        return self._writer.failure(error)
+        return failure_of(self._writer, error)
 
     def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
         shape, rows = self.source.state.shape, self._rows_of(group)

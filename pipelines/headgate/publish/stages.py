@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.model import Pipeline, Publication
 from headgate.graph.graph import Layer
 from headgate.publish.gate_events import GateEventStage
+from headgate.publish.gate_mirror import GateMirrorStage
 from headgate.publish.mirror import MirrorStage
 from headgate.publish.position import Position
 from headgate.publish.stage import LogStage
@@ -51,8 +52,11 @@ def stage_of(
     context = SinkContext(pipeline.name, publication.name, storage)
     writer = writer_of(publication, context)
     position = Position(storage, pipeline, publication)
-    if publication.layer == "gate":
-        return GateEventStage(spark, storage, position, writer)
+    is_gate = publication.layer == "gate"
     if isinstance(writer, Mirror):
+        if is_gate:
+            return GateMirrorStage(storage, position, writer)
         return MirrorStage(spark, pipeline, position, writer)
+    if is_gate:
+        return GateEventStage(spark, storage, position, writer)
     return LogStage(spark, pipeline, position, writer)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Sink = TypeVar("Sink")
 
+BRIEFLY = 0.25
+"""Seconds for which a batch waits for a call of a sink in the background."""
 KEY = "headgate_key"
 """The first column of a mirror's rows: 32 bytes, a hash of what identifies a row."""
 
@@ -179,6 +181,11 @@ SINKS: Registry[RunnableSink[Any]] = Registry("headgate.sinks", RunnableSink)
 def writer_of(publication: Publication, context: SinkContext) -> Writer | Mirror:
     """The writer or mirror of a publication."""
     return SINKS[publication.kind].writer(publication.sink, context)
+
+
+def failure_of(sink: Writer | Mirror, error: Exception) -> str | None:
+    """A message about an error of a sink, or its refusal; None if the error has another cause."""
+    return str(error) if isinstance(error, SinkRefusalError) else sink.failure(error)
 
 
 def headers_of(message: Mapping[str, Any]) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from headgate.declaration.errors import DeclarationError
 from headgate.gates import events as module
 from headgate.gates.documents import Release
-from headgate.gates.events import GateEvent, events
+from headgate.gates.events import GateEvent, GateEvents
 from headgate.gates.validations import Validation
 from headgate.storage.layout import Layout
 from tests.support.sinks import declared
@@ -39,8 +41,8 @@ class _Result:
 
 def found(monkeypatch: pytest.MonkeyPatch, *those: Validation, after: str = "") -> list[GateEvent]:
     named = [(f"{place:03d}", each) for place, each in enumerate(those)]
-    monkeypatch.setattr(module, "named_validations", lambda layout, table: iter(named))
-    return list(events(LAYOUT, "sales", after))
+    monkeypatch.setattr(module, "named_validations", lambda layout, table, after: iter(named))
+    return list(GateEvents(LAYOUT, "sales").after(after))
 
 
 def said(them: list[GateEvent]) -> list[str]:
@@ -74,6 +76,20 @@ def test_those_after_a_name_are_what_they_are_without_it(monkeypatch: pytest.Mon
     assert said(whole) == ["held 2", "passed 4"]
     assert found(monkeypatch, *those, after=whole[0].name) == whole[1:]
     assert found(monkeypatch, *those, after=whole[1].name) == []
+
+
+def test_versions_at_one_batch_have_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two replays that are held at one batch, and a batch that is held again after a restore."""
+    held, passed = validation(2, holds=True), validation(2, holds=False)
+    (first, end) = found(monkeypatch, held, passed)
+    before = hashlib.sha256(b"gate.sales held 2 False None").hexdigest()
+    assert first.id == before, "an earlier version of Headgate gave it this id"
+    others = [
+        replace(each, operation=operation, generation=generation)
+        for operation, generation in ((1, 0), (2, 0), (0, 1), (1, 1))
+        for each in (held, passed)
+    ]
+    assert len({each.id for each in (first, end, *found(monkeypatch, *others))}) == 10
 
 
 def test_a_table_without_a_gate_has_no_events() -> None:

@@ -15,6 +15,7 @@ from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Release
 from headgate.gates.gate import TableGate
+from headgate.gates.validations import validations
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import DataFile
@@ -115,6 +116,14 @@ def test_a_clock_that_was_set_back_lets_nothing_pass(
     assert gated.commit(2)
     gated.results = (BROKEN,)
     assert not gated.commit(3, NOON - back)
+
+
+def test_a_validation_is_of_one_version(gated: Gated) -> None:
+    """A replay and a restore make other versions at the same batch id."""
+    gated.table.commit(replace(gated.table.refresh().held("reset", 1), generation=2))
+    assert not gated.commit(1, operation=4)
+    (found,) = validations(gated.layout, "t")
+    assert (found.n, found.operation, found.generation) == (1, 4, 2)
 
 
 def test_a_release_is_void_after_a_reset(gated: Gated, tmp_path: Path) -> None:

@@ -12,13 +12,14 @@ from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.result import RuleResult
 from headgate.gates import validations as module
 from headgate.gates.documents import Release
-from headgate.gates.events import events
+from headgate.gates.events import GateEvents
 from headgate.gates.validations import (
     Validation,
     ValidationLog,
     named_validations,
     validations,
 )
+from headgate.storage.documents import Document, read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 
@@ -43,6 +44,7 @@ def test_it_keeps_everything_and_in_order(layout: Layout) -> None:
     log = ValidationLog(layout, "t")
     released = replace(validation(10, BROKEN), released=Release(10, "anna", "why", NOON))
     written = [validation(9), released, validation(11, BROKEN, WARNED), validation(12, WARNED)]
+    written[3] = replace(written[3], operation=3, generation=2)
     for each in written:
         log.record(each)
     log.record(replace(written[0], log="rebuilt"))
@@ -100,8 +102,41 @@ def test_a_long_hold_keeps_its_beginning_and_its_event(
     seen = set()
     for number in range(2, 30):
         kept.record(validation(number, BROKEN, log=log))
-        seen |= {(each.event, each.id) for each in events(layout, "t", "")}
+        seen |= {(each.event, each.id) for each in GateEvents(layout, "t").after("")}
     assert [each.n for each in validations(layout, "t")] == [1, 2, 29]
     assert [event for event, _ in seen] == ["held"]
     kept.record(validation(30, log=log))
-    assert [each.event for each in events(layout, "t", "")] == ["held", "passed"]
+    assert [each.event for each in GateEvents(layout, "t").after("")] == ["held", "passed"]
+
+
+def test_a_document_of_an_earlier_version_is_read() -> None:
+    document = validation(1, BROKEN).as_dict()
+    del document["operation"], document["generation"]
+    assert Validation.of(document) == validation(1, BROKEN)
+
+
+def test_each_document_is_read_once_for_events(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver looks for new events about once a second."""
+    log, found = ValidationLog(layout, "t"), GateEvents(layout, "t")
+    for number in (1, 2, 3):
+        log.record(validation(number, BROKEN))
+    reads = list[str]()
+
+    def counted(storage: Storage, path: str) -> Document | None:
+        reads.append(path)
+        return read_document(storage, path)
+
+    monkeypatch.setattr(module, "read_document", counted)
+    (held,) = found.after("")
+    assert held.event == "held"
+    reads.clear()
+    assert found.after("") == (held,)
+    assert found.after(held.name) == ()
+    assert reads == []
+    log.record(validation(4))
+    reads.clear()
+    (passed,) = found.after(held.name)
+    assert (passed.event, len(reads)) == ("passed", 1)
+    assert GateEvents(layout, "t").after("") == found.after("") == (held, passed)

@@ -39,7 +39,19 @@ def test_large_files_are_left() -> None:
 def test_no_group_goes_across_a_cut() -> None:
     files = [file(n) for n in range(1, 8)]
     assert numbers(groups(files, [4], DEFAULT_LIMITS)) == [[1, 2, 3, 4], [5, 6, 7]]
-    assert numbers(groups(files, [2], DEFAULT_LIMITS)) == [[3, 4, 5, 6, 7]]
+    assert numbers(groups(files, [2], DEFAULT_LIMITS)) == [[1, 2], [3, 4, 5, 6, 7]]
+
+
+def test_operations_may_be_frequent() -> None:
+    """The number of small files is that of the table, not of a section between two operations."""
+    files = [file(n, 2) for n in range(1, 8)]
+    assert numbers(groups(files, [2, 4], DEFAULT_LIMITS)) == [[1, 2], [3, 4], [5, 6, 7]]
+
+
+def test_files_that_cannot_be_merged_do_not_count() -> None:
+    """Otherwise two new files would be merged again and again with what was merged before."""
+    files = [file(n) for n in range(1, 8)]
+    assert groups(files, [1, 2, 3, 4, 5], DEFAULT_LIMITS) == ()
 
 
 def test_the_files_of_a_batch_stay_together() -> None:

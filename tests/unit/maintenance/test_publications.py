@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import Pipeline, Publication
 from headgate.publish.changes import changes
 from headgate.tables.errors import LogGapError
 from headgate.tables.live_files import live_files
@@ -107,6 +108,19 @@ def test_one_that_is_declared_later_finds_what_is_live(fill: Fill) -> None:
     add_batch(lake, 7)
     (next_one,) = to_send(lake, "late/per_minute", only[0])
     assert "/0-7-" in next_one[1][0]
+
+
+@pytest.mark.slow
+def test_events_of_a_gate_keep_no_file(fill: Fill) -> None:
+    """They are documents. Their position follows gold, but is rarely moved."""
+    lake = fill(6)
+    gate = Publication("out", "gate", "per_minute", None, "kafka", None)
+    lake.pipeline = replace(lake.pipeline, publish={"out": gate})
+    published(lake, 0)
+    assert compacted(lake)["gold/per_minute"].merged.files == 6
+    done = vacuumed(lake)["gold/per_minute"]
+    assert "unpublished" not in done.kept
+    assert done.removed.files == 6
 
 
 def live(lake: Lake, path: str) -> Iterator[str]:

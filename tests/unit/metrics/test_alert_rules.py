@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="promto
 
 P = 'pipeline="shop"'
 RUNS = {f"headgate_running{{{P}}}": "1+0x200", f"headgate_meant_to_run{{{P}}}": "1+0x200"}
+RESTS = {f"headgate_running{{{P}}}": "0+0x200", f"headgate_meant_to_run{{{P}}}": "0+0x200"}
 DOWN = {f"headgate_running{{{P}}}": "0+0x200", f"headgate_meant_to_run{{{P}}}": "1+0x200"}
 
 
@@ -25,11 +26,12 @@ def limit(name: str, seconds: float) -> dict[str, str]:
     return {f'headgate_limit_seconds{{{P},limit="{name}"}}': f"{seconds}+0x200"}
 
 
-def latency(fast: int) -> dict[str, str]:
-    """Series of batches: ``fast`` of each hundred take a second, the others a minute."""
-    name = f'headgate_arrival_to_gold_seconds_bucket{{{P},table="gold/a",le='
-    series = {"1": fast, "60": 100, "+Inf": 100}
-    return {f'{name}"{le}"}}': f"0+{count}x200" for le, count in series.items()}
+def latency(slow: int) -> dict[str, str]:
+    """Series of batches: ``slow`` of each hundred take longer than the limit."""
+    counts = {"slow_batches_total": slow, "arrival_to_gold_seconds_count": 100}
+    return {
+        f'headgate_{name}{{{P},table="gold/a"}}': f"0+{count}x200" for name, count in counts.items()
+    }
 
 
 def counted(counter: str, outcomes: Mapping[str, int]) -> dict[str, str]:
@@ -54,7 +56,9 @@ CONDITION = f'headgate_condition{{{P},condition="dead"}}'
 LAST = f'headgate_last_record_timestamp_seconds{{{P},source="a"}}'
 EXPECTED = {f'headgate_expected_input_seconds{{{P},source="a"}}': "300+0x200"}
 LAG = f'headgate_event_time_lag_seconds{{{P},source="a"}}'
-FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200"}
+BACKLOG = f"headgate_backlog_files{{{P}}}"
+MANY_FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200", BACKLOG: "1001+0x200"}
+OLD_RECORDS = limit("backlog", 900) | {f"headgate_backlog_age_seconds{{{P}}}": "901+0x200"}
 AGE = f"headgate_savepoint_age_seconds{{{P}}}"
 READ = f"headgate_refreshed_timestamp_seconds{{{P}}}"
 SINCE = f'headgate_publication_stuck_timestamp_seconds{{{P},publication="a"}}'
@@ -71,17 +75,16 @@ CASES = [
     Case("HeadgateNoProgress", RUNS | limit("freshness", 600) | {UPTODATE: "0+0x200"}, True),
     Case("HeadgateNoProgress", RUNS | limit("freshness", 600) | {UPTODATE: "0+60x200"}, False),
     Case("HeadgateNoProgress", limit("freshness", 600) | {UPTODATE: "0+0x200"}, False),
-    Case("HeadgateBacklog", FILES | {f"headgate_backlog_files{{{P}}}": "1001+0x200"}, True),
-    Case("HeadgateBacklog", FILES | {f"headgate_backlog_files{{{P}}}": "1000+0x200"}, False),
-    Case(
-        "HeadgateBacklog",
-        limit("backlog", 900) | {f"headgate_backlog_age_seconds{{{P}}}": "901+0x200"},
-        True,
-    ),
+    Case("HeadgateBacklog", DOWN | MANY_FILES, True),
+    Case("HeadgateBacklog", RUNS | MANY_FILES | {BACKLOG: "1000+0x200"}, False),
+    Case("HeadgateBacklog", RESTS | MANY_FILES, False),
+    Case("HeadgateBacklog", RUNS | OLD_RECORDS, True),
+    Case("HeadgateBacklog", RESTS | OLD_RECORDS, False),
     Case("HeadgateBackpressure", RUNS | {f"headgate_backpressure{{{P}}}": "1+0x200"}, True),
     Case("HeadgateBackpressure", DOWN | {f"headgate_backpressure{{{P}}}": "1+0x200"}, False),
-    Case("HeadgateLatency", limit("latency", 30) | latency(fast=50), True),
-    Case("HeadgateLatency", limit("latency", 30) | latency(fast=99), False),
+    Case("HeadgateLatency", latency(slow=6), True),
+    Case("HeadgateLatency", latency(slow=5), False),
+    Case("HeadgateLatency", dict.fromkeys(latency(slow=6), "9+0x200"), False),
     Case("HeadgateTrouble", {f'headgate_trouble{{{P},driver="fused"}}': "1+0x200"}, True),
     Case("HeadgateNoInput", RUNS | EXPECTED | {LAST: "0+0x200"}, True),
     Case("HeadgateNoInput", RUNS | EXPECTED | {LAST: "0+60x200"}, False),

@@ -101,6 +101,14 @@ def test_each_health_check_has_an_alert() -> None:
     assert {alert.check for alert in alerts()} - {None} == set(CHECKS)
 
 
+def test_the_docs_name_the_alerts_that_do_not_fire_while_a_stream_is_stopped() -> None:
+    text = (CLONE / DOCUMENT).read_text(encoding="utf-8")
+    (said,) = re.findall(r"these alerts do not fire: ([^.]*)\.", text)
+    needs = re.compile(r"headgate_(running|meant_to_run) == 1")
+    bound = {alert.name for alert in alerts() if needs.search(alert.expression)}
+    assert set(re.findall(r"`(\w+)`", said)) == bound
+
+
 def test_alerts_have_names_of_their_own() -> None:
     names = [alert.name for alert in (*alerts(), metrics_down())]
     assert len(set(names)) == len(names)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from headgate.declaration.model import Publication
 from headgate.graph.graph import Graph, graph_of
 from headgate.metrics.histograms import Histograms
 from headgate.metrics.parts import durations as module
@@ -13,6 +15,7 @@ from headgate.metrics.parts.contract import Place
 from headgate.metrics.parts.durations import Durations
 from headgate.tables.log import Commit
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.publication import PublicationPayload
 from headgate.tables.state import Kind, State
 from tests.unit.metrics.conftest import observed
 
@@ -41,7 +44,7 @@ def graph(place: Place) -> Graph:
 
 @pytest.fixture
 def durations(graph: Graph, histograms: Histograms) -> Durations:
-    return Durations("tiny", graph, histograms)
+    return Durations("tiny", graph, histograms, timedelta(seconds=11))
 
 
 def take(durations: Durations, graph: Graph, path: str, taken: Commit) -> None:
@@ -71,6 +74,28 @@ def test_a_step_over_several_batches_is_one_stage_and_a_latency_for_each_batch(
     take(durations, graph, GOLD, commit(GOLD, 3, 21, since=0))
     assert observed(histograms, STAGE, "silver") == (1, 7)
     assert observed(histograms, LATENCY, GOLD) == (2, 20 + 15)
+
+
+def test_a_publication_is_measured_from_its_tables_commit_and_an_event_is_not(
+    place: Place, histograms: Histograms
+) -> None:
+    """What is held has no commit: the event may come long after the last one."""
+    out = Publication("out", "gold", "per_minute", "final", "kafka", None)
+    graph = graph_of(replace(place.declared, publish={"out": out}))
+    durations = Durations("tiny", graph, histograms, timedelta(seconds=11))
+    take(durations, graph, GOLD, commit(GOLD, 1, 10))
+    path = "_headgate/publish/out"
+    take(durations, graph, path, commit(path, 1, 13, payload=PublicationPayload(1)))
+    take(durations, graph, path, commit(path, 1, 900, payload=PublicationPayload(1, "00042-1")))
+    assert observed(histograms, STAGE, "publish") == (1, 3)
+
+
+def test_batches_above_the_limit_are_counted(durations: Durations, graph: Graph) -> None:
+    """Eleven seconds is no bound of the histogram."""
+    for n, seconds in ((1, 10.9), (2, 11), (3, 11.001), (4, 90_000)):
+        take(durations, graph, "bronze/events", commit("bronze/events", n, n, arrived=n))
+        take(durations, graph, GOLD, commit(GOLD, n, n + seconds))
+    assert durations.slow == {GOLD: 2}
 
 
 @pytest.mark.parametrize("kind", ["fence", "maintenance", "reset", "operation", "create"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import Pipeline, Publication, PublishedLayer
 from headgate.ledger import Ledger, balance
 from headgate.metrics.histograms import Histograms
 from headgate.metrics.parts.contract import Place
@@ -22,15 +22,18 @@ from headgate.metrics.parts.tables import TablesPart
 from headgate.metrics.pipeline import PipelineReading
 from headgate.metrics.samples import Sample
 from headgate.metrics.tail import TableTail
+from headgate.publish.position import Position
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable, create, read_savepoint
 from headgate.sinks.letters import DeadLetters, Letter
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
-from headgate.tables.log import Commit, entry_path
+from headgate.tables.log import Commit, entry_path, read_commit
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.state import commit_time, time_of
 from tests.unit.ledger.conftest import Lake, bronze, fill
-from tests.unit.metrics.conftest import NOW, Clock, value, values
+from tests.unit.metrics.conftest import NOW, Clock, observed, value, values
 from tests.unit.supervision.conftest import lease, report
 
 PARTS = ("declaration", "tables", "stream", "gates", "state", "savepoints", "ledger")
@@ -112,6 +115,75 @@ def test_a_record_that_is_not_accounted_for_is_seen(lake: Lake, read: Reading) -
     found = read()
     assert value(found, "ledger_difference_records", "silver/good") == 1
     assert value(found, "ledger_differences") == 1
+
+
+def test_a_publication_that_has_not_begun_does_not_hide_the_ledger(
+    lake: Lake, histograms: Histograms, clock: Clock
+) -> None:
+    """It has no table before the next start of a driver."""
+    fill(lake)
+    published = {"out": Publication("out", "gold", "per_minute", "final", "kafka", None)}
+    pipeline = replace(lake.pipeline, publish=published)
+    read = Reading(Place(pipeline, lake.layout), histograms, clock)
+    assert value(read(), "ledger_differences") == 0
+
+
+def test_events_of_a_gate_are_no_commits_that_wait(
+    lake: Lake, histograms: Histograms, clock: Clock
+) -> None:
+    fill(lake)
+    layers: tuple[PublishedLayer, ...] = ("gold", "gate")
+    published: dict[str, Publication] = {
+        layer: Publication(layer, layer, "per_minute", None, "kafka", None) for layer in layers
+    }
+    pipeline = replace(lake.pipeline, publish=published)
+    for each in published.values():
+        Position(lake.layout.storage, pipeline, each).create()
+    found = Reading(Place(pipeline, lake.layout), histograms, clock)()
+    assert values(found, "publication_lag_commits") == {("gold",): 1}
+    assert set(values(found, "publication_lag_seconds")) == {("gold",)}
+
+
+def test_a_source_that_has_never_delivered_is_missed_from_its_table_on(
+    lake: Lake, read: Reading
+) -> None:
+    table = lake.table("bronze/events")
+    created = read_commit(table.storage, 0)
+    assert created is not None
+    assert created.written_at is not None
+    metric = "last_record_timestamp_seconds"
+    assert value(read(), metric, "events") == time_of(created.written_at).timestamp()
+    lake.commit("bronze/events", 1, [], {"read": 0})
+    assert value(read(), metric, "events") == time_of(created.written_at).timestamp()
+    table.commit(table.refresh().advanced_to(2, NOW).counting({"read": 1}, changed=True))
+    assert value(read(), metric, "events") == NOW.timestamp()
+
+
+def test_an_old_entry_that_is_damaged_hides_nothing_else(lake: Lake, read: Reading) -> None:
+    fill(lake)
+    lake.layout.storage.write(f"bronze/events/{entry_path(0)}", b"{}")
+    assert values(read(), "readable") | {("ledger",): 1.0} == SOUND
+    assert values(read(), "last_record_timestamp_seconds") == {}
+
+
+def test_batches_above_the_declared_limit_are_counted(
+    lake: Lake, histograms: Histograms, clock: Clock
+) -> None:
+    fill(lake)
+    file = Path(lake.pipeline.file)
+    file.write_text(f"{file.read_text()}metrics: {{latency_within: 100 s}}\n")
+    read = Reading(Place(load(file), lake.layout), histograms, clock)
+    assert value(read(), "slow_batches_total", "gold/per_minute") == 0
+    for n, seconds in ((3, 90), (4, 110)):
+        table = lake.table("bronze/events")
+        state = table.refresh().advanced_to(n, NOW)
+        arrived = commit_time(datetime.now(UTC) - timedelta(seconds=seconds))
+        table.commit(replace(state, payload=replace(BronzePayload.of(state), arrived=arrived)))
+        lake.commit("silver/good", n, [], {})
+        lake.commit("gold/per_minute", n, [], {})
+    found = read()
+    assert observed(histograms, "arrival_to_gold_seconds", "gold/per_minute")[0] == 2
+    assert value(found, "slow_batches_total", "gold/per_minute") == 1
 
 
 def test_the_ledger_is_balanced_again_only_if_a_table_has_changed(

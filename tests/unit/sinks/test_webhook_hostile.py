@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -15,7 +15,7 @@ from headgate.declaration.errors import DeclarationError
 from headgate.declaration.secrets import secrets_of, without
 from headgate.sinks.webhook import receiver as requests
 from headgate.sinks.webhook.declared import WebhookSink
-from headgate.sinks.webhook.receiver import Message, Receiver
+from headgate.sinks.webhook.receiver import Message, Outcome, Receiver
 from tests.support.sinks import declared
 
 Answer = Callable[[socket.socket, threading.Event], None]
@@ -98,6 +98,29 @@ def test_an_answer_that_trickles(
         outcome = Receiver(WebhookSink(url, "")).post(MESSAGE)
         assert time.monotonic() - began < 10
     assert outcome.why == why
+
+
+def test_the_rest_of_a_long_answer_is_not_the_next_answer() -> None:
+    """Only what is read at once counts: the rest may arrive after the next request."""
+    empty = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {requests._READ_OF_ANSWER + 9}\r\n\r\n".encode()
+
+    def serve() -> None:
+        with suppress(OSError):
+            for answer in (head + requests._READ_OF_ANSWER * b".", empty):
+                connection, _ = listening.accept()
+                connections.enter_context(connection)
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+
+    with ExitStack() as connections, socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(5)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        to = Receiver(WebhookSink(f"http://127.0.0.1:{listening.getsockname()[1]}", ""))
+        outcomes = [to.post(MESSAGE), to.post(MESSAGE)]
+        thread.join()
+    assert outcomes == [Outcome(), Outcome()]
 
 
 def test_no_library_writes_the_url_into_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
 from headgate.declaration.model import Pipeline
 from headgate.metrics.samples import Samples
 from headgate.storage.layout import Layout
+from headgate.supervision.limits import Limits
 
 
 @dataclass(frozen=True)
 class Place:
-    """The pipeline that is read, and where its tables are."""
+    """The pipeline that is read, where its tables are, and the limits that it does not declare."""
 
     declared: Pipeline
     layout: Layout
+    limits: Limits = field(default_factory=Limits)
 
 
 class Part(ABC):

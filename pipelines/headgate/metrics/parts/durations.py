@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from datetime import timedelta
 
 from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER
 from headgate.graph.graph import Graph, Node
@@ -29,10 +30,15 @@ class _Times(OrderedDict[int, int]):
 
 class Durations:
     """Observes durations. Commits must be taken in the order of the graph: each table after its
-    upstream tables."""
+    upstream tables. ``slow`` counts, for each gold table, the batches that took longer than
+    ``limit`` from arrival to gold: a histogram counts them at its own bounds only."""
 
-    def __init__(self, pipeline: str, graph: Graph, histograms: Histograms) -> None:
+    def __init__(
+        self, pipeline: str, graph: Graph, histograms: Histograms, limit: timedelta
+    ) -> None:
         self._pipeline, self._graph, self._histograms = pipeline, graph, histograms
+        self._limit = limit.total_seconds()
+        self.slow = Counter[str]()
         self._arrived: dict[str, _Times] = {node.path: _Times() for node in graph.of(BRONZE)}
         self._by_batch: dict[str, _Times] = {node.path: _Times() for node in graph}
         self._by_version: dict[str, _Times] = {node.path: _Times() for node in graph}
@@ -63,9 +69,10 @@ class Durations:
             read = self._by_batch[node.upstream[0]].get(commit.state.n)
             self._observe(node.kind.name, read, commit.written_at)
         elif node.kind == PUBLICATION:
-            version = PublicationPayload.of(commit.state).version
-            read = self._by_version[node.upstream[0]].get(version)
-            self._observe("publish", read, commit.written_at)
+            sent = PublicationPayload.of(commit.state)
+            if not sent.event:  # an event of a gate belongs to no commit
+                read = self._by_version[node.upstream[0]].get(sent.version)
+                self._observe("publish", read, commit.written_at)
         if node.kind == GOLD:
             self._observe_latency(node, commit, commit.written_at)
 
@@ -93,6 +100,7 @@ class Durations:
                 self._histograms.observe(
                     "arrival_to_gold_seconds", latency, self._pipeline, node.path
                 )
+                self.slow[node.path] += latency > self._limit
 
 
 def _seconds(begin: int, end: int) -> float:

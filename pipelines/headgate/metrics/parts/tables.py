@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, Kind
+from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, RECORDS, SILVER, Kind
 from headgate.graph.graph import Graph, graph_of
 from headgate.metrics.histograms import Histograms
+from headgate.metrics.limits import limits_of
 from headgate.metrics.parts.contract import Part, Place
 from headgate.metrics.parts.durations import Durations
 from headgate.metrics.parts.unsent import Unsent
 from headgate.metrics.samples import Samples
 from headgate.metrics.tail import TableTail
-from headgate.tables.log import Commit
+from headgate.tables.errors import LogGapError
+from headgate.tables.log import Commit, read_commit
+from headgate.tables.log_folder import log_folder
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import Counts, State, time_of
 
@@ -45,12 +49,15 @@ class TablesPart(Part):
         self._tails = {
             node.path: TableTail(place.layout.storage, node.path) for node in self._graph
         }
-        self._durations = Durations(place.declared.name, self._graph, histograms)
+        limit = limits_of(place.declared, place.limits)["latency"]
+        self._durations = Durations(place.declared.name, self._graph, histograms, limit)
         self._unsent = {
             name: Unsent(publication, self._tails[self._graph[PUBLICATION.path(name)].upstream[0]])
             for name, publication in place.declared.publish.items()
+            if publication.layer != "gate"  # it sends documents, and no rows of commits
         }
         self._stored: dict[str, int] = {}
+        self._created: dict[str, int | None] = {}
         self._is_sound = False
 
     @property
@@ -61,10 +68,10 @@ class TablesPart(Part):
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The log version of each table, as last read; -1 for none. Other parts compare them to
-        find changes."""
-        tails = self._tails.values()
-        return tuple(-1 if tail.commit is None else tail.commit.version for tail in tails)
+        """The log version of each table of records, as last read; -1 for none. Other parts compare
+        them to find changes. A new publication has no table before the next start of a driver."""
+        found = (self.version(node.path) for node in self._graph.of(*RECORDS))
+        return tuple(-1 if version is None else version for version in found)
 
     def version(self, path: str) -> int | None:
         """The log version of a table, as last read; None if there is none."""
@@ -113,13 +120,24 @@ class TablesPart(Part):
             samples.add("read_records_total", at.state.total.get("read", 0), **source)
             for outcome, size in _bytes(at.state.total).items():
                 samples.add("read_bytes_total", size, outcome=outcome, **source)
-            if (changed := at.state.changed_at) is not None:
-                samples.add("last_record_timestamp_seconds", time_of(changed), **source)
+            # A source that has never delivered is missed from the time of its table on.
+            if (since := at.state.changed_at or self._created_at(at.path)) is not None:
+                samples.add("last_record_timestamp_seconds", time_of(since), **source)
             watermark = BronzePayload.of(at.state).watermark
             if watermark is not None:
                 lag = now - time_of(watermark)
                 samples.add("watermark_timestamp_seconds", time_of(watermark), **source)
                 samples.add("event_time_lag_seconds", lag.total_seconds(), **source)
+
+    def _created_at(self, path: str) -> int | None:
+        """When the oldest entry of a table's log was written, in microseconds; None if it has no
+        time or is damaged."""
+        if path not in self._created:
+            self._created[path], log = None, self._tails[path].log
+            with suppress(LogGapError):  # nothing else needs this entry
+                if (first := read_commit(log, log_folder(log).oldest)) is not None:
+                    self._created[path] = first.written_at
+        return self._created[path]
 
     def _add_silver(self, samples: Samples) -> None:
         for at in self._standing(SILVER):
@@ -135,6 +153,7 @@ class TablesPart(Part):
                 samples.add("pairs_total", total.get(outcome, 0), table=at.path, outcome=outcome)
             samples.add("replayed_pairs_total", total.get("replayed", 0), table=at.path)
             samples.add("final_rows_total", total.get("final", 0), table=at.path)
+            samples.add("slow_batches_total", self._durations.slow[at.path], table=at.path)
             if (changed := at.state.changed_at) is not None:
                 samples.add("gold_changed_timestamp_seconds", time_of(changed), table=at.path)
 

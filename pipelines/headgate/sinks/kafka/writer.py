@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -12,22 +13,21 @@ from headgate.sinks.kafka.declared import KafkaSink
 
 # An unreachable broker must not delay gold for minutes: rows are sent again later.
 _PRODUCER = {
-    "kafka.acks": "all",
-    "kafka.enable.idempotence": "true",
-    "kafka.max.block.ms": "10000",
-    "kafka.request.timeout.ms": "10000",
-    "kafka.delivery.timeout.ms": "20000",
+    "acks": "all",
+    "enable.idempotence": "true",
+    "max.block.ms": "10000",
+    "request.timeout.ms": "10000",
 }
+_DELIVERY = 20_000  # milliseconds
 _KAFKAS = "org.apache.kafka."
-_KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
+_KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+)")
 
 
 class KafkaWriter(Writer):
     def __init__(self, sink: KafkaSink) -> None:
         self._sink = sink
         self._options = {
-            **_PRODUCER,
-            **{f"kafka.{name}": value for name, value in sink.options.items()},
+            **{f"kafka.{name}": value for name, value in producer_options(sink.options).items()},
             "kafka.bootstrap.servers": sink.servers,
             "topic": sink.topic,
             "includeHeaders": "true",
@@ -47,3 +47,14 @@ class KafkaWriter(Writer):
         causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
         message = f"{servers} does not take records for {self._sink.topic}"
         return f"{message} ({causes})" if causes else message
+
+
+def producer_options(declared: Mapping[str, str]) -> dict[str, str]:
+    """The options of the producer. Kafka refuses a delivery timeout that is shorter than one
+    request and ``linger.ms``, so it grows with them, unless it is declared."""
+    options = {**_PRODUCER, **declared}
+    times = [options["request.timeout.ms"], options.get("linger.ms", "0")]
+    if all(each.isdecimal() for each in times):
+        request, linger = map(int, times)
+        options.setdefault("delivery.timeout.ms", str(max(_DELIVERY, 2 * request + linger)))
+    return options

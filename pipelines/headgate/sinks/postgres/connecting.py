@@ -28,6 +28,8 @@ ANSWER = 10.0
 """The timeout of a small statement, in seconds. A server that hangs is detected within this
 time."""
 WRITE = 600.0  # seconds for a statement that writes rows
+SLOWEST = 1_000.0
+"""Rows that a server merges in a second, at the least."""
 LOCK_WAIT = "5s"
 
 
@@ -52,6 +54,11 @@ def connect(sink: PostgresSink, context: SinkContext) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def merging_takes(rows: int) -> float:
+    """The timeout of the statements that merge so many rows, in seconds."""
+    return max(WRITE, rows / SLOWEST)
 
 
 @contextmanager

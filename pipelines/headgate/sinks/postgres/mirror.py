@@ -20,7 +20,14 @@ from headgate.sinks.contract import (
     Version,
 )
 from headgate.sinks.postgres.columns import column_types, missing, require_fitting
-from headgate.sinks.postgres.connecting import ANSWER, WRITE, bounded, connect, message
+from headgate.sinks.postgres.connecting import (
+    ANSWER,
+    WRITE,
+    bounded,
+    connect,
+    merging_takes,
+    message,
+)
 from headgate.sinks.postgres.declared import PostgresSink
 from headgate.sinks.postgres.encoding import encoded
 from headgate.sinks.postgres.index import create, drop_others, require_distinct
@@ -72,12 +79,15 @@ class PostgresMirror(Mirror):
                 self._ledger.writes(cursor, relation)
             columns = list(column_types(difference.schema))
             names = [Identifier(name) for name in columns]
-            self._copy(connection, cursor, _ROWS, names, difference.rows, difference.schema)
+            schema = difference.schema
+            count = self._copy(connection, cursor, _ROWS, names, difference.rows, schema)
             if difference.gone is not None:
                 gone = [difference.gone] if difference.gone.num_rows else []
-                self._copy(connection, cursor, _GONE, names[:1], gone, difference.schema)
+                count += self._copy(connection, cursor, _GONE, names[:1], gone, schema)
             failpoint("postgres.copied")
-            with bounded(connection, WRITE):
+            seconds = merging_takes(count)
+            with bounded(connection, seconds):
+                cursor.execute(f"SET LOCAL statement_timeout TO '{int(seconds)}s'")
                 self._merge(cursor, names, is_whole=difference.gone is None)
                 if not self._is_indexed:
                     create(cursor, self._sink, relation)
@@ -167,8 +177,9 @@ class PostgresMirror(Mirror):
         names: Sequence[Identifier],
         tables: Iterable[pa.Table],
         schema: pa.Schema,
-    ) -> None:
-        """Copy rows into a temporary table of this transaction."""
+    ) -> int:
+        """Copy rows into a temporary table of this transaction. Returns their number."""
+        count = 0
         columns, into = SQL(", ").join(names), Identifier("pg_temp", name)
         like = SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA")
         with bounded(connection, ANSWER):
@@ -179,6 +190,8 @@ class PostgresMirror(Mirror):
             for piece in encoded(ordered, schema):
                 with bounded(connection, WRITE):
                     cursor.copy_expert(copy, io.BytesIO(piece))
+            count += table.num_rows
+        return count
 
     def _merge(self, cursor: Cursor, names: Sequence[Identifier], *, is_whole: bool) -> None:
         key, table = Identifier(KEY), self._ledger.table

@@ -43,4 +43,4 @@ def _reset(cursor: Cursor, sink: PostgresSink, ledger: Ledger, context: SinkCont
         drop_others(cursor, sink, relation, ())  # the next run creates one
     if entry is not None:
         ledger.forget(cursor)
-    return f"{removed:,} rows of {sink.name} are removed; the next run writes all rows of gold"
+    return f"{removed:,} rows of {sink.name} are removed; the next run writes all rows again"

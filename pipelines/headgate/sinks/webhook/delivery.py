@@ -20,7 +20,7 @@ Post = Callable[[Message], Outcome]
 Bury = Callable[[Message, str, int], str | None]
 """Stores a dead letter. Returns why it cannot be stored; None if it is stored."""
 
-LONGEST_PAUSE = 60.0  # seconds
+LONGEST_PAUSE = 60.0  # seconds, whatever a receiver asks for
 
 
 def pause(failures: int) -> float:
@@ -112,8 +112,10 @@ class Delivery:
         with self._changed:
             now = time.monotonic()
             if outcome.is_away:
-                self._away += 1
-                self._why, self._away_until = outcome.why, now + self._pause(self._away)
+                if now >= self._away_until:  # else it is a request that began before the pause
+                    self._away += 1
+                wait = max(self._pause(self._away), min(outcome.wait, LONGEST_PAUSE))
+                self._why, self._away_until = outcome.why, max(self._away_until, now + wait)
             else:
                 self._away, self._why, self._away_until = 0, "", 0.0
             if outcome.taken:

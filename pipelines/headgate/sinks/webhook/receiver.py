@@ -28,7 +28,7 @@ CONNECT, READ = 5.0, 10.0  # seconds
 CONNECTIONS = 4
 """The maximum number of concurrent requests. Requests with one key are never concurrent."""
 _LONGEST = 1_000  # characters of a header
-_READ_OF_ANSWER = 64 << 10  # bytes, so that the connection can be used again
+_READ_OF_ANSWER = 64 << 10  # bytes; after a shorter answer, the connection is used again
 # Status codes that are about the receiver or the address, and not about the row.
 _AWAY = {401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504}
 _NOT_REACHED = (
@@ -54,10 +54,12 @@ class Message:
 @dataclass(frozen=True)
 class Outcome:
     """``is_away``: the receiver is unavailable, or refuses every row. Otherwise ``why`` is about
-    this row; it is empty if the row was accepted."""
+    this row; it is empty if the row was accepted. ``wait`` is how many seconds the receiver asks to
+    wait for; 0 if it does not ask."""
 
     why: str = ""
     is_away: bool = False
+    wait: float = 0.0
 
     @property
     def taken(self) -> bool:
@@ -99,14 +101,13 @@ class Receiver:
         except (ProtocolError, HTTPError) as error:
             return Outcome(f"has ended the connection ({type(error).__name__})")
         try:
-            answer.read(_READ_OF_ANSWER)
-            answer.release_conn()
+            if len(answer.read(_READ_OF_ANSWER)) < _READ_OF_ANSWER:
+                answer.release_conn()
+            else:
+                answer.close()  # the rest would be read as the answer to the next request
         except HTTPError:
             answer.close()  # the status is sufficient; the rest of the body may never come
-        return _outcome(answer.status)
-
-    def close(self) -> None:
-        self._pool.clear()
+        return _outcome(answer.status, answer.headers.get("Retry-After", ""))
 
     def _headers(self, message: Message) -> dict[str, str]:
         seconds = int(self._seconds())
@@ -132,9 +133,10 @@ def as_header(text: str) -> str:
     return quote(text[:_LONGEST], safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}~")
 
 
-def _outcome(status: int) -> Outcome:
+def _outcome(status: int, retry_after: str) -> Outcome:
     if 200 <= status < 300:
         return Outcome()
     if 300 <= status < 400:
         return Outcome(f"answers {status}: write the address to which it redirects", is_away=True)
-    return Outcome(f"answers {status}", is_away=status in _AWAY)
+    wait = float(retry_after) if retry_after.isdecimal() else 0.0  # it may also be a date
+    return Outcome(f"answers {status}", is_away=status in _AWAY, wait=wait)

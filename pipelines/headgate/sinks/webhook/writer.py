@@ -6,15 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from headgate.failpoints import failpoint
-from headgate.sinks.contract import Outgoing, SinkContext, Writer, headers_of
+from headgate.sinks.contract import BRIEFLY, Outgoing, SinkContext, Writer, headers_of
 from headgate.sinks.letters import DeadLetters, Letter
 from headgate.sinks.webhook.declared import WebhookSink
 from headgate.sinks.webhook.delivery import Delivery, pause
 from headgate.sinks.webhook.receiver import Message, Outcome, Receiver
-
-BRIEFLY = 0.25
-"""Seconds for which a batch waits for the receiver. Rows that are not sent by then are sent in the
-background."""
 
 
 class ReceiverAwayError(Exception):

@@ -26,6 +26,7 @@ from headgate.sources.kafka.listing import decoded, encoded
 from headgate.sources.kafka.ranges import Offsets, next_range
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.topics import Partition, Topic, partitions
+from headgate.sources.kafka.unreadable import readable_before
 from headgate.sources.limits import next_limit
 from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
@@ -203,10 +204,11 @@ class KafkaLoad(MicroBatchSource):
         self._record_size = _RECORD_SIZE
         self._limit = _FIRST_RECORDS
         self._highest = max(source.max_per_batch, _FIRST_RECORDS)
-        self._require_topics()
-        enrolled = BronzePayload.of(context.bronze.table.refresh()).topics
-        found = partitions(enrolled, self._listed())
-        self._partitions = {number: found[number] for number in self._ends}
+        try:
+            self._partitions = self._enrolled()
+        except BaseException:
+            self._cluster.close()
+            raise
 
     def poll(self, *, final: bool) -> None:
         return
@@ -216,22 +218,34 @@ class KafkaLoad(MicroBatchSource):
         return -(-left // self._limit)
 
     def ingest(self) -> bool:
-        position = self._position()
-        reached = next_range(position, self._ends, self._limit)
-        if reached == position:
-            return False
-        for _ in range(READ_ATTEMPTS - 1):
+        position, ends, attempt = self._position(), dict(self._ends), 1
+        while (reached := next_range(position, ends, self._limit)) != position:
             try:
                 self._commit(position, reached)
                 return True
-            except (PySparkException, Py4JError):
+            except (PySparkException, Py4JError) as error:
                 if self._position() != position:
                     raise  # bronze has committed the range
+                if before := self._readable_before(error, position):
+                    ends |= before
+                    continue
+                if attempt == READ_ATTEMPTS:
+                    raise
+                attempt += 1
                 self._require_topics()  # returns when the brokers answer
                 # The records may have been too large for the driver: workers read the next attempt.
                 self._record_size = math.inf
-        self._commit(position, reached)
-        return True
+        return False
+
+    def _readable_before(self, error: Exception, position: Offsets) -> dict[int, int]:
+        """As ``readable_before``, with what a person can do about a load."""
+        try:
+            return readable_before(error, self._partitions, position)
+        except SourceError as found:
+            raise SourceError(
+                found.message,
+                remedy="load the records after it: name their offsets, topic/partition:FIRST-END",
+            ) from None
 
     def _commit(self, position: Offsets, reached: Offsets) -> None:
         now = self._context.clock()
@@ -260,6 +274,13 @@ class KafkaLoad(MicroBatchSource):
     def _position(self) -> dict[int, int]:
         return decoded(self._context.bronze.offsets)
 
+    def _enrolled(self) -> dict[int, Partition]:
+        """The partitions of the load, by their numbers. Raises as ``_require_topics``."""
+        self._require_topics()
+        known = BronzePayload.of(self._context.bronze.table.refresh()).topics
+        found = partitions(known, self._listed())
+        return {number: found[number] for number in self._ends}
+
     def _listed(self) -> list[Topic]:
         """The topics of the load, however long the brokers take to answer. Raises as
         ``BrokerRetry.persist``."""
@@ -269,7 +290,7 @@ class KafkaLoad(MicroBatchSource):
 
     def _require_topics(self) -> None:
         """A topic that was recreated has other records at the same offsets. Raises
-        OffsetsLostError."""
+        OffsetsLostError, and as ``_listed``."""
         gone = set(self._plan.details["topics"]) - {topic.label for topic in self._listed()}
         if gone:
             names = ", ".join(sorted(label.rpartition("@")[0] for label in gone))

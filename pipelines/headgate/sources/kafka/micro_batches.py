@@ -117,7 +117,7 @@ class KafkaMicroBatches(MicroBatchSource):
                 self._commit(listing, position, reached)
                 return True
             except (PySparkException, Py4JError) as error:  # toArrow does not convert JVM errors
-                if before := readable_before(error, listing, position):
+                if before := readable_before(error, listing.partitions, position):
                     readable |= before
                     continue
                 self._check_for_losses()

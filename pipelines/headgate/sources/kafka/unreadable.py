@@ -4,16 +4,19 @@ of milliseconds."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from headgate.commands import pipeline_command
 from headgate.sources.errors import SourceError
-from headgate.sources.kafka.listing import TopicListing
 from headgate.sources.kafka.ranges import Offsets
+from headgate.sources.kafka.topics import Partition
 
 _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value")
 
 
-def readable_before(error: Exception, listing: TopicListing, position: Offsets) -> dict[int, int]:
+def readable_before(
+    error: Exception, partitions: Mapping[int, Partition], position: Offsets
+) -> dict[int, int]:
     """Where the next batch must end because of such a record: the records before it are read first.
 
     Empty if ``error`` has another cause. Raises SourceError if the record is the next one.
@@ -22,7 +25,7 @@ def readable_before(error: Exception, listing: TopicListing, position: Offsets) 
     if found is None:
         return {}
     topic, partition, offset = found[1], int(found[2]), int(found[3])
-    numbers = {(p.topic, p.partition): number for number, p in listing.partitions.items()}
+    numbers = {(p.topic, p.partition): number for number, p in partitions.items()}
     number = numbers[topic, partition]
     if position[number] < offset:
         return {number: offset}

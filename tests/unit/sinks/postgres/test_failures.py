@@ -14,6 +14,7 @@ import psycopg2
 import pytest
 
 from headgate.sinks.contract import KEY, SinkRefusalError
+from headgate.sinks.postgres.connecting import merging_takes
 from headgate.sinks.postgres.mirror import PostgresMirror
 from tests.support.failing import passing
 from tests.support.postgres import PASSWORD, Server, is_there
@@ -110,6 +111,27 @@ def test_a_server_that_hangs_is_left(
             os.kill(pid, signal.SIGCONT)
     mirror.apply(step(rows(("a", 2)), 2, 1))
     assert sales(server) == [("a", 2)]
+
+
+def test_a_merge_has_the_time_that_its_rows_need(
+    server: Server, mirror: PostgresMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a long load would be begun again and again, and never end."""
+    for module in ("connecting", "mirror"):
+        monkeypatch.setattr(f"headgate.sinks.postgres.{module}.WRITE", 1.0)
+    monkeypatch.setattr("headgate.sinks.postgres.connecting.SLOWEST", 0.1)
+    mirror.apply(step(rows(("a", 1)), 1))
+    server.ask(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN PERFORM pg_sleep(0.8); RETURN NEW; END'; "
+        "CREATE TRIGGER slow BEFORE INSERT ON sales FOR EACH ROW EXECUTE FUNCTION slow()"
+    )
+    mirror.apply(step(rows(("a", 2), ("b", 2)), 2, 1))
+    assert sales(server) == [("a", 2), ("b", 2)]
+
+
+def test_the_time_of_a_merge_grows_with_its_rows() -> None:
+    assert [merging_takes(rows) for rows in (0, 600_000, 6_000_000)] == [600, 600, 6_000]
 
 
 def test_it_goes_on_once_it_may_write(server: Server) -> None:

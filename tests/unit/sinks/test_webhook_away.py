@@ -1,0 +1,64 @@
+"""How long a delivery waits for a receiver that is unavailable."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from headgate.sinks.webhook.declared import WebhookSink
+from headgate.sinks.webhook.delivery import Delivery
+from headgate.sinks.webhook.receiver import CONNECTIONS, Message, Outcome, Receiver
+from tests.support.receiver import receiving
+from tests.support.waiting import wait_until
+
+PATIENCE = 30.0  # seconds
+MESSAGE = Message("r1", None, b"", {})
+
+
+class Away:
+    """Answers ``together`` requests at once, with ``outcome``. ``pauses`` has the numbers of
+    failures after which a delivery pauses, so long that it sends nothing again."""
+
+    def __init__(self, outcome: Outcome, together: int = 1) -> None:
+        self.outcome, self.pauses = outcome, list[int]()
+        self._together = threading.Barrier(together)
+
+    def post(self, message: Message) -> Outcome:
+        self._together.wait(PATIENCE)
+        return self.outcome
+
+    def pause(self, failures: int) -> float:
+        self.pauses.append(failures)
+        return 3600.0
+
+
+def test_requests_that_fail_together_are_one_failure() -> None:
+    """Otherwise the pause would grow four times too fast."""
+    away = Away(Outcome("answers 503", is_away=True), CONNECTIONS)
+    rows = [replace(MESSAGE, id=f"r{number}") for number in range(CONNECTIONS)]
+    with closing(Delivery(rows, away.post, lambda *_: None, 8, away.pause)) as delivery:
+        wait_until(lambda: len(away.pauses) == CONNECTIONS, "all requests have failed", PATIENCE)
+        assert away.pauses == [1] * CONNECTIONS
+        assert delivery.why_away == "answers 503"
+
+
+@pytest.mark.parametrize(("asked", "waits"), [(0.0, 1.0), (30.0, 30.0), (86_400.0, 60.0)])
+def test_the_pause_that_the_receiver_asks_for(asked: float, waits: float) -> None:
+    away, began = Away(Outcome("answers 429", is_away=True, wait=asked)), time.monotonic()
+    with closing(Delivery([MESSAGE], away.post, lambda *_: None, 8)) as found:
+        wait_until(lambda: bool(found.why_away), "the request has failed", PATIENCE)
+        assert began + waits <= found._away_until <= time.monotonic() + waits
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"), [("120", 120), ("", 0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0), ("-5", 0)]
+)
+def test_what_the_receiver_asks_for_is_read(header: str, wait: float) -> None:
+    with receiving() as receiver:
+        receiver.answer, receiver.headers = lambda request: 429, {"Retry-After": header}
+        outcome = Receiver(WebhookSink(receiver.url, "")).post(MESSAGE)
+    assert outcome == Outcome("answers 429", is_away=True, wait=wait)
