@@ -25,7 +25,7 @@ from headgate.silver.replacements import Replacements
 from headgate.silver.transform import REJECTED as IS_REJECTED
 from headgate.silver.transform import SilverTransform, depends_on_values_alone, silver_type
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.catching_up import ROWS_PER_STEP, files_of, steps_between
+from headgate.tables.catching_up import files_of, steps_between
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type, struct_type
 from headgate.tables.log import Commit
@@ -116,12 +116,12 @@ class SilverStage:
                 self._process(names, group, now, quarantining=n == front)
                 operations.carry_out(places, group[-1].state.n, now)
 
-    def _rows_per_step(self, names: Iterable[str]) -> int:
+    def _rows_per_step(self, names: Iterable[str]) -> int | None:
         """With a rule that stops the stream at a share of a batch's rows, each batch is a step.
         Otherwise a restart after the stop could hide a bad batch among the batches after it."""
         suites = (self._declared[name].suite for name in names)
         rules = (rule for suite in suites if suite is not None for rule in suite.rules)
-        return 0 if any(rule.above is not None for rule in rules) else ROWS_PER_STEP
+        return 0 if any(rule.above is not None for rule in rules) else None
 
     def process_again(self, batches: Commit, now: datetime) -> None:
         """Process batches that other tables have processed before, in one step, without quarantine.

@@ -18,21 +18,22 @@ def steps(
     after: int,
     upto: int,
     apart: Collection[int] = (),
-    most_rows: int = ROWS_PER_STEP,
+    most_rows: int | None = None,
 ) -> Iterator[tuple[Commit, ...]]:
     """The upstream batches in ``(after, upto]`` in groups, each to be processed by one commit.
-    ``apart`` as in ``history.batches``, ``most_rows`` as in ``grouped``.
+    ``apart`` as in ``history.batches``, ``most_rows`` as in ``grouped``, ``ROWS_PER_STEP`` if None.
 
     Raises LogGapError if a batch is missing from the upstream's log.
     """
-    return grouped(batches(upstream, after, upto, apart), most_rows)
+    most = ROWS_PER_STEP if most_rows is None else most_rows
+    return grouped(batches(upstream, after, upto, apart), most)
 
 
 def steps_between(
-    upstream: Table, after: int, stops: Iterable[int], most_rows: int = ROWS_PER_STEP
+    upstream: Table, after: int, stops: Iterable[int], most_rows: int | None = None
 ) -> Iterator[tuple[Commit, ...]]:
     """The steps after batch id ``after``. ``stops`` are batch ids in rising order; a step ends at
-    each of them. ``most_rows`` as in ``grouped``."""
+    each of them. ``most_rows`` as in ``steps``."""
     for stop in stops:
         yield from steps(upstream, after, stop, most_rows=most_rows)
         after = max(after, stop)

@@ -44,15 +44,23 @@ export function follow(pipelines, concerns, refresh) {
   };
   let source;
   let timer;
+  let missed = false; // a refresh while the server was away has failed
   const connect = () => {
     source = new EventSource(`${BASE}/api/events?${query}`);
     source.addEventListener("commits", hear);
-    source.addEventListener("open", () => show(true));
+    source.addEventListener("open", () => {
+      show(true);
+      if (missed) run();
+      missed = false;
+    });
     source.addEventListener("error", () => {
       show(false);
       // A browser connects again by itself, but not after an answer such as 401 or 502. A refresh
       // then leads to the login, or shows what is wrong.
-      if (source.readyState === EventSource.CLOSED) timer = setTimeout(() => (connect(), run()), AGAIN_AFTER);
+      if (source.readyState === EventSource.CLOSED) {
+        missed = true;
+        timer = setTimeout(() => (connect(), run()), AGAIN_AFTER);
+      }
     });
   };
   connect();
