@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +21,7 @@ from headgate.storage.files import Storage
 from tests.support.declared import files_of, source_of
 from tests.unit.ledger.conftest import DECLARATION
 
+_SLEEP = time.sleep
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -31,7 +34,7 @@ class Place:
         self.pipeline = load(file)
         self.landing = Path(files_of(self.pipeline).path)
         self.landing.mkdir()
-        self.now = 0.0
+        self.now, self.thread = 0.0, threading.current_thread()
         self.check: Callable[[], None] = lambda: None
         self.producer: Callable[[], None] = lambda: None
         monkeypatch.setattr("headgate.sources.files.micro_batches.time.sleep", self._sleep)
@@ -69,6 +72,10 @@ class Place:
         self.check()
 
     def _sleep(self, seconds: float) -> None:
+        """Moves the clock for the test's own thread; threads that other tests left really sleep."""
+        if threading.current_thread() is not self.thread:
+            _SLEEP(seconds)
+            return
         self.now += seconds
         self.producer()
 
