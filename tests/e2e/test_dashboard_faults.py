@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.support import browser
 from tests.support.charted import Charted, sale
 from tests.support.dashboard_page import DashboardPage
 from tests.support.served import served
+from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -83,13 +85,18 @@ def test_the_overview_goes_on_after_a_failed_refresh(page: DashboardPage, shop: 
 def test_a_refused_page_connects_again(
     page: DashboardPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    refused = set[str]()
+
     def refuses(*_: object) -> None:
+        refused.update(frame.name for frame in traceback.extract_stack())
         raise NotFoundError("it is away", "wait")
 
     page.open("/gold/shop/sales")
     page.wait(LIVE)
     with monkeypatch.context() as patch:
         patch.setattr(Context, "pipeline", refuses)
+        # Not only a question that the page asked when it was opened.
+        wait_until(lambda: "events" in refused, "the page does not connect again", 20.0)
         page.wait(f"{BAD}?.innerText.includes('it is away')")
     page.wait(f"{LIVE} && !{BAD}")
 
