@@ -12,7 +12,7 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
-from headgate.publish.stages import Stage
+from headgate.publish.contract import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
 _PAUSING = ("gold", "late")

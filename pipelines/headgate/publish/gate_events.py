@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.gates.events import GateEvent, GateEvents
+from headgate.publish.contract import Stage
 from headgate.publish.position import MOST_UNSENT, Position
-from headgate.sinks.contract import Outgoing, Writer, failure_of
+from headgate.sinks.contract import Outgoing, Writer
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 
@@ -44,27 +45,20 @@ _MESSAGES = pa.schema(
 )
 
 
-class GateEventStage:
-    """A ``Stage`` (``publish.stages``)."""
+class GateEventStage(Stage):
+    """Sends events to a log."""
 
     def __init__(
         self, spark: SparkSession, storage: Storage, position: Position, writer: Writer
     ) -> None:
-        self._spark, self._position, self._writer = spark, position, writer
-        self.publication, self.layer = position.publication, position.layer
-        self.source, self.table = position.source, position.table
+        super().__init__(position, writer)
+        self._spark, self._writer = spark, writer
         self._events = GateEvents(Layout(storage), name_of(self.source.name))
         # What a sink still sends in the background, and the name of its last event.
         self._begun: tuple[Outgoing, str] | None = None
 
-    def create(self) -> None:
-        self._position.create()
-
     def close(self) -> None:
         self._writer.close()
-
-    def failure(self, error: Exception) -> str | None:
-        return failure_of(self._writer, error)
 
     def catch_up(self, now: datetime) -> bool:
         """Send the events after the position. Returns whether all were sent. Raises as

@@ -18,40 +18,27 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.gates.events import GateEvent, GateEvents
+from headgate.publish.contract import Stage
 from headgate.publish.gate_events import EVENTS, number_of, rows_of
 from headgate.publish.identity import log_id
 from headgate.publish.mirror_calls import Call, MirrorCalls
 from headgate.publish.position import MOST_UNSENT, Position
-from headgate.sinks.contract import (
-    KEY,
-    Difference,
-    Mirror,
-    SinkRefusalError,
-    Version,
-    failure_of,
-)
+from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 
 
-class GateMirrorStage:
-    """A ``Stage`` (``publish.stages``)."""
+class GateMirrorStage(Stage):
+    """Adds the events that a mirror lacks."""
 
     def __init__(self, storage: Storage, position: Position, mirror: Mirror) -> None:
-        self._position, self._mirror = position, mirror
-        self.publication, self.layer = position.publication, position.layer
-        self.source, self.table = position.source, position.table
+        super().__init__(position, mirror)
+        self._mirror = mirror
         self._events = GateEvents(Layout(storage), name_of(self.source.name))
         self._calls = MirrorCalls(position.table.name, mirror)
 
-    def create(self) -> None:
-        self._position.create()
-
     def close(self) -> None:
         self._calls.close()
-
-    def failure(self, error: Exception) -> str | None:
-        return failure_of(self._mirror, error)
 
     def catch_up(self, now: datetime) -> bool:
         """Add the events that the mirror does not have. Returns whether it has all. Raises as

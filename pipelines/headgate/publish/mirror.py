@@ -14,18 +14,12 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
+from headgate.publish.contract import Stage
 from headgate.publish.difference import NetFiles, net_files, whole
 from headgate.publish.identity import JSON, identity_of, log_id
 from headgate.publish.mirror_calls import Call, MirrorCalls
 from headgate.publish.position import MOST_UNSENT, Position
-from headgate.sinks.contract import (
-    KEY,
-    Difference,
-    Mirror,
-    SinkRefusalError,
-    Version,
-    failure_of,
-)
+from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.frames import Rows, arrow_schema, row_type
@@ -42,30 +36,22 @@ class ClosedError(Exception):
     """The driver ends while rows are sent. None of them is stored."""
 
 
-class MirrorStage:
-    """A ``Stage`` (``publish.stages``) for a sink that keeps a table."""
+class MirrorStage(Stage):
+    """For a sink that keeps a table."""
 
     def __init__(
         self, spark: SparkSession, pipeline: Pipeline, position: Position, mirror: Mirror
     ) -> None:
-        self._spark = spark
-        self._position, self._mirror = position, mirror
-        self.publication, self.layer = position.publication, position.layer
-        self.source, self.table = position.source, position.table
+        super().__init__(position, mirror)
+        self._spark, self._mirror = spark, mirror
         self._rows = Rows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
         self._calls = MirrorCalls(position.table.name, mirror)
         # A version of the mirror and a newer one of the table, between which nothing is to be sent.
         self._equal: tuple[Version | None, int] | None = None
 
-    def create(self) -> None:
-        self._position.create()
-
     def close(self) -> None:
         self._calls.close()
-
-    def failure(self, error: Exception) -> str | None:
-        return failure_of(self._mirror, error)
 
     def catch_up(self, now: datetime) -> bool:
         """Update the mirror to the newest version. Returns whether it is up to date. Raises the

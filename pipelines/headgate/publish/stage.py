@@ -14,10 +14,11 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.sources import kind_of_source
 from headgate.failpoints import failpoint
 from headgate.publish.changes import changes
+from headgate.publish.contract import Stage
 from headgate.publish.identity import key_of_gold
 from headgate.publish.messages import BATCH, of_gold, of_late, of_quarantine
 from headgate.publish.position import MOST_UNSENT, Position
-from headgate.sinks.contract import Outgoing, Writer, failure_of
+from headgate.sinks.contract import Outgoing, Writer
 from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.frames import Rows, row_type
@@ -28,26 +29,21 @@ ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so that a long backlog takes few steps."""
 
 
-class LogStage:
-    """A ``Stage`` (``publish.stages``) for a sink that takes messages."""
+class LogStage(Stage):
+    """For a sink that takes messages."""
 
     def __init__(
         self, spark: SparkSession, pipeline: Pipeline, position: Position, writer: Writer
     ) -> None:
+        super().__init__(position, writer)
         self._spark = spark
         self._pipeline = pipeline
-        self._position = position
-        self.publication, self.layer = position.publication, position.layer
-        self.source, self.table = position.source, position.table
         self._rows = Rows(spark, self.source)
         self._messages: tuple[str, Projection] | None = None
         self._read_upto = 0
         self._writer = writer
         # The step that a sink still sends in the background.
         self._begun: tuple[Sequence[Commit], Outgoing] | None = None
-
-    def create(self) -> None:
-        self._position.create()
 
     def close(self) -> None:
         self._writer.close()
@@ -92,9 +88,6 @@ class LogStage:
 
     def _wanted(self, commit: Commit) -> bool:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)
-
-    def failure(self, error: Exception) -> str | None:
-        return failure_of(self._writer, error)
 
     def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
         shape, rows = self.source.state.shape, self._rows_of(group)
