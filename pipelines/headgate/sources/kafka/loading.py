@@ -25,7 +25,7 @@ from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.listing import decoded, encoded
 from headgate.sources.kafka.ranges import Offsets, next_range
 from headgate.sources.kafka.reading import KafkaReader
-from headgate.sources.kafka.topics import Partition, Topic, partitions
+from headgate.sources.kafka.topics import Partition, Topic, partitions, topic_of
 from headgate.sources.kafka.unreadable import readable_before
 from headgate.sources.limits import next_limit
 from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
@@ -275,26 +275,26 @@ class KafkaLoad(MicroBatchSource):
         return decoded(self._context.bronze.offsets)
 
     def _enrolled(self) -> dict[int, Partition]:
-        """The partitions of the load, by their numbers. Raises as ``_require_topics``."""
-        self._require_topics()
+        """The partitions of the load, by their numbers. Raises as ``_listed``."""
         known = BronzePayload.of(self._context.bronze.table.refresh()).topics
         found = partitions(known, self._listed())
         return {number: found[number] for number in self._ends}
 
     def _listed(self) -> list[Topic]:
         """The topics of the load, however long the brokers take to answer. Raises as
-        ``BrokerRetry.persist``."""
-        wanted = self._plan.details["topics"]
+        ``BrokerRetry.persist``, and OffsetsLostError: a topic that was recreated has other records
+        at the same offsets."""
+        wanted = set(self._plan.details["topics"])
         listed = self._retry.persist(self._cluster.topics)
-        return [topic for topic in listed if topic.label in wanted]
-
-    def _require_topics(self) -> None:
-        """A topic that was recreated has other records at the same offsets. Raises
-        OffsetsLostError, and as ``_listed``."""
-        gone = set(self._plan.details["topics"]) - {topic.label for topic in self._listed()}
-        if gone:
-            names = ", ".join(sorted(label.rpartition("@")[0] for label in gone))
+        found = [topic for topic in listed if topic.label in wanted]
+        if gone := wanted - {topic.label for topic in found}:
+            names = ", ".join(sorted(map(topic_of, gone)))
             raise OffsetsLostError(
                 f"deleted or recreated since the load was requested: {names}",
                 remedy="end the load: what it has read stays",
             )
+        return found
+
+    def _require_topics(self) -> None:
+        """Raises as ``_listed``."""
+        self._listed()

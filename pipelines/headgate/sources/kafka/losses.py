@@ -9,7 +9,7 @@ from typing import Any
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.ranges import Offsets
-from headgate.sources.kafka.topics import Partition, Topic, label_of, partition_of
+from headgate.sources.kafka.topics import Partition, Topic, label_of, partition_of, topic_of
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def require_same(enrolled: Sequence[str], read: Iterable[int], there: Iterable[T
     the topics that are there now. The records may be those of either."""
     now = {topic.name: topic.label for topic in there}
     for label in {label_of(enrolled, number) for number in read}:
-        name = label.rpartition("@")[0]
+        name = topic_of(label)
         if now.get(name, label) != label:
             raise OffsetsLostError(
                 f"{name}: the topic was created again while its first records were read",

@@ -66,7 +66,12 @@ def label_of(enrolled: Sequence[str], number: int) -> str:
     return enrolled[number >> _BITS]
 
 
+def topic_of(label: str) -> str:
+    """The name of the topic with a label."""
+    return label.rpartition("@")[0]
+
+
 def partition_of(enrolled: Sequence[str], number: int) -> Partition:
     """The partition with a number, listed or not."""
-    name = label_of(enrolled, number).rpartition("@")[0]
+    name = topic_of(label_of(enrolled, number))
     return Partition(name, number & ((1 << _BITS) - 1), number)
