@@ -49,6 +49,18 @@ def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
         raise NoJarsError(why, error.remedy) from error
 
 
+def driver_of_requests(declared: Pipeline, root: str, *, loads: bool = False) -> Driver:
+    """A driver that ends when it has carried out the waiting requests; with ``loads``, also the
+    open loads. Raises NoJarsError."""
+    from headgate.jobs.driver import Driver
+    from headgate.jobs.task import Task
+
+    cores, jars = os.cpu_count() or 2, jars_for(declared)
+    return Driver(
+        Task(declared, root, once=True, only_open=True, loads=loads, cores=cores, jars=jars)
+    )
+
+
 def require_machine(pipeline: Pipeline) -> None:
     """Raises NoJavaError or NoJarsError."""
     require_java()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -55,14 +54,12 @@ def _drive(declared: Pipeline, root: str) -> tuple[bool, str]:
     """Start a driver here that ends after the waiting requests. Returns whether it did, or another
     driver runs; and what a person should know. While an operation such as a compaction has the
     tables, no driver can start."""
-    from headgate.cli.driving import drive, jars_for
-    from headgate.jobs.driver import Driver
+    from headgate.cli.driving import drive, driver_of_requests
     from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
-    from headgate.jobs.task import Task
 
-    jars, cores = jars_for(declared), os.cpu_count() or 2
+    driver = driver_of_requests(declared, root)
     try:
-        drive(Driver(Task(declared, root, once=True, only_open=True, cores=cores, jars=jars)))
+        drive(driver)
     except TablesInUseError as held:
         return False, f"waiting: {held.message}"
     except LeaseHeldError:

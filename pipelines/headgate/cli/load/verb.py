@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -205,15 +204,12 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
 def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:
     """Wait until the running driver has carried the load out. If no driver runs, start one here,
     which ends after the load."""
-    from headgate.cli.driving import drive, jars_for
+    from headgate.cli.driving import drive, driver_of_requests
     from headgate.cli.log_file import divert_to
-    from headgate.jobs.driver import Driver
     from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
-    from headgate.jobs.task import Task
 
     require_machine(declared)
-    jars, cores = jars_for(declared), os.cpu_count() or 2
-    task = Task(declared, root, once=True, only_open=True, loads=True, cores=cores, jars=jars)
+    driver = driver_of_requests(declared, root, loads=True)
     divert_to(layout, "load")
     with waiting("starting a driver for the load") as say:
         ended = threading.Event()
@@ -225,7 +221,7 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
         teller = threading.Thread(target=tell, name="load", daemon=True)
         teller.start()
         try:
-            drive(Driver(task))
+            drive(driver)
         except TablesInUseError as held:
             again = command("load", "--resume", "--id", request.id)
             said = f"the load {request.id} waits: {held.message}"
