@@ -16,33 +16,22 @@ from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.claim import Claim, claim, claimed
 from tests.support.stream_task import (
-    JOB,
     NOON,
     FakeLauncher,
     about,
     down,
     executed,
+    fresh,
     kept,
+    layout,
     operator,
     resumed,
     run,
 )
-from tests.unit.supervision.conftest import lease
+
+__all__ = ["fresh", "layout"]  # fixtures
 
 FULL = OSError(28, "No space left on device")
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> None:
-    FakeLauncher.forget()
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    """The layout of a stream whose driver has the lease."""
-    layout = Layout.of(str(tmp_path), "shop")
-    lease(layout, JOB.owner, epoch=JOB.epoch)
-    return layout
 
 
 @pytest.fixture

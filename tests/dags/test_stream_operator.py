@@ -25,25 +25,15 @@ from tests.support.stream_task import (
     FakeLauncher,
     down,
     executed,
+    fresh,
     kept,
+    layout,
     operator,
     resumed,
     run,
 )
-from tests.unit.supervision.conftest import lease
 
-
-@pytest.fixture(autouse=True)
-def _fresh() -> None:
-    FakeLauncher.forget()
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    """The layout of a stream whose driver has the lease."""
-    layout = Layout.of(str(tmp_path), "shop")
-    lease(layout, JOB.owner, epoch=JOB.epoch)
-    return layout
+__all__ = ["fresh", "layout"]  # fixtures
 
 
 def test_a_first_start_is_made_before_the_task_defers(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from tests.support import browser
 from tests.support.charted import Charted, invalid, late_sale, sale
-from tests.support.dashboard_page import DashboardPage
+from tests.support.dashboard_page import DashboardPage, logged_in
 from tests.support.rounds import in_full
-from tests.support.served import served
 
 pytestmark = [
     pytest.mark.e2e,
@@ -61,13 +60,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Charted:
 
 @pytest.fixture(scope="module")
 def page(shop: Charted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardPage]:
-    profile = tmp_path_factory.mktemp("browser")
-    with (
-        served(shop.file, shop.root) as site,
-        browser.opened("about:blank", profile / "profile") as opened,
-    ):
-        shown = DashboardPage(opened, site)
-        shown.log_in()
+    with logged_in(shop, tmp_path_factory.mktemp("browser")) as shown:
         yield shown
 
 

@@ -16,8 +16,7 @@ from headgate.dashboard.server.commits import Commits
 from headgate.dashboard.server.context import Context
 from tests.support import browser
 from tests.support.charted import Charted, sale
-from tests.support.dashboard_page import DashboardPage
-from tests.support.served import served
+from tests.support.dashboard_page import DashboardPage, logged_in
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -47,13 +46,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Charted:
 
 @pytest.fixture(scope="module")
 def opened(shop: Charted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardPage]:
-    profile = tmp_path_factory.mktemp("browser")
-    with (
-        served(shop.file, shop.root) as site,
-        browser.opened("about:blank", profile / "profile") as page,
-    ):
-        shown = DashboardPage(page, site)
-        shown.log_in()
+    with logged_in(shop, tmp_path_factory.mktemp("browser")) as shown:
         yield shown
 
 

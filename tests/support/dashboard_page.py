@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support import browser
 from tests.support.browser import NavigatedError, Page
-from tests.support.served import Served
+from tests.support.charted import Charted
+from tests.support.served import Served, served
 
 WITHIN = 20.0  # seconds until a condition holds
 
@@ -80,3 +83,15 @@ class DashboardPage:
         file = folder / "page.png"
         self.page.screenshot(file)
         return file
+
+
+@contextmanager
+def logged_in(shop: Charted, folder: Path) -> Iterator[DashboardPage]:
+    """A page of the dashboard of a pipeline, after the login. ``folder`` is for the browser."""
+    with (
+        served(shop.file, shop.root) as site,
+        browser.opened("about:blank", folder / "profile") as opened,
+    ):
+        shown = DashboardPage(opened, site)
+        shown.log_in()
+        yield shown

@@ -14,10 +14,12 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import StreamOperator
 from headgate.errors import HeadgateError
+from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import RestartPolicy
 from headgate.supervision.launcher import LogOf, Stream
+from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
@@ -76,6 +78,19 @@ class FakeLauncher:
         if FakeLauncher.log_fails is not None:
             raise FakeLauncher.log_fails
         return ["its last words"]
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    FakeLauncher.forget()
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """The layout of a stream whose driver has the lease."""
+    layout = Layout.of(str(tmp_path), "shop")
+    lease(layout, JOB.owner, epoch=JOB.epoch)
+    return layout
 
 
 LAUNCHER = f"{__name__}:FakeLauncher"

@@ -140,7 +140,7 @@ def place(folder: str | Path) -> Path:
     """Resolve a folder relative to the DAG file, which is the caller of this function's caller. A
     relative ``folder`` is searched beside that file, then above it, because Airflow's working
     folder is arbitrary."""
-    path = Path(folder).expanduser()
+    path = at_home(str(folder))
     if path.is_absolute():
         return path
     caller = Path(sys._getframe(2).f_globals.get("__file__", Path.cwd() / "x")).resolve()

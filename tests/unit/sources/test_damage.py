@@ -55,17 +55,32 @@ def test_parquet_pages_of_rubbish_are_damage(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_opened_is_not_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("failure", "told", "remedy"),
+    [
+        # Root may read every file, so the test raises the error itself.
+        (PermissionError(13, "Permission denied"), "Permission denied", "chmod a+r"),
+        (pa.ArrowMemoryError("malloc of size 9 failed"), "too little memory", "free some memory"),
+        # Errors of an object store have no number.
+        (
+            OSError("AWS Error NETWORK_CONNECTION"),
+            "NETWORK_CONNECTION",
+            "see why it cannot be read",
+        ),
+    ],
+    ids=["rights", "memory", "network"],
+)
+def test_a_file_that_cannot_be_reached_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception, told: str, remedy: str
 ) -> None:
     def refused(self: Storage, path: str) -> None:
-        raise PermissionError(13, "Permission denied", path)
+        raise failure
 
-    # Root may read every file, so the test raises the error itself.
     monkeypatch.setattr(Storage, "open", refused)
-    with pytest.raises(FileNotReachedError, match="Permission denied") as error:
+    with pytest.raises(FileNotReachedError, match=told) as error:
         unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
-    assert "chmod a+r" in error.value.remedy
+    assert remedy in error.value.remedy
+    assert ("chmod" in error.value.remedy) is (remedy == "chmod a+r")
 
 
 def test_a_line_that_no_block_can_hold_is_named(
@@ -76,29 +91,3 @@ def test_a_line_that_no_block_can_hold_is_named(
     file = replace(logged("a.json"), size=204)
     found = unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [file])
     assert list(found.values()) == ["ArrowCapacityError: a line above 2 GiB"]
-
-
-def test_a_file_that_is_too_large_for_the_memory_is_not_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(self: Storage, path: str) -> None:
-        raise pa.ArrowMemoryError("malloc of size 9 failed")
-
-    monkeypatch.setattr(Storage, "open", refused)
-    with pytest.raises(FileNotReachedError, match="too little memory") as error:
-        unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
-    assert "free some memory" in error.value.remedy
-
-
-def test_a_file_whose_bytes_do_not_come_is_not_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Errors of an object store have no number."""
-
-    def refused(self: Storage, path: str) -> None:
-        raise OSError("AWS Error NETWORK_CONNECTION during GetObject")
-
-    monkeypatch.setattr(Storage, "open", refused)
-    with pytest.raises(FileNotReachedError, match="NETWORK_CONNECTION") as error:
-        unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
-    assert "chmod" not in error.value.remedy
