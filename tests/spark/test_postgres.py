@@ -11,15 +11,17 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from headgate.declaration.load import load
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.operations.late_replay import meant
+from headgate.publish import mirror
 from headgate.savepoints.clone import clone
-from headgate.sinks.contract import SINKS, SinkContext
+from headgate.sinks.contract import KEY, SINKS, SinkContext
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.backfilled import backfill, publish
@@ -97,6 +99,11 @@ class Shop:
         (stage,) = self.engine.runtime.publications
         while not stage.catch_up(self.engine.clock()):
             pass
+
+    def reset(self) -> None:
+        (publication,) = self.engine.pipeline.publish.values()
+        context = SinkContext("readings", "rows", self.engine.layout.storage)
+        SINKS["postgres"].reset(publication.sink, context)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of our table that the publication sends."""
@@ -263,12 +270,34 @@ def test_a_position_that_the_log_does_not_have_is_refused(shop: Shop, server: Se
     assert "it has rows of another copy of gold/sliding" in said
     assert "publication reset" in said
     assert shop.mirrored() == before
-    (publication,) = shop.engine.pipeline.publish.values()
-    context = SinkContext("readings", "rows", shop.engine.layout.storage)
-    SINKS["postgres"].reset(publication.sink, context)
+    shop.reset()
     assert shop.mirrored() == []
     shop.publish()
     assert shop.mirrored() == shop.rows() != []
+
+
+def test_many_rows_are_sent_in_parts(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First the rows of commits that change some, then all rows of the table."""
+    parts: list[int] = []
+
+    def arrow(frame: DataFrame) -> pa.Table:
+        table = frame.toArrow()
+        if frame.columns != [KEY]:
+            parts.append(table.num_rows)
+        return table
+
+    monkeypatch.setattr(mirror, "_arrow", arrow)
+    monkeypatch.setattr(mirror, "ROWS_PER_STEP", 3)
+    shop.ingest(FILES)
+    shop.publish()
+    assert 0 < max(parts) < sum(parts)
+    assert shop.mirrored() == shop.rows()
+    parts.clear()
+    shop.reset()
+    shop.start()
+    shop.publish()
+    assert 0 < max(parts) < sum(parts) == len(shop.rows())
+    assert shop.mirrored() == shop.rows()
 
 
 def test_a_copy_does_not_write_where_the_original_does(shop: Shop, tmp_path: Path) -> None:

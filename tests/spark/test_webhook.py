@@ -17,6 +17,9 @@ from headgate.declaration.load import load
 from headgate.jobs.publishing import NotPublishedError, Publications
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.sinks.letters import DeadLetters
+from headgate.sinks.webhook import writer
+from headgate.sinks.webhook.delivery import Delivery
+from headgate.sinks.webhook.receiver import Message
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
@@ -121,7 +124,18 @@ def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
         ("quarantine.raw", "quarantine/raw"),
     ],
 )
-def test_each_row_once(spark: SparkSession, tmp_path: Path, source: str, table: str) -> None:
+def test_each_row_once(
+    spark: SparkSession, tmp_path: Path, source: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit with many rows is sent in pieces, each with all rows of its keys."""
+    pieces: list[list[Message]] = []
+
+    def delivery(messages: list[Message], *settings: Any) -> Delivery:
+        pieces.append(messages)
+        return Delivery(messages, *settings)
+
+    monkeypatch.setattr(writer, "ROWS_PER_PIECE", 10)
+    monkeypatch.setattr(writer, "Delivery", delivery)
     with receiving() as receiver:
         engine = engine_of(spark, tmp_path, receiver, source)
         process(engine)
@@ -129,6 +143,9 @@ def test_each_row_once(spark: SparkSession, tmp_path: Path, source: str, table: 
         publish(engine)
         rows = read(engine.root, table)
         assert len(receiver.took) == len(once(receiver)) == len(rows) > 0
+        assert sum(map(len, pieces)) == len(rows) > max(map(len, pieces))
+        keys = [{message.key for message in piece} - {None} for piece in pieces]
+        assert sum(map(len, keys)) == len(set.union(*keys))
         if source.startswith("quarantine"):
             assert sorted(r.body for r in receiver.took) == sorted(r["value"] for r in rows)
             types = {request.headers["content-type"] for request in receiver.took}

@@ -83,7 +83,8 @@ class GateEventStage(Stage):
     def _outgoing(self, found: Sequence[GateEvent], sent: str) -> Outgoing:
         rows = self._spark.createDataFrame(rows_of(found))
         messages = self._spark.createDataFrame(_messages(found))
-        return Outgoing(rows, messages, number_of(sent), number_of(found[-1].name))
+        upto = number_of(found[-1].name)
+        return Outgoing(rows, messages, number_of(sent), upto, len(found))
 
 
 def number_of(name: str) -> int:

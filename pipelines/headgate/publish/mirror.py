@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, partial
@@ -121,8 +122,7 @@ class MirrorStage(Stage):
         type_ = self._type()
         added = [file for file in net.added if self._is_sent(file)]
         if net.removed is None:
-            rows: Iterable[pa.Table] = self._all(added, type_)
-            gone = None
+            rows, gone = self._all(added, type_), None
         else:
             removed = [file for file in net.removed if self._is_sent(file)]
             rows, gone = self._changed(added, removed, type_)
@@ -131,22 +131,29 @@ class MirrorStage(Stage):
 
     def _all(self, files: Sequence[DataFile], type_: StructType) -> Iterator[pa.Table]:
         for piece in _pieces(files):
-            if self._calls.is_closed:
-                raise ClosedError
-            yield _arrow(self._keyed(piece, type_).drop(_DIGEST))
+            yield from self._in_parts(self._keyed(piece, type_), piece)
 
     def _changed(
         self, added: Sequence[DataFile], removed: Sequence[DataFile], type_: StructType
-    ) -> tuple[list[pa.Table], pa.Table]:
+    ) -> tuple[Iterator[pa.Table], pa.Table]:
         """The rows that are changed or new, and the keys of the rows that were removed."""
         new = self._keyed(added, type_)
         if not removed:
-            gone = pa.table({KEY: pa.array([], pa.binary())})
-            return [_arrow(new.drop(_DIGEST))], gone
+            return self._in_parts(new, added), pa.table({KEY: pa.array([], pa.binary())})
         old = self._keyed(removed, type_).select(KEY, _DIGEST)
-        changed = new.join(old, [KEY, _DIGEST], "left_anti").drop(_DIGEST)
+        changed = new.join(old, [KEY, _DIGEST], "left_anti")
         gone = _arrow(old.select(KEY).join(new.select(KEY), KEY, "left_anti"))
-        return [_arrow(changed)], gone
+        return self._in_parts(changed, added), gone
+
+    def _in_parts(self, rows: DataFrame, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+        """The rows, which some files have, in as many parts as their number needs. A file may have
+        more rows than the driver's memory can hold, so it is read once for each part."""
+        parts = max(math.ceil(sum(file.rows for file in files) / ROWS_PER_STEP), 1)
+        for part in range(parts):
+            if self._calls.is_closed:
+                raise ClosedError
+            its_own = F.pmod(F.xxhash64(KEY), F.lit(parts)) == part
+            yield _arrow((rows.where(its_own) if parts > 1 else rows).drop(_DIGEST))
 
     def _is_sent(self, file: DataFile) -> bool:
         return self.publication.when != "final" or file.is_final

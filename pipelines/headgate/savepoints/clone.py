@@ -1,4 +1,4 @@
-"""Copies a pipeline as of a savepoint into another root. The original is only read.
+"""Copies a pipeline as of a savepoint into another root. No table of the original changes.
 
 The copy of a table has its log up to the savepoint's version, the files that are live in it, and
 the files of batches that downstream tables have not processed. An incomplete copy is marked, and no
@@ -19,6 +19,7 @@ from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.savepoints.copied_loads import copy_loads
 from headgate.savepoints.errors import FolderTakenError, SavepointError
+from headgate.savepoints.holds import keeping
 from headgate.savepoints.operations import files_of
 from headgate.savepoints.savepoint import SavedTable, Savepoint
 from headgate.savepoints.verify import verify
@@ -57,6 +58,11 @@ def clone(
         )
     if unfinished is not None and unfinished["savepoint"] != savepoint.id:
         raise _unfinished(to, unfinished)
+    with keeping(layout, savepoint):
+        _clone(layout, savepoint, to, passing)
+
+
+def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection[str]) -> None:
     if problems := verify(layout, savepoint.pipeline, savepoint, passing=passing):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be cloned: {problems[0].table} {problems[0].what}",

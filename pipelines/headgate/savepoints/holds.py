@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from headgate.errors import HeadgateError
@@ -42,6 +42,19 @@ def holding(layout: Layout, name: str) -> Iterator[str]:
 def keep(layout: Layout, name: str, reads: Savepoint) -> None:
     """Record what the process that holds a folder reads, from now until it ends."""
     write_document(layout.storage, f"{FOLDER}/{name}/{_READS}", reads.document())
+
+
+@contextmanager
+def keeping(layout: Layout, savepoint: Savepoint) -> Iterator[None]:
+    """Keep what a savepoint needs while this process reads it, also if it is deleted meanwhile. If
+    this process cannot write to the pipeline's folder, nothing is kept."""
+    name = f"copy-{savepoint.id}-{os.getpid()}"
+    with ExitStack() as stack:
+        with suppress(OSError):
+            path = stack.enter_context(holding(layout, name))
+            stack.callback(layout.storage.remove, path)
+            keep(layout, name, savepoint)
+        yield
 
 
 def held(layout: Layout) -> Iterator[Savepoint]:

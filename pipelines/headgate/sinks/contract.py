@@ -57,13 +57,14 @@ class Outgoing:
     null for a final row. ``messages`` are the same rows as ``key``, ``value`` and ``headers``
     (``publish.messages``). The header ``headgate-id`` is a function of the row, so it is the same
     each time the row is sent. Several gold rows of one key are in one partition of the frame, the
-    lowest revision first.
+    lowest revision first. There are at most ``count`` rows.
     """
 
     rows: DataFrame
     messages: DataFrame
     after: int
     upto: int
+    count: int
 
 
 @dataclass(frozen=True)

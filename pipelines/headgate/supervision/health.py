@@ -10,6 +10,7 @@ from itertools import takewhile
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
+from headgate.declaration.quantities import is_above
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance
@@ -193,7 +194,7 @@ def _share(
     table: str, counted: Counts, what: str, of: Sequence[str], limit: float
 ) -> Iterator[str]:
     found, total = counted.get(what, 0), sum(counted.get(key, 0) for key in of)
-    if total and found / total > limit:
+    if total and is_above(found, limit, total):
         yield f"{table}: {found:,} of {total:,} are {what} ({found / total:.1%}, limit {limit:.1%})"
 
 

@@ -25,6 +25,7 @@ from headgate.tables.history import batches
 from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
 from headgate.tables.payloads.bronze import BronzePayload
+from tests.support.failing import passing
 from tests.unit.ledger.conftest import NOON, Lake, bronze, silver
 from tests.unit.maintenance.conftest import (
     BUILT,
@@ -78,6 +79,30 @@ def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(
     clone(lake.layout, savepoint, there)
     assert all_rows(there) == before
     assert balance(there, lake.pipeline).balanced
+
+
+def test_a_copy_keeps_what_it_reads(fill: Fill, tmp_path: Path) -> None:
+    """The savepoint is deleted while the copy runs, and its files would go with it."""
+    lake = fill(3)
+    then = all_rows(lake.layout)
+    savepoint = take(lake)
+    for n in range(4, 7):
+        add_batch(lake, n)
+    compacted(lake)
+    done: list[str] = []
+
+    def vacuum(place: str) -> None:
+        if place == "clone.table_done" and not done:
+            done.append(place)
+            delete(lake.layout, savepoint)
+            vacuumed(lake)
+
+    there = Layout.of(str(tmp_path / "copy"), "tiny")
+    with passing(vacuum):
+        clone(lake.layout, savepoint, there)
+    assert done
+    assert all_rows(there) == then
+    assert vacuumed(lake)["silver/good"].removed.files == 6
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from headgate.savepoints.resets import Resets
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import verify
+from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.log import entry_path
@@ -213,6 +214,23 @@ def test_a_copy_is_the_pipeline_as_it_was(lake: Lake, tmp_path: Path) -> None:
     assert balance(there, lake.pipeline).balanced
     with pytest.raises(SavepointError, match="there is a pipeline already"):
         clone(lake.layout, savepoint, there)
+
+
+def test_an_original_that_can_only_be_read_is_copied(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    savepoint = take(lake)
+    there = Layout.of(str(tmp_path / "copy"), "tiny")
+    write = Storage.make_folder
+
+    def refused(storage: Storage, path: str = "") -> None:
+        if storage.root == lake.layout.storage.root:
+            raise PermissionError(path)
+        write(storage, path)
+
+    monkeypatch.setattr(Storage, "make_folder", refused)
+    clone(lake.layout, savepoint, there)
+    assert all_rows(there) == all_rows(lake.layout)
 
 
 def test_half_a_copy_is_no_pipeline(lake: Lake, tmp_path: Path) -> None:

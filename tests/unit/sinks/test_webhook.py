@@ -65,7 +65,7 @@ class Row:
 
 def outgoing(*rows: Row, after: int = 0) -> Outgoing:
     frame: Any = SimpleNamespace(collect=lambda: list(rows))
-    return Outgoing(frame, frame, after, after + 1)
+    return Outgoing(frame, frame, after, after + 1, len(rows))
 
 
 def quick(failures: int) -> float:

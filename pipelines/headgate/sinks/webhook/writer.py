@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from headgate.failpoints import failpoint
 from headgate.sinks.contract import BRIEFLY, Outgoing, SinkContext, Writer, headers_of
@@ -11,6 +14,14 @@ from headgate.sinks.letters import DeadLetters, Letter
 from headgate.sinks.webhook.declared import WebhookSink
 from headgate.sinks.webhook.delivery import Delivery, pause
 from headgate.sinks.webhook.receiver import Message, Outcome, Receiver
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+ROWS_PER_PIECE = 100_000
+"""Rows that are held in memory at once."""
+
+_PIECE = "piece"
 
 
 class ReceiverAwayError(Exception):
@@ -29,33 +40,46 @@ class WebhookWriter(Writer):
         self._sink, self._waits = sink, waits
         self._receiver = Receiver(sink)
         self._letters = DeadLetters(context.storage, context.name)
-        self._begun: tuple[tuple[int, int], Delivery] | None = None
+        # The step that is being sent, as (after, upto): its pieces that are not begun, and the
+        # delivery of the one that is.
+        self._step: tuple[int, int] | None = None
+        self._pieces: Iterator[list[Message]] = iter(())
+        self._delivery: Delivery | None = None
 
     def send(self, outgoing: Outgoing) -> bool:
-        span = outgoing.after, outgoing.upto
-        if self._begun is None or self._begun[0] != span:
+        step = outgoing.after, outgoing.upto
+        if self._step != step:
             self.close()
-            self._begun = span, self._delivery(outgoing)
-        delivery = self._begun[1]
-        if delivery.wait(BRIEFLY):
-            self._begun = None
-            failpoint("webhook.sent")
-            return True
-        if why := delivery.why_away:
-            raise ReceiverAwayError(f"{self._sink.written} {why}")
-        return False
+            self._step, self._pieces = step, pieces_of(outgoing)
+        while (delivery := self._delivery or self._next()) is not None:
+            if not delivery.wait(BRIEFLY):
+                if why := delivery.why_away:
+                    raise ReceiverAwayError(f"{self._sink.written} {why}")
+                return False
+            self._delivery = None
+        self._step = None
+        failpoint("webhook.sent")
+        return True
 
     def failure(self, error: Exception) -> str | None:
         return str(error) if isinstance(error, ReceiverAwayError) else None
 
     def close(self) -> None:
-        if self._begun is not None:
-            self._begun[1].close()
-            self._begun = None
+        if self._delivery is not None:
+            self._delivery.close()
+        self._step, self._pieces, self._delivery = None, iter(()), None
 
-    def _delivery(self, outgoing: Outgoing) -> Delivery:
-        messages = messages_of(outgoing)
-        return Delivery(messages, self._post, self._bury, self._sink.attempts, self._waits)
+    def _next(self) -> Delivery | None:
+        """Begin the delivery of the next piece; None if there is none."""
+        try:
+            messages = next(self._pieces, None)
+        except BaseException:
+            self.close()  # the pieces cannot be continued: the step begins again
+            raise
+        if messages is not None:
+            sink = self._sink
+            self._delivery = Delivery(messages, self._post, self._bury, sink.attempts, self._waits)
+        return self._delivery
 
     def _post(self, message: Message) -> Outcome:
         outcome = self._receiver.post(message)
@@ -68,10 +92,24 @@ class WebhookWriter(Writer):
         return self._letters.keep(letter)
 
 
-def messages_of(outgoing: Outgoing) -> list[Message]:
-    """The rows as messages. Those of one key are in the order of their revisions and batches."""
+def pieces_of(outgoing: Outgoing) -> Iterator[list[Message]]:
+    """The rows as messages, in pieces that fit into memory. All rows of a key are in one piece, in
+    the order of their revisions and batches."""
+    if outgoing.count <= ROWS_PER_PIECE:
+        yield _messages(outgoing.messages.collect())
+        return
+    from pyspark.sql import functions as F
+
+    pieces = math.ceil(outgoing.count / ROWS_PER_PIECE)
+    divided = outgoing.messages.repartition(pieces, F.coalesce("key", "value"))
+    rows = divided.withColumn(_PIECE, F.spark_partition_id()).toLocalIterator()
+    for _, piece in groupby(rows, lambda row: row[_PIECE]):
+        yield _messages(piece)
+
+
+def _messages(rows: Iterable[Row]) -> list[Message]:
     found = []
-    for row in outgoing.messages.collect():
+    for row in rows:
         headers = headers_of(row.asDict())
         id_ = headers.pop("headgate-id")
         order = tuple(int(headers.get(f"headgate-{name}", 0)) for name in ("revision", "batch"))
