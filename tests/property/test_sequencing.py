@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headgate.bronze import dedup_index
 from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
 from headgate.bronze.duplicate_matcher import DuplicateMatcher
 from headgate.bronze.sequencing import (
@@ -72,6 +73,14 @@ SENT = st.builds(
 def logs(draw: st.DrawFn) -> list[list[Sent]]:
     """Batches of records; within a partition they are in log order."""
     return draw(st.lists(st.lists(SENT, min_size=3, max_size=8), min_size=1, max_size=5))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _narrow_buckets() -> Iterator[None]:
+    """``WITHIN`` has several buckets, as a long ``within`` has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedup_index, "_NARROWEST", 1_000_000)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -3,15 +3,16 @@
 Only a valid record makes later records with its id duplicates. Invalid records are held in a second
 index, so that corrected copies are counted.
 
-Ids are held in memory in buckets of event time, each as wide as ``within``. If a record needs a
-bucket that is not in memory, it is read from bronze: less memory costs speed, not correctness. The
-buckets that a batch needs are all in memory, however many ids they have. Ids are compared by two
+Ids are held in memory in buckets of event time. If a record needs a bucket that is not in memory,
+it is read from bronze: less memory costs speed, not correctness. The buckets within ``within`` of a
+batch's records are all in memory, however many ids they have. Ids are compared by two
 independent 64-bit hashes: among 10^10 events the chance that any two different ids are taken for
 one is about 10^-19.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,6 +40,11 @@ DEDUP_ROWS = pa.schema(
     ]
 )
 ROWS_IN_MEMORY = 6_000_000  # about 350 MB; more only if the buckets of one batch have more
+_BUCKETS = 8
+"""Buckets in ``within``. Wider ones would hold more ids that are out of reach of a batch."""
+_NARROWEST = 3_600_000_000
+"""Microseconds. Narrower buckets would be many for a batch with a wide range of event times, and
+would save little memory. If ``within`` is shorter, it is the width."""
 _EVICTED = 0.5  # of the bound at a time: an eviction's cost depends on the rows it keeps
 
 _BACKGROUND = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dedup-index")
@@ -70,7 +76,8 @@ class DedupIndex:
         newest: int | None,
         rows_in_memory: int = ROWS_IN_MEMORY,
     ) -> None:
-        self._width = max(within, 1)
+        self._width = max(min(max(within // _BUCKETS, _NARROWEST), within), 1)
+        self._reach = math.ceil(within / self._width)  # in buckets
         self._differing = differing
         self._load = load
         self._newest_bucket = None if newest is None else newest // self._width
@@ -152,7 +159,8 @@ class DedupIndex:
     def _need(self, rows: pa.Table) -> None:
         """Load every bucket that is within reach of some rows."""
         buckets = np.unique(_ints(rows, "time") // self._width)
-        needed = {int(b) + d for b in buckets for d in (-1, 0, 1)}
+        reach = range(-self._reach, self._reach + 1)
+        needed = {b + d for b in buckets.tolist() for d in reach}
         missing = sorted(b for b in needed if b not in self._used)
         # Bronze has nothing newer than the newest bucket, so later buckets are not read.
         held = [b for b in missing if self._newest_bucket is not None and b <= self._newest_bucket]

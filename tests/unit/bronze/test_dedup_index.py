@@ -17,6 +17,8 @@ from headgate.bronze.id_index import IdIndex, Ints
 from headgate.bronze.sequencing import SEQUENCER_INPUT
 
 SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
 
 
 def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
@@ -67,6 +69,33 @@ def test_more_ids_than_there_is_memory_for_are_read_again() -> None:
     assert all(again)
     # The newest batch is in memory; the others were evicted.
     assert asked == [(9 * SECOND, 12 * SECOND - 1), (-SECOND, 2 * SECOND - 1)]
+
+
+@pytest.mark.parametrize(("within", "most"), [(24 * HOUR, 27), (HOUR, 2), (90 * MINUTE, 4)])
+def test_only_the_ids_within_reach_are_held(within: int, most: int) -> None:
+    """An id each hour. More ids than the bound are held only if a batch may need them: those of
+    ``within`` and of one bucket."""
+    index = DedupIndex(within, "warn", lambda _: DEDUP_ROWS.empty_table(), None, rows_in_memory=1)
+    for hour in range(60):
+        batch = _records(1, first=hour, time=np.array([hour * HOUR + MINUTE]))
+        index.find(batch)
+        index.add(batch)
+    index.find(batch)
+    assert len(index._known) <= most
+
+
+def test_copies_within_reach_are_found_and_no_others() -> None:
+    """Copies of ids in all buckets, up to ``within`` before and after, and beyond by the least."""
+    within = 20 * HOUR
+    index = DedupIndex(within, "warn", lambda _: DEDUP_ROWS.empty_table(), None)
+    times = np.array([0, 0, 0, 0, HOUR, 7 * HOUR])
+    ids = np.arange(6)
+    first = _records(6, first=0, time=times, hash_a=ids)
+    index.find(first)
+    index.add(first)
+    moved = np.array([within, within + 1, -within, -within - 1, 3 * HOUR, 13 * HOUR])
+    copies = _records(6, first=0, time=times + moved, hash_a=ids)
+    assert index.find(copies).duplicate.tolist() == [True, False, True, False, True, True]
 
 
 @pytest.mark.slow
