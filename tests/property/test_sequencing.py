@@ -79,7 +79,7 @@ def logs(draw: st.DrawFn) -> list[list[Sent]]:
 def _narrow_buckets() -> Iterator[None]:
     """``WITHIN`` has several buckets, as a long ``within`` has."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dedup_index, "_NARROWEST", 1_000_000)
+        patch.setattr(dedup_index, "_HOUR", 1_000_000)
         yield
 
 

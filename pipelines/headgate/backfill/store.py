@@ -1,7 +1,8 @@
 """The folders of backfills, below the pipeline's own folder.
 
 The folder of a backfill has its scratch tables while it runs. Its patches are kept as long as
-bronze, a savepoint or a waiting request has the operation that uses them.
+bronze, a savepoint, a running copy of one or a waiting request has the operation that uses them.
+Copies that were killed have left folders here, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def remove_left(layout: Layout, pipeline: Pipeline) -> None:
     # Read the requests first: one that bronze processes meanwhile is then among the operations.
     known: list[Request | Operation] = [*waiting(layout)]
     known += BronzePayload.of(head_table(layout, pipeline).refresh()).operations
-    for savepoint in (*held(layout), *savepoints(layout)):
+    # Savepoints first: one that is deleted meanwhile may be read by a copy.
+    for savepoint in (*savepoints(layout), *held(layout)):
         with suppress(LogGapError):  # it cannot be restored in any case
             known += operations_of(layout, savepoint) if isinstance(savepoint, Savepoint) else ()
     asked = {str(each.document.get("backfill")) for each in known if each.name == NAME}

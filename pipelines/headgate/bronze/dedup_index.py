@@ -40,11 +40,10 @@ DEDUP_ROWS = pa.schema(
     ]
 )
 ROWS_IN_MEMORY = 6_000_000  # about 350 MB; more only if the buckets of one batch have more
-_BUCKETS = 8
-"""Buckets in ``within``. Wider ones would hold more ids that are out of reach of a batch."""
-_NARROWEST = 3_600_000_000
-"""Microseconds. Narrower buckets would be many for a batch with a wide range of event times, and
-would save little memory. If ``within`` is shorter, it is the width."""
+_HOUR = 3_600_000_000
+_MOST_BUCKETS = 8
+"""In ``within``, and at most one for each hour of it. Wider buckets hold more ids that are out of
+reach of a batch. Narrower ones would be many for a batch with a wide range of event times."""
 _EVICTED = 0.5  # of the bound at a time: an eviction's cost depends on the rows it keeps
 
 _BACKGROUND = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dedup-index")
@@ -76,8 +75,8 @@ class DedupIndex:
         newest: int | None,
         rows_in_memory: int = ROWS_IN_MEMORY,
     ) -> None:
-        self._width = max(min(max(within // _BUCKETS, _NARROWEST), within), 1)
-        self._reach = math.ceil(within / self._width)  # in buckets
+        self._reach = max(min(math.ceil(within / _HOUR), _MOST_BUCKETS), 1)  # in buckets
+        self._width = max(math.ceil(within / self._reach), 1)
         self._differing = differing
         self._load = load
         self._newest_bucket = None if newest is None else newest // self._width

@@ -73,10 +73,11 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
 
 
 def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
-    """All savepoints, and the versions that backfills read now. Raises NotLevelError if a savepoint
-    is damaged, because what it needs is then unknown."""
-    found = [*held(layout)]
-    for each in savepoints(layout):
+    """All savepoints, and the versions that backfills and copies read now. Raises NotLevelError if
+    a savepoint is damaged, because what it needs is then unknown."""
+    found: list[Savepoint] = []
+    # Savepoints first: one that is deleted meanwhile may be read by a copy.
+    for each in (*savepoints(layout), *held(layout)):
         if isinstance(each, Unreadable):
             raise NotLevelError(
                 f"savepoint {each.id} is damaged ({each.why}): what it needs is unknown",

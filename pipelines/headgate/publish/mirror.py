@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property, partial
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -28,7 +29,7 @@ from headgate.tables.log import read_commit
 from headgate.tables.log_folder import log_folder
 
 ROWS_PER_STEP = 200_000
-"""Versions are combined up to this many rows, and rows are sent in pieces of about this size."""
+"""Versions are combined up to this many rows, and rows are sent in parts of about this size."""
 
 _DIGEST = "_digest"
 
@@ -122,7 +123,8 @@ class MirrorStage(Stage):
         type_ = self._type()
         added = [file for file in net.added if self._is_sent(file)]
         if net.removed is None:
-            rows, gone = self._all(added, type_), None
+            rows: Iterable[pa.Table] = self._all(added, type_)
+            gone = None
         else:
             removed = [file for file in net.removed if self._is_sent(file)]
             rows, gone = self._changed(added, removed, type_)
@@ -130,12 +132,12 @@ class MirrorStage(Stage):
         return Difference(rows, gone, schema, tuple(self._identity), held, upto)
 
     def _all(self, files: Sequence[DataFile], type_: StructType) -> Iterator[pa.Table]:
-        for piece in _pieces(files):
-            yield from self._in_parts(self._keyed(piece, type_), piece)
+        for group in _groups(files):
+            yield from self._in_parts(self._keyed(group, type_), group)
 
     def _changed(
         self, added: Sequence[DataFile], removed: Sequence[DataFile], type_: StructType
-    ) -> tuple[Iterator[pa.Table], pa.Table]:
+    ) -> tuple[Iterable[pa.Table], pa.Table]:
         """The rows that are changed or new, and the keys of the rows that were removed."""
         new = self._keyed(added, type_)
         if not removed:
@@ -145,15 +147,29 @@ class MirrorStage(Stage):
         gone = _arrow(old.select(KEY).join(new.select(KEY), KEY, "left_anti"))
         return self._in_parts(changed, added), gone
 
-    def _in_parts(self, rows: DataFrame, files: Sequence[DataFile]) -> Iterator[pa.Table]:
-        """The rows, which some files have, in as many parts as their number needs. A file may have
-        more rows than the driver's memory can hold, so it is read once for each part."""
-        parts = max(math.ceil(sum(file.rows for file in files) / ROWS_PER_STEP), 1)
-        for part in range(parts):
-            if self._calls.is_closed:
-                raise ClosedError
-            its_own = F.pmod(F.xxhash64(KEY), F.lit(parts)) == part
-            yield _arrow((rows.where(its_own) if parts > 1 else rows).drop(_DIGEST))
+    def _in_parts(self, rows: DataFrame, files: Sequence[DataFile]) -> Iterable[pa.Table]:
+        """Some rows of files, in parts of about ``ROWS_PER_STEP``. If the files have no more rows
+        than that, the only part is read at once, before the sink begins its transaction."""
+        if sum(file.rows for file in files) > ROWS_PER_STEP:
+            return self._parts(rows.drop(_DIGEST))
+        self._require_open()
+        return [_arrow(rows.drop(_DIGEST))]
+
+    def _parts(self, rows: DataFrame) -> Iterator[pa.Table]:
+        """The rows are computed once, to a disk, and read once for each part."""
+        kept = rows.persist(StorageLevel.DISK_ONLY)
+        try:
+            parts = max(math.ceil(kept.count() / ROWS_PER_STEP), 1)
+            for part in range(parts):
+                self._require_open()
+                yield _arrow(kept.where(F.pmod(F.xxhash64(KEY), F.lit(parts)) == part))
+        finally:
+            kept.unpersist()
+
+    def _require_open(self) -> None:
+        """Raises ClosedError."""
+        if self._calls.is_closed:
+            raise ClosedError
 
     def _is_sent(self, file: DataFile) -> bool:
         return self.publication.when != "final" or file.is_final
@@ -175,16 +191,16 @@ class MirrorStage(Stage):
         return rows.select(_hash(self._identity).alias(KEY), *columns, _row(whole_row))
 
 
-def _pieces(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
-    """The files in groups of about ``ROWS_PER_STEP`` rows."""
-    piece: list[DataFile] = []
+def _groups(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
+    """The files in groups of at most ``ROWS_PER_STEP`` rows, or of one file."""
+    group: list[DataFile] = []
     for file in files:
-        if piece and sum(f.rows for f in piece) + file.rows > ROWS_PER_STEP:
-            yield piece
-            piece = []
-        piece.append(file)
-    if piece:
-        yield piece
+        if group and sum(f.rows for f in group) + file.rows > ROWS_PER_STEP:
+            yield group
+            group = []
+        group.append(file)
+    if group:
+        yield group
 
 
 def _hash(names: Iterable[str]) -> Column:

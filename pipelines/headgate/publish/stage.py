@@ -95,7 +95,8 @@ class LogStage(Stage):
             rows = self._in_order(rows)
         if self._messages is None or self._messages[0] != shape:
             self._messages = shape, self._message_columns()
-        count = sum(file.rows for commit in group for file in commit.files)
+        is_all = self.publication.when != "final"
+        count = sum(f.rows for c in group for f in c.files if is_all or f.is_final)
         return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version, count)
 
     def _in_order(self, rows: DataFrame) -> DataFrame:

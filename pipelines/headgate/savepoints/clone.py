@@ -63,6 +63,11 @@ def clone(
 
 
 def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection[str]) -> None:
+    if not layout.storage.exists(Layout.savepoint(savepoint.id)):
+        raise SavepointError(
+            f"savepoint {savepoint.id} has been deleted meanwhile",
+            remedy=f"other ones: {pipeline_command('savepoint list')}",
+        )
     if problems := verify(layout, savepoint.pipeline, savepoint, passing=passing):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be cloned: {problems[0].table} {problems[0].what}",

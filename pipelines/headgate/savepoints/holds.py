@@ -19,6 +19,7 @@ from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 
 FOLDER = f"{CONTROL}/backfills"
+"""For backfills, and for copies of savepoints."""
 _LOCK, _READS = "lock", "reads.json"
 
 
@@ -28,7 +29,10 @@ def holding(layout: Layout, name: str) -> Iterator[str]:
     path, lock = f"{FOLDER}/{name}", -1
     while lock < 0:
         layout.storage.make_folder(path)
-        lock = os.open(_lock(layout, name), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            lock = os.open(_lock(layout, name), os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:  # another process has removed the folder
+            continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _lock(layout, name).exists():  # another process has removed the unlocked folder
             os.close(lock)
@@ -46,15 +50,23 @@ def keep(layout: Layout, name: str, reads: Savepoint) -> None:
 
 @contextmanager
 def keeping(layout: Layout, savepoint: Savepoint) -> Iterator[None]:
-    """Keep what a savepoint needs while this process reads it, also if it is deleted meanwhile. If
+    """Keep what a savepoint needs while this process copies it, also if it is deleted meanwhile. If
     this process cannot write to the pipeline's folder, nothing is kept."""
     name = f"copy-{savepoint.id}-{os.getpid()}"
     with ExitStack() as stack:
         with suppress(OSError):
             path = stack.enter_context(holding(layout, name))
-            stack.callback(layout.storage.remove, path)
+            stack.callback(_remove, layout, path)
             keep(layout, name, savepoint)
         yield
+
+
+def _remove(layout: Layout, path: str) -> None:
+    """Remove a folder, and the one of all holds if it is empty: this process may belong to another
+    user than the pipeline."""
+    with suppress(OSError):
+        layout.storage.remove(path)
+        Path(layout.storage.uri(FOLDER)).rmdir()
 
 
 def held(layout: Layout) -> Iterator[Savepoint]:

@@ -13,7 +13,7 @@ from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
 from headgate.maintenance.retention_context import NotLevelError
 from headgate.savepoints.clone import clone
-from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.errors import ResetOpenError, SavepointError
 from headgate.savepoints.rebuilds import DOCUMENT
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.restore import restore
@@ -103,6 +103,17 @@ def test_a_copy_keeps_what_it_reads(fill: Fill, tmp_path: Path) -> None:
     assert done
     assert all_rows(there) == then
     assert vacuumed(lake)["silver/good"].removed.files == 6
+
+
+def test_a_savepoint_that_is_deleted_before_its_copy_begins_is_not_copied(
+    fill: Fill, tmp_path: Path
+) -> None:
+    lake = fill(3)
+    savepoint = take(lake)
+    delete(lake.layout, savepoint)
+    with pytest.raises(SavepointError, match="has been deleted meanwhile"):
+        clone(lake.layout, savepoint, Layout.of(str(tmp_path / "copy"), "tiny"))
+    assert not any((tmp_path / "copy").rglob("*.parquet"))
 
 
 @pytest.mark.slow

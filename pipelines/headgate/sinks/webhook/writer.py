@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
 ROWS_PER_PIECE = 100_000
-"""Rows that are held in memory at once."""
+"""The number of rows in a piece, about. While one is sent, the JVM holds the next one."""
 
 _PIECE = "piece"
 
@@ -51,8 +52,9 @@ class WebhookWriter(Writer):
         if self._step != step:
             self.close()
             self._step, self._pieces = step, pieces_of(outgoing)
+        until = time.monotonic() + BRIEFLY
         while (delivery := self._delivery or self._next()) is not None:
-            if not delivery.wait(BRIEFLY):
+            if not delivery.wait(max(until - time.monotonic(), 0.0)):
                 if why := delivery.why_away:
                     raise ReceiverAwayError(f"{self._sink.written} {why}")
                 return False
@@ -72,13 +74,12 @@ class WebhookWriter(Writer):
     def _next(self) -> Delivery | None:
         """Begin the delivery of the next piece; None if there is none."""
         try:
-            messages = next(self._pieces, None)
+            if (messages := next(self._pieces, None)) is not None:
+                attempts = self._sink.attempts
+                self._delivery = Delivery(messages, self._post, self._bury, attempts, self._waits)
         except BaseException:
-            self.close()  # the pieces cannot be continued: the step begins again
+            self.close()  # the next call begins with the first piece again
             raise
-        if messages is not None:
-            sink = self._sink
-            self._delivery = Delivery(messages, self._post, self._bury, sink.attempts, self._waits)
         return self._delivery
 
     def _post(self, message: Message) -> Outcome:
@@ -100,11 +101,18 @@ def pieces_of(outgoing: Outgoing) -> Iterator[list[Message]]:
         return
     from pyspark.sql import functions as F
 
+    # Rows without a key are spread by their headers, which have the id: their values may be equal.
+    spread = F.when(F.col("key").isNull(), F.col("headers"))
     pieces = math.ceil(outgoing.count / ROWS_PER_PIECE)
-    divided = outgoing.messages.repartition(pieces, F.coalesce("key", "value"))
-    rows = divided.withColumn(_PIECE, F.spark_partition_id()).toLocalIterator()
-    for _, piece in groupby(rows, lambda row: row[_PIECE]):
-        yield _messages(piece)
+    divided = outgoing.messages.repartition(pieces, F.col("key"), spread)
+    numbered = divided.withColumn(_PIECE, F.spark_partition_id()).toLocalIterator()
+    held: list[Row] = []
+    for _, rows in groupby(numbered, lambda row: row[_PIECE]):
+        held += rows
+        if len(held) >= ROWS_PER_PIECE / 2:  # there may be far fewer rows than ``count``
+            yield _messages(held)
+            held = []
+    yield _messages(held)
 
 
 def _messages(rows: Iterable[Row]) -> list[Message]:
