@@ -103,7 +103,7 @@ def test_a_pipeline_that_cannot_be_read_is_told_with_its_own_commands(
 
     async def wait(waiting: FinalHoursTrigger | GoldFinalTrigger) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(anext(waiting.run()), 0.1)
+            await asyncio.wait_for(anext(waiting.run()), 1.0)
 
     for each in (trigger(place, None), place.trigger(NOON)):
         asyncio.run(wait(each))

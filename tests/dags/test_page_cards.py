@@ -89,7 +89,8 @@ def test_a_percentage_is_of_what_stands_beside_it(cards: Cards) -> None:
     assert shown["Quarantined"].split("\n") == ["11", "1 % of 1,088 read"]
     assert shown["Late"].split("\n") == ["50", "2.5 % of 2,000 pairs"]
     cards.page.run("document.querySelector('summary').click()")
-    assert "50 of 2,000 (2.5 %)" in "".join(cards.text("tbody"))
+    drawn = "50 of 2,000 (2.5 %)"
+    wait_until(lambda: drawn in "".join(cards.text("tbody")), "no table is drawn", 30)
 
 
 def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:

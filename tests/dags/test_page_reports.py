@@ -67,7 +67,7 @@ def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
             gate.wait()
         return replace(before, at=NOON)
 
-    kept = Reports(reader, waits=0.2)
+    kept = Reports(reader, waits=2.0)
     for _ in range(2):
         slow, other = kept.of([SHOP, OTHER])
         assert slow.error == "its tables have not been read yet"
@@ -99,7 +99,7 @@ def test_the_last_report_is_shown_while_a_stream_answers_late(
             gate.wait()
         return replace(before, at=NOON)
 
-    kept = Reports(reader, waits=0.2)
+    kept = Reports(reader, waits=2.0)
     assert kept.of([SHOP]) == kept.of([SHOP]) == [StreamReport(at=NOON)]
 
 

@@ -84,7 +84,12 @@ def test_only_committed_records_are_read(broker: Broker) -> None:
     produce(broker, topic, [b"c"], transaction="abort")
     assert [r.value for r in consume_all(broker, topic)] == [b"a", b"b"]
     produce(broker, topic, [b"d"], transaction="commit")
-    assert [(r.offset, r.value) for r in consume_all(broker, topic)][-1] == (5, b"d")
+
+    def last() -> tuple[int, bytes | None]:
+        return [(r.offset, r.value) for r in consume_all(broker, topic)][-1]
+
+    # Kafka answers before readers see the commit.
+    wait_until(lambda: last() == (5, b"d"), "the last commit is not visible", 30)
 
 
 def test_a_topic_may_be_configured(broker: Broker) -> None:

@@ -209,7 +209,7 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
     assert not any(SECRET in line or place.password in line for line in lines)
     assert "has ended" in place.down()
     # An exiting process has no environment any more, but its files stay open for a moment.
-    wait(lambda: not place.processes(), "a process is left", patience=2.0)
+    wait(lambda: not place.processes(), "a process is left", patience=30.0)
     assert "no Airflow runs" in place.down()
     proof = by_id(place.layout, place.declared)
     assert (proof.findings, proof.rows > 0) == ((), True)

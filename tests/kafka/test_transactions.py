@@ -17,6 +17,7 @@ from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.readings import NOON, declare_kafka, rules
 from tests.support.tables import differences, read, state
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -82,6 +83,8 @@ def test_an_open_transaction_holds_back_what_is_behind_it(
     assert state(engine.root, "bronze/raw")["offsets"] == {"0": 5}
     assert engine.source.backlog().count == 0
     still_open.commit()
+    # Kafka answers before readers see the commit.
+    wait_until(engine.list_new, "the commit is not visible", 30)
     engine.read_all()
     assert ids(engine) == {"before", "open", "behind"}
     is_right(engine, broker, topic, 1)

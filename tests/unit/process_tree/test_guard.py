@@ -315,7 +315,7 @@ def test_a_process_that_only_has_the_pid_is_left_alone(
     began = started(psutil.Process(other.pid)) - 3_600
     presence.announce(tmp_path, replace(here, guard=other.pid, began=began, within=0.0))
     monkeypatch.setattr(presence, "_SLACK", 0.2)
-    said = rf"process {other.pid}, .* its processes: python.* {here.children['child']} \(sleeping\)"
+    said = rf"process {other.pid}, .* its processes: python.* {here.children['child']} \(\S+\)"
     with pytest.raises(ProcessTreeError, match=said):
         presence.end(tmp_path)
     assert other.poll() is None

@@ -150,8 +150,8 @@ def test_what_a_leader_started_is_its_own_to_end(
     child = f"import signal, sys; signal.signal(15, lambda *_: open({str(told)!r}, 'w')); {WAITING}"
     leader = (
         "import signal, subprocess, sys\n"
-        f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         "signal.signal(15, lambda *_: (child.kill(), sys.exit(3)))\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         "child.wait()"
     )
     process = start(began, leader, mark=str(tmp_path))

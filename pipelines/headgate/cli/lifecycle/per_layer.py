@@ -51,8 +51,7 @@ def run_layers(task: Task, more: Sequence[str]) -> bool:
 
 def together(commands: Mapping[str, Sequence[str]]) -> bool:
     """Run processes until all have ended; False if one was asked to end before it was done."""
-    # Each has its own session, so that Ctrl-C reaches it only once: this process forwards it.
-    running = {n: subprocess.Popen(c, start_new_session=True) for n, c in commands.items()}
+    running: dict[str, subprocess.Popen[bytes]] = {}
     asked: list[str] = []
 
     def stop() -> None:
@@ -63,6 +62,12 @@ def together(commands: Mapping[str, Sequence[str]]) -> bool:
 
     failed: tuple[str, int] | None = None
     with on_signals(stop):
+        for name, command in commands.items():
+            # Each has its own session, so that Ctrl-C reaches it only once: this process forwards
+            # it.
+            running[name] = subprocess.Popen(command, start_new_session=True)
+        if asked:  # while a process was started, which was not told
+            stop()
         while any(p.poll() is None for p in running.values()):
             failed = failed or _failure(running)
             if failed and not asked:

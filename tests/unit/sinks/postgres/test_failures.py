@@ -98,14 +98,15 @@ def test_it_goes_on_after_the_server_has_crashed(server: Server, mirror: Postgre
 def test_a_server_that_hangs_is_left(
     server: Server, mirror: PostgresMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.sinks.postgres.mirror.ANSWER", 0.5)
     mirror.apply(step(rows(("a", 1)), 1))
     stopped = server.pids
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     try:
-        with pytest.raises(psycopg2.Error):
-            mirror.held()
+        with monkeypatch.context() as patched:
+            patched.setattr("headgate.sinks.postgres.mirror.ANSWER", 0.5)
+            with pytest.raises(psycopg2.Error):
+                mirror.held()
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
