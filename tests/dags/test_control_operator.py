@@ -22,8 +22,8 @@ from headgate.airflow.operators.control_operator import (
 )
 from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
 from headgate.declaration.errors import DeclarationError
+from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Hold

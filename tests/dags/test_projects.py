@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,9 @@ def test_a_relative_root_is_beside_the_folder(
     for root in ("/data/lake", "s3://bucket/lake"):
         assert roots(folder, root) == {root}
     assert roots(folder, "~/lake") == {"/home/me/lake"}
+    # As the command line finds them from the project's folder, also for declarations further below.
+    shutil.copytree(folder, folder / "examples")
+    assert roots(folder / "examples", None) == {f"{project}/lake"}
     monkeypatch.setenv("HEADGATE_ROOT", "other")
     assert roots(folder, None) == {f"{project}/other"}
     (table,) = gold_tables(folder)

@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 import yaml  # type: ignore[import-untyped]
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.files import declarations_in
+from headgate.declaration.files import declarations_in, project_above
 from headgate.declaration.keys.airflow import EVERY, MODES, POLICIES
 from headgate.declaration.model import BackfillSchedule
 from headgate.declaration.names import NAME_PATTERN
@@ -37,8 +37,8 @@ class Declared:
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
     """Every declaration of a folder that names its pipeline; the rest of it is not checked. Tables
-    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake``; a relative path is beside the
-    folder.
+    are under ``root``, else ``$HEADGATE_ROOT``, else ``lake``. A relative path starts in the folder
+    that has ``pipelines``, as for all paths of a declaration, or else beside this folder.
 
     Of several files that name the same pipeline, the one called NAME.yml counts. If there is none,
     nothing says which of them is a draft, and the pipeline is left out. A file that names none,
@@ -59,7 +59,8 @@ def _root(folder: Path, root: str | Path | None) -> str:
     """The root as an absolute path or a URI: the processes of Airflow have different working
     folders."""
     given = str(root or os.environ.get("HEADGATE_ROOT") or "lake")
-    return given if is_uri(given) else str(folder.parent / at_home(given))
+    beside = project_above(folder) or folder.parent
+    return given if is_uri(given) else str(beside / at_home(given))
 
 
 def _has_run(root: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which files are declarations."""
+"""Which files are declarations, and where their relative paths start."""
 
 from __future__ import annotations
 
@@ -17,3 +17,16 @@ def is_preferred(file: Path, other: Path | None, name: str) -> bool:
     """Whether ``file`` takes precedence over ``other`` if both declare the pipeline ``name``. The
     file that is named like the pipeline does, or else ``other``, which was found first."""
     return other is None or (file.stem == name and other.stem != name)
+
+
+def project_folder(declaration: Path) -> Path:
+    """Where relative paths start: the nearest folder above the declaration that holds a folder
+    named ``pipelines``, or else the declaration's own."""
+    folder = declaration.resolve().parent
+    return project_above(folder) or folder
+
+
+def project_above(folder: Path) -> Path | None:
+    """The nearest folder that holds a folder named ``pipelines``: this one, or one above it."""
+    above = (folder, *folder.parents)
+    return next((each for each in above if (each / "pipelines").is_dir()), None)

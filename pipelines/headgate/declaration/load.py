@@ -13,6 +13,7 @@ from pathlib import Path
 from headgate.declaration.digest import digest, meaning, table_digests
 from headgate.declaration.errors import DeclarationError, Invalid
 from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.files import project_folder
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.model import (
     BackfillSchedule,
@@ -35,7 +36,6 @@ from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import (
     added_columns,
     build_source,
-    project_folder,
     scope_of,
     time_column,
 )

@@ -56,7 +56,7 @@ def java(platform: str = sys.platform) -> CheckResult:
 
 def _install_java(platform: str) -> str:
     if platform == "darwin":
-        return "Install it: brew install openjdk@17"
+        return 'Install it: brew install openjdk@17; export JAVA_HOME="$(brew --prefix openjdk@17)"'
     return "Install it: sudo apt install openjdk-17-jre-headless (or your system's package)"
 
 

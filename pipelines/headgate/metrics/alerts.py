@@ -254,11 +254,19 @@ def _upkeep() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgateUnreadable",
-        "headgate_readable == 0",
+        'headgate_readable{part!="declaration"} == 0',
         "1m",
         "critical",
         "{{ $labels.part }} cannot be read: it may be damaged",
         SEE_DAMAGE,
+    )
+    yield Alert(
+        "HeadgateDeclarationInvalid",
+        'headgate_readable{part="declaration"} == 0',
+        "1m",
+        "warning",
+        "the declaration has a mistake; a driver that runs goes on with the earlier one",
+        pipeline_command("plan"),
     )
     yield Alert(
         "HeadgateMetricsStale",

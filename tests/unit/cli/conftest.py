@@ -11,8 +11,8 @@ import pytest
 
 from headgate.cli import hidden
 from headgate.cli.main import answer
+from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.declaration.sections.source import project_folder
 from headgate.gates import documents
 from headgate.gates.documents import Hold
 from headgate.supervision import elsewhere

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Hold

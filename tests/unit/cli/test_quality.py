@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.declaration.sections.source import project_folder
 from headgate.expectations.result import RuleResult
 from headgate.gates.validations import Validation, ValidationLog
 from headgate.storage.ownership import Owner

@@ -26,6 +26,7 @@ def test_the_shipped_lock_pins_delta_and_no_jar_twice() -> None:
 def test_spark_gets_its_kafka_connector_with_the_client_it_was_built_for() -> None:
     artifacts = {jar.artifact: jar.revision for jar in locked()}
     assert artifacts["spark-sql-kafka-0-10_2.13"] == "4.2.0"
+    assert artifacts["spark-token-provider-kafka-0-10_2.13"] == "4.2.0"
     assert artifacts["kafka-clients"] == "3.9.2"
     assert len(artifacts) == len(locked()) == 11
 

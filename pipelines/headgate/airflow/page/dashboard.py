@@ -17,7 +17,7 @@ from headgate.airflow.page.declared_streams import declared_streams
 from headgate.dashboard.reading.shown import Declarations, Shown
 from headgate.dashboard.server.app import dashboard_app
 from headgate.dashboard.server.context import SCOPE, Context
-from headgate.declaration.sections.source import project_folder
+from headgate.declaration.files import project_folder
 from headgate.errors import HeadgateError
 
 PREFIX = "/dashboard"

@@ -128,8 +128,8 @@ def _respond_checked(files: list[Path], json: bool) -> None:
     """Raises BoardError for the first file with problems."""
     from headgate.dashboard.boards.reading import board_files, read_board
     from headgate.dashboard.boards.runner import ChartRunner
+    from headgate.declaration.files import project_folder
     from headgate.declaration.load import load
-    from headgate.declaration.sections.source import project_folder
 
     declared = {each.name: each for each in (load(file, needs_secrets=False) for file in files)}
     projects = dict.fromkeys(project_folder(file) for file in files)

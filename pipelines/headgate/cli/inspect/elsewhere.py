@@ -22,7 +22,7 @@ def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
     """Pipelines of this machine: those that this user runs, and those under the likely roots
     (``root``, that of the environment, and `lake` in the current folder and in each declaration's
     project)."""
-    from headgate.declaration.sections.source import project_folder
+    from headgate.declaration.files import project_folder
     from headgate.supervision.elsewhere import running_drivers, sightings
 
     folders = (Path(), *(project_folder(file) for file in files))

@@ -27,9 +27,8 @@ from headgate.dashboard.server.context import Context
 from headgate.dashboard.server.hosts import HostCheck
 from headgate.dashboard.server.login import Guard, Login
 from headgate.dashboard.server.questions import Desk
-from headgate.declaration.files import is_preferred
+from headgate.declaration.files import is_preferred, project_folder
 from headgate.declaration.loopback import is_loopback
-from headgate.declaration.sections.source import project_folder
 from headgate.errors import HeadgateError
 
 LOOPBACK = ("127.0.0.1", "localhost")

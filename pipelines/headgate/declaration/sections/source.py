@@ -88,16 +88,6 @@ def added_columns(section: Section) -> dict[str, DataType | None]:
     return {RESCUED: STRING} if rescues else {}
 
 
-def project_folder(declaration: Path) -> Path:
-    """Where relative paths start: the nearest folder above the declaration that holds a folder
-    named ``pipelines``, or else the declaration's own."""
-    folder = declaration.resolve().parent
-    for candidate in (folder, *folder.parents):
-        if (candidate / "pipelines").is_dir():
-            return candidate
-    return folder
-
-
 def _record(section: Section | None, report: Report) -> Record | None:
     if section is None:
         return None
