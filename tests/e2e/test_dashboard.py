@@ -30,6 +30,7 @@ charts:
   bars: {kind: bar, sql: "SELECT channel, sum(orders) AS n FROM gold.sales GROUP BY 1 ORDER BY 2"}
   rows: {kind: table, sql: FROM gold.sales}
 """
+ROWS = "document.querySelector('.pages').innerText"
 PAGES = {
     "/": "h2",
     "/gold/shop/sales": ".uplot canvas",
@@ -72,10 +73,10 @@ def test_a_chart_moves_as_gold_commits(page: DashboardPage, shop: Charted) -> No
     before = page.run("document.querySelector('.uplot')")
     shop.sell(open_=[sale(30, "app", 77, "5.00")])
     newest = "document.querySelector('figure tbody tr td.number')?.textContent === '77'"
-    took = page.wait(newest)
-    assert took < 2, f"{took:.1f} s after the commit"
+    page.wait(newest)
     assert before == page.run("document.querySelector('.uplot')"), "the chart stays"
-    assert page.column("orders")[0] == "77", "the rows, too"
+    # The rows, too: the figure's own table comes first in the page.
+    page.wait("[...document.querySelectorAll('.rows td')].some((td) => td.textContent === '77')")
 
 
 def test_rows_are_filtered(page: DashboardPage, tmp_path: Path) -> None:
@@ -99,6 +100,66 @@ def test_rows_are_filtered(page: DashboardPage, tmp_path: Path) -> None:
     page.run(f"{named}.click()")
     page.wait("document.querySelector('th[aria-sort=descending]')")
     page.is_clean(tmp_path)
+
+
+def test_a_commit_takes_neither_the_focus_nor_what_is_open(
+    page: DashboardPage, shop: Charted
+) -> None:
+    name, focused = "x" * 100, "document.activeElement.innerText"
+    shop.sell(open_=[sale(30, name, 1, "5.00")])
+    page.open("/gold/shop/sales")
+    page.run("document.querySelector('tbody details').open = true")
+    page.run("document.querySelector('tbody summary').focus()")
+    shop.sell(open_=[sale(31, "app", 76, "5.00"), sale(30, name, 2, "5.00")])
+    page.wait("document.querySelector('tbody tr').innerText.includes('76')")
+    assert page.text("tbody details[open]") == page.text("tbody details")
+    assert page.run(focused).startswith("xxx")
+    page.open("/")
+    page.wait("document.querySelector('svg.spark')")
+    page.run("document.querySelector('.table-card a').focus()")
+    before = page.text(".table-card dd")[0]
+    shop.sell(open_=[sale(30, "app", 77, "5.00")])
+    page.wait(f"document.querySelector('.table-card dd').innerText !== '{before}'")
+    assert page.run(focused) == "sales"
+
+
+def test_filters_stay_where_they_are(page: DashboardPage) -> None:
+    """Whoever uses them by keyboard goes on from the one that was used."""
+    page.open("/gold/shop/sales?null.channel=1&last=2592000")
+    page.run(
+        """(() => {
+          const [channel, from] = ['[data-key=channel]', '[type=datetime-local]'].map((each) =>
+            document.querySelector(`input${each}`));
+          channel.value = 'web';
+          channel.dispatchEvent(new Event('change'));
+          from.focus();
+          from.value = '0002-05-04T12:20';
+          from.dispatchEvent(new Event('change'));
+        })()"""
+    )
+    assert page.run("location.search") == "?last=2592000&key.channel=web"
+    page.run("document.activeElement.value = '2026-05-04T12:20'")
+    page.page.press("Enter")
+    page.wait("location.search.endsWith('from=2026-05-04T12%3A20Z')")
+    page.wait(f"{ROWS}.includes('of 10')")
+    assert page.run("document.activeElement.value") == "2026-05-04T12:20"
+    page.run("(document.activeElement.blur(), document.querySelector('.chip button').focus())")
+    page.run("document.activeElement.click()")
+    page.wait(f"{ROWS}.includes('of 31')")
+    assert page.text(".chip") == ["from 2026-05-04 12:20Z\n×"]
+    assert "from 2026" in page.run("document.activeElement.ariaLabel")
+
+
+def test_figures_are_exact(page: DashboardPage) -> None:
+    found = page.run(
+        """import('/static/format.js').then(({ number, ticks }) => [
+          [123456.78, 1234567.891, 0.1234567, 2 ** 53, 42].map(number),
+          ticks([1200000, 1201000], 1000), ticks([0, 0.25], 0.25), ticks([0, 25000], 25000)])"""
+    )
+    assert found == [
+        ["123,456.78", "1,234,567.89", "0.123457", "≈ 9,007,199,254,740,992", "42"],
+        *[["1.2M", "1.201M"], ["0", "0.25"], ["0", "25K"]],
+    ]
 
 
 def test_hostile_values_are_text(page: DashboardPage, tmp_path: Path) -> None:

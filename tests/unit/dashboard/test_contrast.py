@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from headgate.dashboard.boards import answering
+from headgate.dashboard.questions import series
 from headgate.dashboard.server.pages import STATIC
 
 CSS = (STATIC / "dashboard.css").read_text()
@@ -66,7 +68,7 @@ def test_texts_can_be_read(theme: str) -> None:
 def test_lines_and_edges_can_be_seen(theme: str) -> None:
     colours = themes()[theme]
     lines = [name for name in colours if name.startswith("chart-")]
-    assert len(lines) == 8
+    assert len(lines) == answering.MOST_SERIES == series.MOST_SERIES
     weak = [
         (name, ground)
         for name in ("edge", *lines)

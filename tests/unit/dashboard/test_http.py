@@ -122,8 +122,17 @@ def test_the_cookie_is_for_this_site_alone(site: Served) -> None:
 )
 def test_a_login_leads_to_no_other_site(site: Served, next_: str) -> None:
     with site.client(logged_in=False) as client:
+        wrong = client.post("/login", data={"password": "wrong", "next": next_})
+        assert '<input type="hidden" name="next" value="/" />' in wrong.text
         answer = client.post("/login", data={"password": site.password, "next": next_})
         assert answer.headers["Location"] == "/"
+
+
+def test_a_wrong_password_does_not_change_where_a_login_leads(site: Served) -> None:
+    with site.client(logged_in=False) as client:
+        wrong = client.post("/login", data={"password": "wrong", "next": "/ledger/shop?a=1"})
+        assert '<input type="hidden" name="next" value="/ledger/shop?a=1" />' in wrong.text
+        assert client.post("/login", data={"password": site.password}).status_code == 303
 
 
 def test_what_is_no_form_of_the_login_page_is_a_wrong_password(site: Served) -> None:

@@ -85,8 +85,8 @@ def test_only_a_proxy_says_whose_guess_it_is(tmp_path: Path, hosts: tuple[str, .
 
 @pytest.fixture
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """A connection to a server that waits 0.3 seconds for a request."""
-    monkeypatch.setattr(PromptProtocol, "_asks_within", 0.3)
+    """A connection to a server that waits a second for a request."""
+    monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site, connected(site) as client:
         yield client
@@ -118,10 +118,10 @@ def test_the_second_request_of_a_connection_is_cut_too(
 def test_an_answer_may_take_longer_than_its_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PromptProtocol, "_asks_within", 0.2)
+    monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site, site.client() as client:
-        monkeypatch.setattr(Password, "is_right", lambda *_: time.sleep(0.6))
+        monkeypatch.setattr(Password, "is_right", lambda *_: time.sleep(1.5))
         assert client.post("/login", data={"password": "x"}).status_code == 403
         assert client.get("/api/overview").status_code == 200
 

@@ -260,6 +260,16 @@ def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
     assert (shown["total"], "Kim-7" in str(shown)) == (1, True)
 
 
+def test_reasons_without_a_line_of_their_own_are_counted(shop: Charted, reader: Reader) -> None:
+    more = [invalid(each, f"reason{each}", b"{") for each in range(6)]
+    shop.add("quarantine/orders", more)
+    version = shop.shown().version("quarantine/orders")
+    assert version is not None
+    series = quarantined(reader, version, RefusedQuestion())["over_time"]["series"]
+    assert [each["label"] for each in series][5:] == ["reason4", "others"]
+    assert [sum(each["v"]) for each in series] == [1] * 6 + [2]
+
+
 def test_late_rows(shop: Charted, reader: Reader) -> None:
     version = shop.shown().version("late/sales")
     assert version is not None

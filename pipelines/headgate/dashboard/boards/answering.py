@@ -14,7 +14,8 @@ from headgate.dashboard.questions.sql import quoted
 from headgate.dashboard.reading.engine import Answer, answered, first_line
 from headgate.dashboard.reading.versions import Version
 
-MOST_LINE_ROWS, MOST_BARS, MOST_TABLE_ROWS, MOST_SERIES = 50_000, 60, 500, 12
+MOST_LINE_ROWS, MOST_BARS, MOST_TABLE_ROWS = 50_000, 60, 500
+MOST_SERIES = 8  # a page has as many colours
 _POINTS = 1_000
 
 

@@ -23,6 +23,7 @@ LATE_PLAIN = (
     *("late_seconds", "reason", "replayed", "_event_time", "_clock", "_partition", "_offset"),
 )
 _POINTS = 60
+_MOST_REASONS = 6  # lines of a chart, which has one more for all others
 _NICE = (1, 5, 10, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 86_400, 604_800)
 
 
@@ -93,7 +94,7 @@ def _page(
     plain = columns if question.show_values else table.plain
     return {
         "reasons": [{"reason": reason, "count": n} for reason, n in reasons],
-        "over_time": _over_time(reader, version, table.time, [reason for reason, _ in reasons][:6]),
+        "over_time": _over_time(reader, version, table.time, [reason for reason, _ in reasons]),
         "columns": columns,
         "numbers": [is_number(types[name]) for name in columns],
         "total": total,
@@ -116,7 +117,8 @@ def _shown(columns: Sequence[str], plain: Sequence[str], row: Sequence[object]) 
 def _over_time(
     reader: Reader, version: Version, time: str, reasons: Sequence[str]
 ) -> dict[str, Any]:
-    """Counts by reason in intervals of ``step`` seconds, at most about ``_POINTS`` intervals."""
+    """Counts by reason in intervals of ``step`` seconds, at most about ``_POINTS`` intervals. All
+    reasons after the first ones have one line."""
     at = f"epoch_us({quoted(time)})"
     ((first, last),) = reader.ask(f"SELECT min({at}), max({at}) FROM t", t=(version, (time,))).rows
     if first is None:
@@ -131,12 +133,14 @@ def _over_time(
         t=(version, (time, "reason")),
     ).rows
     number = max(point for _, point, _ in rows) + 1
-    lines = {reason: [0] * number for reason in reasons}
+    labels = [reason or "none" for reason in reasons[:_MOST_REASONS]]
+    if len(reasons) > _MOST_REASONS:
+        labels.append("others")
+    counts = [[0] * number for _ in labels]
     for reason, point, count in rows:
-        if reason in lines:
-            lines[reason][point] += count
+        counts[min(reasons.index(reason), _MOST_REASONS)][point] += count
     return {
         "t": [origin / 1e6 + place * step for place in range(number)],
-        "series": [{"label": reason or "none", "v": counts} for reason, counts in lines.items()],
+        "series": [{"label": n, "v": v} for n, v in zip(labels, counts, strict=True)],
         "step": step,
     }

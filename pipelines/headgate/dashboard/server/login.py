@@ -53,7 +53,7 @@ class Login:
         return self.password is None or self.sessions.is_open(request.cookies.get(self.cookie))
 
     async def page(self, request: Request) -> Response:
-        return self._page(request, "")
+        return self._page(request, "", request.query_params.get("next", ""))
 
     async def style(self, _: Request) -> Response:
         return static("login.css")
@@ -61,19 +61,20 @@ class Login:
     async def begin(self, request: Request) -> Response:
         assert self.password is not None
         form = await _form(request)
+        next_ = form.get("next", [""])[0]
         address = request.client.host if request.client else ""
         if (wait := self.throttle.attempt(address)) > 0:
             said = f"Too many wrong passwords. Try again in {ceil(wait)} s."
-            return self._page(request, said, 429, {"Retry-After": str(ceil(wait))})
+            return self._page(request, said, next_, 429, {"Retry-After": str(ceil(wait))})
         given = form.get("password", [""])[0]
         # One at a time: each takes a core and 16 MB.
         async with self._hashing:
             is_right = await run_in_threadpool(self.password.is_right, given)
         if not is_right:
-            return self._page(request, "The password is wrong.", 403)
+            return self._page(request, "The password is wrong.", next_, 403)
         self.throttle.succeeded(address)
         base = request.scope.get("root_path", "")
-        answer = RedirectResponse(_inside(base, form.get("next", [""])[0]), 303)
+        answer = RedirectResponse(_inside(base, next_), 303)
         answer.set_cookie(
             self.cookie,
             self.sessions.begin(),
@@ -93,12 +94,16 @@ class Login:
         return answer
 
     def _page(
-        self, request: Request, said: str, status: int = 200, headers: dict[str, str] | None = None
+        self,
+        request: Request,
+        said: str,
+        next_: str,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
     ) -> Response:
         base = request.scope.get("root_path", "")
         nothing = Context({}, (), base)
-        next_ = _inside(base, request.query_params.get("next", ""))
-        content = document("login.html", nothing, said=said, next=next_)
+        content = document("login.html", nothing, said=said, next=_inside(base, next_))
         return HTMLResponse(content, status, headers)
 
 

@@ -5,21 +5,28 @@ export const BASE = root.dataset.base;
 
 export const at = (...parts) => `${BASE}/${parts.map(encodeURIComponent).join("/")}`;
 
+/** A question without an answer. `passes` says that the same question may soon have one. */
 export class Refused extends Error {
-  constructor(message, remedy) {
+  constructor(message, remedy, passes) {
     super(message);
-    this.remedy = remedy;
+    Object.assign(this, { remedy, passes });
   }
+}
+
+function unanswered(error) {
+  if (error.name === "AbortError") throw error;
+  throw new Refused("the dashboard does not answer", "see whether it still runs", true);
 }
 
 /** The answer of an address under `api`. Raises Refused, or AbortError if `signal` says so. */
 export async function ask(address, query = "", signal = undefined) {
-  const answer = await fetch(`${BASE}/api/${address}${query ? `?${query}` : ""}`, { signal, credentials: "same-origin" });
+  const answer = await fetch(`${BASE}/api/${address}${query ? `?${query}` : ""}`, { signal, credentials: "same-origin" }).catch(unanswered);
   if (answer.status === 401) {
-    location.reload(); // the session has ended: the server leads to the login
+    if (root.dataset.login !== "yes") throw new Refused("the session has ended", "log in to Airflow again", true);
+    location.reload(); // the server leads to the login
     return new Promise(() => {});
   }
   const said = await answer.json().catch(() => null);
   if (answer.ok && said) return said;
-  throw new Refused(said?.error?.message ?? `the server answered ${answer.status}`, said?.error?.remedy ?? "");
+  throw new Refused(said?.error?.message ?? `the server answered ${answer.status}`, said?.error?.remedy ?? "", answer.status >= 500);
 }

@@ -1,6 +1,6 @@
 // Which page this is, and what all pages share.
 
-import { at, BASE, Refused } from "./api.js";
+import { at, BASE } from "./api.js";
 import { board } from "./board.js";
 import { redrawAll } from "./chart.js";
 import { h, note } from "./dom.js";
@@ -64,8 +64,8 @@ async function start() {
     const [kind, ...names] = parts;
     await (kind ? PAGES[kind](main, ...names) : overview(main));
   } catch (error) {
-    main.replaceChildren(note("bad", error.message, error instanceof Refused ? error.remedy : ""), h("p", {}, h("a", { href: at() }, "All pipelines")));
-    if (!(error instanceof Refused)) throw error;
+    main.replaceChildren(note("bad", error.message));
+    throw error;
   }
   root.dataset.ready = "yes";
 }

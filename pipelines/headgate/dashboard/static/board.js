@@ -2,51 +2,50 @@
 
 import { ask } from "./api.js";
 import { chart } from "./chart.js";
-import { h, note } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { exact, number } from "./format.js";
 import { grid } from "./grid.js";
 import { follow } from "./live.js";
+import { built, Part } from "./part.js";
 import { bars } from "./shapes.js";
 
-export async function board(main, name) {
+export function board(main, name) {
   const address = `board/${encodeURIComponent(name)}`;
-  const found = await ask(address);
-  const charts = found.charts.map((each) => new Chart(address, each));
-  main.replaceChildren(h("div", { class: "head" }, h("h1", {}, found.title)), h("div", { class: "grid" }, charts.map((each) => each.element)));
-  document.title = `${found.title} · Headgate`;
-  const refresh = () => Promise.all(charts.map((each) => each.refresh()));
-  await refresh();
-  follow([], (_, path) => path.startsWith("gold/"), refresh);
+  const refresh = built(main, async () => {
+    const found = await ask(address);
+    const charts = found.charts.map((each) => new Chart(address, each));
+    main.replaceChildren(h("div", { class: "head" }, h("h1", {}, found.title)), h("div", { class: "grid" }, charts.map((each) => each.element)));
+    document.title = `${found.title} · Headgate`;
+    return async () => (await Promise.all(charts.map((each) => each.refresh()))).every(Boolean);
+  });
+  return follow([], (_, path) => path.startsWith("gold/"), refresh);
 }
 
 class Chart {
   constructor(address, declared) {
     this.address = `${address}/${encodeURIComponent(declared.name)}`;
     this.declared = declared;
+    this.part = new Part();
     this.body = h("div", {});
     this.said = h("p", { class: "soft small" });
-    this.element = h("section", { class: `card ${declared.width}` }, h("header", {}, h("h2", {}, declared.title)), this.body, this.said);
+    this.element = h("section", { class: `card ${declared.width}` }, h("header", {}, h("h2", {}, declared.title)), this.part.trouble, this.body, this.said);
     if (declared.kind === "line") {
       this.plot = chart({ label: declared.title, height: 230 });
       this.body.append(this.plot.element);
     }
   }
 
-  async refresh() {
-    try {
-      const found = await ask(this.address);
+  refresh() {
+    return this.part.fill(async (signal) => {
+      const found = await ask(this.address, "", signal);
       this.said.textContent = [found.cut ? "There are more rows than are shown." : "", found.left_out ? `${found.left_out} more lines are left out.` : "", found.per_point > 1 ? `Each point is the mean of ${found.per_point}.` : ""].filter(Boolean).join(" ");
       this.said.hidden = !this.said.textContent;
       this[found.kind](found);
       this.element.dataset.drawn = "yes";
-    } catch (error) {
-      this.body.replaceChildren(note("bad", error.message, error.remedy ?? ""));
-      if (this.plot) this.body.append(this.plot.element);
-    }
+    });
   }
 
   line(found) {
-    if (this.body.firstChild !== this.plot.element) this.body.replaceChildren(this.plot.element);
     const step = found.t.length > 1 ? found.t[1] - found.t[0] : 60;
     this.plot.update({ ...found, step, unit: found.unit ?? "" });
   }
@@ -58,17 +57,19 @@ class Chart {
       value: first.v[place],
       text: [first, ...others].map((each) => `${number(each.v[place])}${found.unit ? ` ${found.unit}` : ""}`).join(" · "),
     }));
-    this.body.replaceChildren(bars(entries));
+    redraw(this.body, found, () => [bars(entries)]);
   }
 
   number(found) {
-    this.body.replaceChildren(h("p", { class: "big" }, exact(found.text), found.unit ? h("span", { class: "small" }, ` ${found.unit}`) : null));
+    redraw(this.body, found, () => [h("p", { class: "big" }, exact(found.text), found.unit ? h("span", { class: "small" }, ` ${found.unit}`) : null)]);
   }
 
   table(found) {
-    this.rows ??= grid({ label: this.declared.title, onpage: () => {} });
-    this.rows.element.lastChild.hidden = true;
+    if (!this.rows) {
+      this.rows = grid({ label: this.declared.title, onpage: () => {} });
+      this.rows.element.lastChild.hidden = true;
+      this.body.append(this.rows.element);
+    }
     this.rows.show({ ...found, total: found.cells.length, reachable: found.cells.length, page: 0, size: found.cells.length || 1 });
-    this.body.replaceChildren(this.rows.element);
   }
 }

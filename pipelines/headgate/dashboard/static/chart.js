@@ -1,8 +1,8 @@
 /* global uPlot */
 // Charts over time or over numbers, drawn by uPlot.
 
-import { h } from "./dom.js";
-import { number, short, time } from "./format.js";
+import { h, redraw } from "./dom.js";
+import { number, ticks, time } from "./format.js";
 
 const MOST = 8;
 const shown = new Set();
@@ -84,6 +84,8 @@ function columns(data) {
 
 function options(data, width, height, hint, onselect) {
   const tones = Array.from({ length: MOST }, (_, place) => colour(`--chart-${place + 1}`));
+  const labels = (_, splits, __, ___, step) => ticks(splits, step);
+  const size = (_, texts) => Math.max(58, 18 + 8 * Math.max(...(texts ?? []).map((each) => each.length)));
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 }, font: '12px system-ui, "DejaVu Sans", sans-serif' };
   const made = {
     width,
@@ -92,7 +94,7 @@ function options(data, width, height, hint, onselect) {
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
     scales: { x: { time: data.time !== false }, y: { range: (_, low, high) => range(low, high, data.bars) } },
-    axes: [{ ...axis, space: 76, values: data.time === false ? (_, splits) => splits.map(short) : clock }, { ...axis, size: 58, values: (_, splits) => splits.map((value) => (value === null ? "" : short(value))) }],
+    axes: [{ ...axis, space: 76, values: data.time === false ? labels : clock }, { ...axis, size, values: labels }],
     series: [{}, ...lines(data, tones)],
     cursor: { drag: { x: Boolean(onselect), y: false, setScale: false }, points: { size: 7 } },
     hooks: { init: [(plot) => (plot.data_ = data)], setCursor: [(plot) => tell(plot, hint)], drawClear: [shadeOpen], draw: [drawMarks] },
@@ -272,6 +274,6 @@ function fillTable(values, data) {
   if (!data) return;
   const first = Math.max(0, data.t.length - 200);
   const head = h("tr", {}, h("th", {}, data.time === false ? "x" : "Time (UTC)"), data.series.map((each) => h("th", { class: "number" }, each.label || data.name || "Value")));
-  const rows = data.t.slice(first).map((_, place) => h("tr", {}, h("td", { class: "time" }, heading(data, first + place)), data.series.map((each) => h("td", { class: "number" }, number(each.v[first + place])))));
-  values.replaceChildren(first ? h("p", { class: "soft small" }, "The newest 200 points.") : "", h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows.reverse()))));
+  const rows = () => data.t.slice(first).map((_, place) => h("tr", {}, h("td", { class: "time" }, heading(data, first + place)), data.series.map((each) => h("td", { class: "number" }, number(each.v[first + place])))));
+  redraw(values, data, () => [first ? h("p", { class: "soft small" }, "The newest 200 points.") : "", h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values" }, h("table", {}, h("thead", {}, head), h("tbody", {}, rows().reverse())))]);
 }

@@ -19,6 +19,27 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
+const drawn = new WeakMap(); // what an element shows, as text
+const focusable = (place) => [...place.querySelectorAll("a[href], button, input, select, summary, [tabindex]")];
+const nameOf = (details) => `${details.closest("tr")?.firstChild.textContent} ${details.textContent}`;
+
+/** Fills `place` with the elements that `make` returns for an answer. Does nothing if it shows this
+    answer already. What is open stays open, and the focus stays. */
+export function redraw(place, answer, make) {
+  const text = JSON.stringify(answer);
+  if (drawn.get(place) === text) return;
+  const open = new Set([...place.querySelectorAll("details[open]")].map(nameOf));
+  const at = focusable(place).indexOf(document.activeElement);
+  const said = document.activeElement?.textContent;
+  place.replaceChildren(...make());
+  drawn.set(place, text);
+  for (const each of place.querySelectorAll("details")) each.open = open.has(nameOf(each));
+  if (at < 0) return;
+  const found = focusable(place);
+  const same = [found[at], ...found].find((each) => each?.textContent === said) ?? found[at];
+  same?.focus({ preventScroll: true });
+}
+
 export function card(title, ...content) {
   return h("section", { class: "card" }, h("header", {}, h("h2", {}, title)), ...content);
 }

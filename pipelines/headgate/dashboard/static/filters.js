@@ -1,12 +1,13 @@
 // What a page of a gold table shows of it. The choice is in the address of the page.
 
 import { ask } from "./api.js";
-import { field, h, select } from "./dom.js";
+import { field, h, redraw, select } from "./dom.js";
 import { time, visible } from "./format.js";
 
 const RANGES = [["", "All"], [3600, "Last hour"], [21_600, "Last 6 hours"], [86_400, "Last 24 hours"], [604_800, "Last 7 days"], [2_592_000, "Last 30 days"]];
 const CHART = ["figure", "by"];
 const KEPT = [...CHART, "last", "from", "to"];
+const PAUSE = 250; // milliseconds without a letter: then values are suggested
 let lists = 0;
 
 /** What the address of the page says about the choice; it may have other parameters. */
@@ -20,8 +21,9 @@ export class Filters {
     this.about = about;
     this.changed = changed;
     this.chosen = given();
+    this.shows = []; // for each control, a function that shows what is chosen
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Filters" });
-    this.controls = h("div", { class: "filters", role: "search", "aria-label": `Filter ${about.table}` });
+    this.controls = h("div", { class: "filters", role: "search", "aria-label": `Filter ${about.table}` }, this.built());
     this.element = h("div", { class: "card" }, this.controls, this.chips);
     this.fill();
     addEventListener("popstate", () => {
@@ -39,29 +41,48 @@ export class Filters {
     return made.toString();
   }
 
-  fill() {
+  /** The controls. They stay, so whoever uses them by keyboard goes on where they are. */
+  built() {
     const { figures, keys, begin } = this.about;
-    const of = (name) => this.chosen.get(name) ?? "";
     const controls = [];
-    if (figures.length) controls.push(field("Figure", select(figures.map((each) => [each.name, each.name]), of("figure") || figures[0].name, (value) => this.set({ figure: value }))));
+    if (figures.length) controls.push(field("Figure", this.list("figure", figures.map((each) => [each.name, each.name]), (value) => this.set({ figure: value }))));
     if (keys.length && figures.length) {
-      this.by = select([["", "All keys together"], ...keys.map((each) => [each, `A line for each ${each}`])], of("by"), (value) => this.set({ by: value }));
+      this.by = this.list("by", [["", "All keys together"], ...keys.map((each) => [each, `A line for each ${each}`])], (value) => this.set({ by: value }));
       controls.push(field("Lines", this.by));
     }
     if (begin) {
-      const range = select(RANGES, of("last"), (value) => this.set({ last: value, from: "", to: "" }));
-      controls.push(field("Time", range));
+      controls.push(field("Time", this.list("last", RANGES, (value) => this.set({ last: value, from: "", to: "" }))));
       controls.push(this.moment("from", "From (UTC)"), this.moment("to", "To (UTC)"));
     }
-    for (const key of keys) controls.push(this.keyField(key));
-    this.controls.replaceChildren(...controls);
-    this.chips.replaceChildren(...[...this.chosen].filter(([name]) => !CHART.includes(name)).map(([name, value]) => this.chip(name, value)));
+    return [...controls, ...keys.map((key) => this.keyField(key))];
+  }
+
+  fill() {
+    for (const show of this.shows) show();
+    const chips = [...this.chosen].filter(([name]) => !CHART.includes(name));
+    redraw(this.chips, chips, () => chips.map(([name, value]) => this.chip(name, value)));
+  }
+
+  /** A list of values, the first of which is chosen if the address has none of them. */
+  list(name, options, choose) {
+    const made = select(options, null, choose);
+    const known = options.map(([value]) => String(value));
+    this.shows.push(() => (made.value = known.includes(this.chosen.get(name)) ? this.chosen.get(name) : known[0]));
+    return made;
   }
 
   moment(name, label) {
-    const kept = this.chosen.get(name);
-    const value = kept ? kept.replace(/(Z|\+00:00)$/, "").slice(0, 16) : "";
-    const input = h("input", { type: "datetime-local", value, max: "9999-12-31T23:59", onchange: (event) => this.set({ [name]: event.target.value ? `${event.target.value}Z` : "", last: "" }) });
+    let shown;
+    // Not at a change: a browser tells of one after each part that is typed, such as 0002 for a year.
+    const commit = () => {
+      if (input.value !== shown && !input.validity.badInput) this.set({ [name]: input.value && `${input.value}Z`, last: "" });
+    };
+    const input = h("input", { type: "datetime-local", max: "9999-12-31T23:59", onblur: commit, onkeydown: (event) => event.key === "Enter" && commit() });
+    this.shows.push(() => {
+      const value = (this.chosen.get(name) ?? "").replace(/(Z|\+00:00)$/, "").slice(0, 16);
+      if (input.value !== value) input.value = value; // else it may lose the part that is typed
+      shown = input.value;
+    });
     return h("label", { class: "moment" }, label, input);
   }
 
@@ -69,11 +90,12 @@ export class Filters {
     const list = h("datalist", { id: `values-${++lists}` });
     const exact = new Map(); // of what is shown: a chosen value filters by the whole of it
     let asked;
-    const suggest = async (part) => {
+    let timer;
+    const suggest = async () => {
       asked?.abort();
       asked = new AbortController();
       try {
-        const found = await ask(`${this.address}/values`, new URLSearchParams({ key, part }).toString(), asked.signal);
+        const found = await ask(`${this.address}/values`, new URLSearchParams({ key, part: input.value }).toString(), asked.signal);
         const values = found.values.filter((each) => each.exact !== null);
         for (const each of values) exact.set(each.shown, each.exact);
         list.replaceChildren(...values.map((each) => h("option", { value: each.shown })));
@@ -87,9 +109,13 @@ export class Filters {
       placeholder: "any",
       autocomplete: "off",
       "data-key": key,
-      onfocus: () => suggest(input.value),
-      oninput: () => suggest(input.value),
-      onchange: () => input.value !== "" && this.set({ [`key.${key}`]: exact.get(input.value) ?? input.value }),
+      onfocus: suggest,
+      oninput: () => (clearTimeout(timer), (timer = setTimeout(suggest, PAUSE))),
+      onchange: () => {
+        const { value } = input;
+        input.value = ""; // a chip shows it
+        if (value !== "") this.set({ [`key.${key}`]: exact.get(value) ?? value, [`null.${key}`]: null });
+      },
     });
     return h("label", {}, key, input, list);
   }
@@ -99,7 +125,11 @@ export class Filters {
     const key = rest.join(".");
     const range = RANGES.find(([seconds]) => String(seconds) === value)?.[1] ?? `last ${value} s`;
     const text = { key: `${key} = ${visible(value)}`, null: `${key} is null`, last: range, from: `from ${value.replace("T", " ")}`, to: `to ${value.replace("T", " ")}` }[kind];
-    return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Remove the filter ${text}`, onclick: () => this.set({ [name]: null }) }, "×"));
+    const remove = () => {
+      this.set({ [name]: null });
+      if (!this.chips.firstChild) this.controls.querySelector("select, input").focus();
+    };
+    return h("span", { class: "chip" }, text, h("button", { type: "button", "aria-label": `Remove the filter ${text}`, onclick: remove }, "×"));
   }
 
   /** Only the rows of the keys of an entry; null is a value. */

@@ -1,17 +1,28 @@
 // Numbers and times as a person reads them. All times are UTC.
 
 const WHOLE = new Intl.NumberFormat("en");
-const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const CENTS = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 const FINE = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 2 });
 
-export const count = (value) => (value === null || value === undefined ? "–" : WHOLE.format(value));
-export const short = (value) => (Math.abs(value) >= 10_000 ? SHORT.format(value) : FINE.format(value));
+const whole = (value) => (Number.isSafeInteger(value) ? WHOLE.format(value) : `≈ ${WHOLE.format(value)}`);
+export const count = (value) => (value === null || value === undefined ? "–" : whole(value));
 export const percent = (value) => (value === null || value === undefined ? "–" : PERCENT.format(value));
 
 export function number(value) {
   if (value === null || value === undefined) return "–";
-  return Number.isInteger(value) || Math.abs(value) >= 1e6 ? WHOLE.format(value) : FINE.format(value);
+  if (Number.isInteger(value)) return whole(value);
+  return Math.abs(value) >= 1000 ? CENTS.format(value) : FINE.format(value);
+}
+
+/** The numbers of an axis, short, with the decimals that tell apart two that differ by `step`. */
+export function ticks(values, step) {
+  return values.map((value) => {
+    const size = Math.abs(value);
+    const unit = size < 10_000 ? 1 : 1000 ** Math.min(4, Math.floor(Math.log10(size) / 3));
+    const maximumFractionDigits = Math.min(20, Math.max(0, 1 + Math.ceil(Math.log10(unit / step))));
+    return new Intl.NumberFormat("en", { notation: unit === 1 ? "standard" : "compact", maximumFractionDigits }).format(value);
+  });
 }
 
 /** A number that came as text: its digits stay as they are, with groups. */

@@ -2,21 +2,22 @@
 
 import { ask, at, BASE } from "./api.js";
 import { chart } from "./chart.js";
-import { h, note, tiles } from "./dom.js";
+import { h, note, redraw, tiles } from "./dom.js";
 import { Filters } from "./filters.js";
 import { ago, count, exact, number, percent, span, time } from "./format.js";
 import { grid } from "./grid.js";
 import { follow } from "./live.js";
-import { Part } from "./part.js";
+import { built, Part } from "./part.js";
 import { bars } from "./shapes.js";
 
-export async function gold(main, pipeline, table) {
+export function gold(main, pipeline, table) {
   const address = `gold/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
-  const about = await ask(address);
-  const page = new GoldPage(address, pipeline, table, about);
-  main.replaceChildren(...page.elements);
-  await page.refresh();
-  follow([pipeline], (_, path) => [`gold/${table}`, `late/${table}`].includes(path) || path.startsWith("silver/"), () => page.refresh());
+  const refresh = built(main, async () => {
+    const page = new GoldPage(address, pipeline, table, await ask(address));
+    main.replaceChildren(...page.elements);
+    return () => page.refresh();
+  });
+  return follow([pipeline], (_, path) => [`gold/${table}`, `late/${table}`].includes(path) || path.startsWith("silver/"), refresh);
 }
 
 class GoldPage {
@@ -25,10 +26,9 @@ class GoldPage {
     this.names = [pipeline, table];
     this.about = about;
     this.figures = new Part();
-    this.rowsPart = new Part();
-    this.shown = this.wanted = { page: 0, sort: "" }; // the rows that are there, and those that are asked for
+    this.rowsPart = new Part({ page: 0, sort: "" });
     this.filters = new Filters(address, about, () => {
-      this.shown = this.wanted = { ...this.wanted, page: 0 };
+      this.rowsPart.choose({ ...this.rowsPart.wanted, page: 0 });
       return this.refresh();
     });
     this.facts = h("div", {});
@@ -41,12 +41,12 @@ class GoldPage {
     this.topSaid = h("p", { class: "soft small" });
     this.rows = grid({
       label: `Rows of ${table}`,
-      onpage: (step) => this.turn({ page: this.wanted.page + step }),
+      onpage: (step) => this.turn({ page: this.rows.within(this.rowsPart.wanted.page + step) }),
       onsort: (sort) => this.turn({ page: 0, sort }),
-      sorted: () => this.shown.sort,
     });
-    this.csv = h("a", { class: "button", download: true }, "CSV");
-    this.parquet = h("a", { class: "button", download: true }, "Parquet");
+    // Without the attribute `download`, which would hide why one is refused.
+    this.csv = h("a", { class: "button" }, "CSV");
+    this.parquet = h("a", { class: "button" }, "Parquet");
     this.elements = this.layout();
   }
 
@@ -75,18 +75,18 @@ class GoldPage {
     ];
   }
 
-  refresh() {
+  async refresh() {
     const figures = (signal) => Promise.all([this.refreshAbout(signal), this.refreshChart(signal), this.refreshTop(signal)]);
-    return Promise.all([this.figures.fill(figures), this.refreshRows()]);
+    return (await Promise.all([this.figures.fill(figures), this.refreshRows()])).every(Boolean);
   }
 
   async refreshAbout(signal) {
     const found = (this.about = await ask(this.address, "", signal));
     const { held, span: within } = found;
-    this.held.replaceChildren(
-      held ? note("warn", `A newer version, up to batch ${count(held.upto)}, is held back by ${held.rules.join(", ")}.`, `The version shown is the last one that was released (batch ${count(found.n)}).`) : "",
+    redraw(this.held, held && [held, found.n], () =>
+      held ? [note("warn", `A newer version, up to batch ${count(held.upto)}, is held back by ${held.rules.join(", ")}.`, `The version shown is the last one that was released (batch ${count(found.n)}).`)] : [],
     );
-    this.facts.replaceChildren(
+    redraw(this.facts, found, () => [
       tiles([
         { name: "Last change", value: ago(found.changed) },
         { name: "Version shown", value: `batch ${count(found.n)}`, below: `log version ${count(found.version)}` },
@@ -95,7 +95,7 @@ class GoldPage {
         { name: "Late", value: percent(found.late_share), below: `${count(found.late)} of ${count(found.pairs)} pairs`, tone: found.late_share > 0.05 ? "warn" : null },
         { name: "Quarantined", value: percent(found.quarantined_share), below: `${count(found.quarantined)} of ${count(found.read)} records`, tone: found.quarantined_share > 0.05 ? "warn" : null },
       ]),
-    );
+    ]);
   }
 
   async refreshChart(signal) {
@@ -126,28 +126,21 @@ class GoldPage {
       fixed: row.keys.some((key, place) => key !== null && row.exact[place] === null),
       text: (found.over === "avg" ? number(row.value) : exact(row.text)) + (row.share === null ? "" : `  (${percent(row.share)})`),
     }));
-    this.top.replaceChildren(entries.length ? bars(entries, (place) => this.filters.only(found.by, found.rows[place])) : h("p", { class: "soft" }, "No rows."));
+    redraw(this.top, found, () => [entries.length ? bars(entries, (place) => this.filters.only(found.by, found.rows[place])) : h("p", { class: "soft" }, "No rows.")]);
     this.topSaid.textContent = `${over} ${found.figure} over the chosen windows; ${count(found.groups)} ${found.groups === 1 ? "key" : "keys"}.`;
   }
 
   turn(to) {
-    this.wanted = { ...this.wanted, ...to };
+    this.rowsPart.wanted = { ...this.rowsPart.wanted, ...to };
     return this.refreshRows();
   }
 
   refreshRows() {
     const chosen = this.filters.query();
     for (const [link, form] of [[this.csv, "csv"], [this.parquet, "parquet"]]) link.href = `${BASE}/api/${this.address}/rows.${form}?${chosen}`;
-    const { page, sort } = this.wanted;
-    return this.rowsPart.fill(async (signal) => {
-      try {
-        const found = await ask(`${this.address}/rows`, this.filters.query({ page, size: 25, ...(sort ? { sort } : {}) }), signal);
-        this.shown = { page, sort };
-        this.rows.show(found);
-      } catch (error) {
-        if (!signal.aborted) this.wanted = this.shown; // the rows before stay
-        throw error;
-      }
+    return this.rowsPart.fill(async (signal, { page, sort }) => {
+      const found = await ask(`${this.address}/rows`, this.filters.query({ page, size: 25, ...(sort ? { sort } : {}) }), signal);
+      this.rows.show(found, sort);
     });
   }
 }

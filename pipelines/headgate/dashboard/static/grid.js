@@ -1,29 +1,34 @@
 // Tables of rows, by pages.
 
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { count } from "./format.js";
 
-/** `show` takes {columns, numbers, cells, total, reachable, page, size}. `onpage` and `onsort` ask
-    for other rows. `beyond` says how to get rows that no page reaches. */
-export function grid({ label, onpage, onsort = null, sorted = () => "", beyond = "filter, or download" }) {
-  const head = h("thead", {});
-  const body = h("tbody", {});
+/** `show` takes {columns, numbers, cells, total, reachable, page, size} and their order. `onpage` gets
+    a step, `onsort` an order, and ask for other rows; `within` is the next page that there is.
+    `beyond` says how to get rows that no page reaches. */
+export function grid({ label, onpage, onsort = null, beyond = "filter, or download" }) {
+  let last = 0;
+  const table = h("table", {});
   const said = h("span", { class: "soft" });
   const back = h("button", { type: "button", onclick: () => onpage(-1) }, "Newer");
   const next = h("button", { type: "button", onclick: () => onpage(1) }, "Older");
   const element = h(
     "div",
     { class: "rows" },
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", {}, h("caption", { class: "unseen" }, label), head, body)),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table),
     h("div", { class: "pages" }, back, next, said),
   );
   element.style.display = "grid";
   element.style.gap = "0.625rem";
-  const show = (rows) => {
-    const sort = sorted();
-    head.replaceChildren(h("tr", {}, rows.columns.map((name, place) => header(name, rows.numbers[place], sort, onsort))));
-    body.replaceChildren(...rows.cells.map((row) => h("tr", {}, row.map((cell, place) => dataCell(cell, rows.numbers[place])))));
-    if (rows.cells.length === 0) body.replaceChildren(h("tr", {}, h("td", { colspan: rows.columns.length, class: "soft" }, "No rows.")));
+  const show = (rows, sort = "") => {
+    const lines = () => rows.cells.map((row) => h("tr", {}, row.map((cell, place) => dataCell(cell, rows.numbers[place]))));
+    const none = () => h("tr", {}, h("td", { colspan: rows.columns.length, class: "soft" }, "No rows."));
+    redraw(table, [rows.columns, rows.cells, sort], () => [
+      h("caption", { class: "unseen" }, label),
+      h("thead", {}, h("tr", {}, rows.columns.map((name, place) => header(name, rows.numbers[place], sort, onsort)))),
+      h("tbody", {}, rows.cells.length ? lines() : none()),
+    ]);
+    last = Math.max(0, Math.ceil(rows.reachable / rows.size) - 1);
     const first = rows.page * rows.size;
     said.textContent = rows.total ? `${count(first + 1)} – ${count(first + rows.cells.length)} of ${count(rows.total)}` : "";
     if (rows.reachable < rows.total) said.textContent += ` (the first ${count(rows.reachable)} can be reached: ${beyond})`;
@@ -33,7 +38,7 @@ export function grid({ label, onpage, onsort = null, sorted = () => "", beyond =
     back.textContent = isSorted ? "Back" : "Newer";
     next.textContent = isSorted ? "Next" : "Older";
   };
-  return { element, show };
+  return { element, show, within: (page) => Math.min(Math.max(page, 0), last) };
 }
 
 function header(name, isNumber, sort, onsort) {

@@ -1,26 +1,25 @@
 // The ledger of a pipeline: where every event is.
 
 import { ask } from "./api.js";
-import { h, note, tiles } from "./dom.js";
+import { h, note, redraw, tiles } from "./dom.js";
 import { count } from "./format.js";
 import { follow } from "./live.js";
+import { Part } from "./part.js";
 
 const SILVER = ["read", "duplicate", "quarantined", "rejected", "silver", "filtered", "lag"];
 const GOLD = ["pairs", "folded", "late", "replayed", "rows", "final", "lag"];
 
-export async function ledger(main, pipeline) {
+export function ledger(main, pipeline) {
+  const part = new Part();
   const body = h("div", {});
   body.style.display = "contents";
-  main.replaceChildren(h("div", { class: "head" }, h("h1", {}, `Ledger of ${pipeline}`)), body);
-  const refresh = async () => {
-    try {
-      body.replaceChildren(...content(await ask(`ledger/${encodeURIComponent(pipeline)}`)));
-    } catch (error) {
-      body.replaceChildren(note("bad", error.message, error.remedy ?? ""));
-    }
-  };
-  await refresh();
-  follow([pipeline], () => true, refresh);
+  main.replaceChildren(h("div", { class: "head" }, h("h1", {}, `Ledger of ${pipeline}`)), part.trouble, body);
+  const refresh = () =>
+    part.fill(async (signal) => {
+      const found = await ask(`ledger/${encodeURIComponent(pipeline)}`, "", signal);
+      redraw(body, found, () => content(found));
+    });
+  return follow([pipeline], () => true, refresh);
 }
 
 function content(found) {

@@ -4,26 +4,36 @@ import { BASE } from "./api.js";
 
 const AGAIN_AFTER = 3_000; // milliseconds
 
-/** Calls `refresh` after each commit to a table for which `concerns(pipeline, path)` holds. While a
-    refresh runs, no other begins; the last commit is never missed. */
-export function follow(pipelines, concerns, refresh) {
+/** Calls `refresh`, and again after each commit to a table for which `concerns(pipeline, path)` holds,
+    or in a while if it returned false. Without `pipelines`, all are followed. While a refresh runs,
+    no other begins; the last commit is never missed. Returns after the first refresh. */
+export async function follow(pipelines, concerns, refresh) {
   const query = new URLSearchParams(pipelines.map((each) => ["pipeline", each]));
-  const told = {};
+  let told = {}; // the versions that the page shows
   let running = false;
   let again = false;
+  let source;
+  let connects;
+  let tries;
   const run = async () => {
     if (running) {
       again = true;
       return;
     }
     running = true;
+    clearTimeout(tries);
+    let isDone;
     try {
       do {
         again = false;
-        await refresh();
+        isDone = await refresh();
       } while (again);
     } finally {
       running = false;
+    }
+    if (isDone === false) {
+      told = {};
+      tries = setTimeout(run, AGAIN_AFTER);
     }
   };
   const hear = (event) => {
@@ -42,28 +52,30 @@ export function follow(pipelines, concerns, refresh) {
     live.textContent = is ? "live" : "connecting …";
     live.classList.toggle("on", is);
   };
-  let source;
-  let timer;
-  let missed = false; // a refresh while the server was away has failed
   const connect = () => {
     source = new EventSource(`${BASE}/api/events?${query}`);
     source.addEventListener("commits", hear);
-    source.addEventListener("open", () => {
-      show(true);
-      if (missed) run();
-      missed = false;
-    });
+    source.addEventListener("open", () => show(true));
     source.addEventListener("error", () => {
       show(false);
       // A browser connects again by itself, but not after an answer such as 401 or 502. A refresh
       // then leads to the login, or shows what is wrong.
       if (source.readyState === EventSource.CLOSED) {
-        missed = true;
-        timer = setTimeout(() => (connect(), run()), AGAIN_AFTER);
+        told = {}; // so the first event of the next connection refreshes the page
+        connects = setTimeout(() => (connect(), run()), AGAIN_AFTER);
       }
     });
   };
-  connect();
-  addEventListener("pagehide", () => (clearTimeout(timer), source.close()));
+  const leave = () => {
+    clearTimeout(connects);
+    clearTimeout(tries);
+    source?.close();
+    show(false);
+  };
+  await run();
+  // A browser has only six connections to a server: a tab that nobody sees needs none.
+  document.addEventListener("visibilitychange", () => (leave(), document.hidden || connect()));
+  addEventListener("pagehide", leave);
+  if (!document.hidden) connect();
   return run;
 }

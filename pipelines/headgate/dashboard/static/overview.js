@@ -1,33 +1,36 @@
 // The first page: all pipelines and their gold tables.
 
 import { ask, at } from "./api.js";
-import { h, note } from "./dom.js";
+import { h, note, redraw } from "./dom.js";
 import { ago, count, percent, time } from "./format.js";
 import { follow } from "./live.js";
+import { Part } from "./part.js";
 import { spark } from "./shapes.js";
 
 const TONES = { running: "good", finished: "good", paused: "warn", ended: "warn", failed: "bad", dead: "bad", stuck: "bad" };
 
 export async function overview(main) {
   const lines = new Map();
-  const trouble = h("div", {});
-  const show = async () => {
-    const found = await ask("overview");
-    trouble.replaceChildren();
-    const pipelines = found.pipelines.map((each) => pipelineCard(each, lines));
-    main.replaceChildren(
-      h("div", { class: "head" }, h("h1", {}, "Pipelines"), boardLinks(found.boards)),
-      trouble,
-      ...found.problems.map((problem) => note("bad", problem)),
-      ...(pipelines.length ? pipelines : [note("soft", "No pipeline may be seen here.")]),
-    );
-    await Promise.allSettled(found.pipelines.flatMap((each) => each.gold.filter((table) => table.exists).map((table) => sparkline(each.pipeline, table.table, lines))));
-    return found;
-  };
-  const refresh = () => show().catch((error) => trouble.replaceChildren(note("bad", error.message, error.remedy ?? "")));
-  const found = await show();
-  const again = follow(found.pipelines.map((each) => each.pipeline), () => true, refresh);
-  setInterval(again, 15_000); // whether a stream runs is no commit
+  const part = new Part();
+  const body = h("div", {});
+  body.style.display = "contents";
+  main.replaceChildren(part.trouble, body);
+  const refresh = () =>
+    part.fill(async (signal) => {
+      const found = await ask("overview", "", signal);
+      redraw(body, { ...found, at: null }, () => content(found, lines));
+      await Promise.allSettled(found.pipelines.flatMap((each) => each.gold.filter((table) => table.exists).map((table) => sparkline(each.pipeline, table.table, lines))));
+    });
+  const again = await follow([], () => true, refresh);
+  setInterval(() => document.hidden || again(), 15_000); // whether a stream runs is no commit
+}
+
+function content(found, lines) {
+  return [
+    h("div", { class: "head" }, h("h1", {}, "Pipelines"), boardLinks(found.boards)),
+    ...found.problems.map((problem) => note("bad", problem)),
+    ...(found.pipelines.length ? found.pipelines.map((each) => pipelineCard(each, lines)) : [note("soft", "No pipeline may be seen here.")]),
+  ];
 }
 
 function boardLinks(boards) {
@@ -81,6 +84,5 @@ const entry = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
 
 async function sparkline(pipeline, table, lines) {
   const found = await ask(`gold/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}/series`, "width=60&top=1");
-  const values = found.series[0]?.v ?? [];
-  lines.get(`${pipeline}/${table}`)?.replaceChildren(spark(values, `${found.figure} over time`));
+  lines.get(`${pipeline}/${table}`)?.replaceChildren(spark(found.series[0]?.v ?? [], `${found.figure} over time`));
 }

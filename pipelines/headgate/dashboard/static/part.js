@@ -1,22 +1,51 @@
 // A part of a page whose content is asked for again and again.
 
-import { h, note } from "./dom.js";
+import { at } from "./api.js";
+import { h, note, redraw } from "./dom.js";
 
+/** `shown` is the choice whose answer is there, such as a page of rows; `wanted` the one that is
+    asked for. After an error, the shown one is wanted again. */
 export class Part {
-  constructor() {
+  constructor(choice = {}) {
     this.trouble = h("div", {});
+    this.choose(choice);
   }
 
-  /** Calls `fill` with a signal for its questions; a call ends the one before it, so an older answer
-      never replaces a newer one. An error is shown in `trouble`. */
+  choose(choice) {
+    this.shown = this.wanted = choice;
+  }
+
+  /** Calls `fill` with a signal for its questions and with `wanted`; a call ends the one before it,
+      so an older answer never replaces a newer one. An error is shown in `trouble`. Returns false if
+      it failed and may soon succeed. */
   async fill(fill) {
     this.asked?.abort();
     const asked = (this.asked = new AbortController());
+    const wanted = this.wanted;
     try {
-      await fill(asked.signal);
-      if (!asked.signal.aborted) this.trouble.replaceChildren();
+      await fill(asked.signal, wanted);
+      if (asked.signal.aborted) return true;
+      this.shown = wanted;
+      redraw(this.trouble, null, () => []);
     } catch (error) {
-      if (!asked.signal.aborted) this.trouble.replaceChildren(note("bad", error.message, error.remedy ?? ""));
+      if (asked.signal.aborted) return true;
+      this.wanted = this.shown;
+      redraw(this.trouble, [error.message, error.remedy], () => [note("bad", error.message, error.remedy ?? "")]);
+      return !error.passes;
     }
+    return true;
   }
+}
+
+/** The refresh of a page, which `build` makes and returns once its first question has an answer.
+    Until then, each call tries again, and `main` shows the error. */
+export function built(main, build) {
+  const first = new Part();
+  let refresh;
+  return async () => {
+    const isDone = refresh ? true : await first.fill(async () => (refresh = await build()));
+    if (refresh) return refresh();
+    if (!first.trouble.isConnected) main.replaceChildren(first.trouble, h("p", {}, h("a", { href: at() }, "All pipelines")));
+    return isDone;
+  };
 }

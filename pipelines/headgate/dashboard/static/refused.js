@@ -2,7 +2,7 @@
 
 import { ask, at } from "./api.js";
 import { chart } from "./chart.js";
-import { h, tiles } from "./dom.js";
+import { h, redraw, tiles } from "./dom.js";
 import { count, span } from "./format.js";
 import { grid } from "./grid.js";
 import { follow } from "./live.js";
@@ -38,25 +38,23 @@ export function quarantine(main, pipeline) {
 
 const seconds = (value) => (value === null || value === undefined ? "–" : span(value));
 
-async function page(main, address, pipeline, path, { title, below, links, facts }) {
-  const state = { page: 0, reason: "" };
-  const part = new Part();
+function page(main, address, pipeline, path, { title, below, links, facts }) {
+  const part = new Part({ page: 0, reason: "" });
   const figures = h("div", {});
   const plot = chart({ label: title, height: 220 });
   const reasons = h("div", {});
   const masked = h("p", { class: "soft small" });
   const refresh = () =>
-    part.fill(async (signal) => {
-      const asked = { page: state.page, size: 25, ...(state.reason ? { reason: state.reason } : {}) };
-      const found = await ask(address, new URLSearchParams(asked).toString(), signal);
-      figures.replaceChildren(tiles(facts(found)));
+    part.fill(async (signal, { page, reason }) => {
+      const found = await ask(address, new URLSearchParams({ page, size: 25, ...(reason ? { reason } : {}) }).toString(), signal);
+      redraw(figures, facts(found), () => [tiles(facts(found))]);
       plot.update({ ...found.over_time, bars: true, name: "rows" });
-      reasons.replaceChildren(chooser(found.reasons, state, again));
+      redraw(reasons, [found.reasons, reason], () => [chooser(found.reasons, reason, (to) => turn({ page: 0, reason: to }))]);
       masked.textContent = found.masked ? "Letters and digits of values are masked." : "";
       rows.show(found);
     });
-  const again = () => ((state.page = 0), refresh());
-  const rows = grid({ label: title, onpage: (step) => ((state.page += step), refresh()), beyond: "choose a reason, or ask with headgate query" });
+  const turn = (to) => ((part.wanted = { ...part.wanted, ...to }), refresh());
+  const rows = grid({ label: title, onpage: (step) => turn({ page: rows.within(part.wanted.page + step) }), beyond: "choose a reason, or ask with headgate query" });
   main.replaceChildren(
     h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "links" }, links)),
     part.trouble,
@@ -69,15 +67,15 @@ async function page(main, address, pipeline, path, { title, below, links, facts 
     ),
     h("section", { class: "card" }, h("header", {}, h("h2", {}, "Rows"), h("span", { class: "right" }, masked)), rows.element),
   );
-  await refresh();
-  follow([pipeline], (_, changed) => changed.startsWith(path), refresh);
+  return follow([pipeline], (_, changed) => changed.startsWith(path), refresh);
 }
 
-function chooser(found, state, again) {
+/** The first reasons as the chart has them; it has the others as one. */
+function chooser(found, reason, choose) {
   if (!found.length) return h("p", { class: "good" }, "None.");
-  const entries = found.map((each, place) => ({ name: each.reason || "none", value: each.count, text: count(each.count), tone: (place % 8) + 1 }));
-  const list = bars(entries, (place) => ((state.reason = state.reason === found[place].reason ? "" : found[place].reason), again()));
-  if (!state.reason) return list;
-  const all = h("button", { type: "button", onclick: () => ((state.reason = ""), again()) }, `Only ${state.reason}: show all`);
+  const entries = found.map((each, place) => ({ name: each.reason || "none", value: each.count, text: count(each.count), tone: Math.min(place, 6) + 1 }));
+  const list = bars(entries, (place) => choose(found[place].reason === reason ? "" : found[place].reason));
+  if (!reason) return list;
+  const all = h("button", { type: "button", onclick: () => choose("") }, `Only ${reason}: show all`);
   return h("div", { class: "rows" }, list, h("p", {}, all));
 }
