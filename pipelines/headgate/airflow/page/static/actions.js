@@ -51,20 +51,20 @@ const pause = (time) => new Promise((done) => setTimeout(done, time));
 
 export function actions() {
   let stream = null;
-  const message = make("p", { class: "run", role: "status", hidden: true });
+  const messages = make("div", { class: "runs", role: "log" });
   const made = ([label, action, , consequence]) => {
     const button = make("button", { type: "button" }, label);
     button.addEventListener("click", async () => {
       if (button.getAttribute("aria-disabled") === "true") return;
       const wanted = await confirmed(stream, label.replace("…", ""), action, consequence);
-      if (wanted) follow(stream, wanted, message);
+      if (wanted) follow(stream, wanted, messages);
     });
     return button;
   };
   const buttons = ACTIONS.map((each) => ({ button: made(each), action: each[1], when: each[2] }));
   return {
     element: make("div", { class: "actions" }, ...buttons.map((each) => each.button)),
-    message,
+    messages,
     /** One more button for an action, such as `stop`, as things are now. */
     another(action) {
       const button = made([...ACTIONS, ...OTHERS].find((each) => each[1] === action));
@@ -127,27 +127,41 @@ function confirmed(stream, label, action, consequence) {
   });
 }
 
-async function follow(stream, conf, message) {
+/** Requests an action, and says on a line of its own what becomes of it. */
+async function follow(stream, conf, messages) {
   const dag = encodeURIComponent(stream.control.dag_id);
   const runs = `${airflow}api/v2/dags/${dag}/dagRuns`;
-  const tell = (tone, text, run) => {
-    const link = run ? place(make("a", {}, "the run"), `dags/${dag}/runs/${encodeURIComponent(run)}`) : null;
-    message.className = `run ${tone}`;
-    message.hidden = false;
-    message.replaceChildren(`${conf.action}: ${text}`, ...(link ? [" · ", link] : []));
+  const said = make("span");
+  const line = make("p", { class: "run" }, said);
+  const tell = (tone, text) => {
+    line.className = `run ${tone}`;
+    said.textContent = `${conf.action}: ${text}`;
   };
+  // Actions that are over make room for the next.
+  for (const over of messages.querySelectorAll(".good, .bad")) over.remove();
+  messages.append(line);
   try {
     tell("", "requested");
     const body = JSON.stringify({ logical_date: null, conf });
     const headers = { "Content-Type": "application/json" };
     let run = await asked(runs, { method: "POST", headers, body });
+    const id = encodeURIComponent(run.dag_run_id);
+    line.append(" · ", place(make("a", {}, "the run"), `dags/${dag}/runs/${id}`));
+    tell("", run.state);
     while (!OVER.includes(run.state)) {
-      tell("", run.state, run.dag_run_id);
       await pause(FOLLOW_EVERY);
-      run = await asked(`${runs}/${encodeURIComponent(run.dag_run_id)}`);
+      try {
+        run = await asked(`${runs}/${id}`);
+        tell("", run.state);
+      } catch (error) {
+        // The run goes on, whatever keeps the page from reading its state.
+        const isLast = [401, 403].includes(error.cause);
+        tell(isLast ? "bad" : "warn", `its state cannot be read. ${isLast ? error.message : "This is tried again."}`);
+        if (isLast) return;
+      }
     }
     const done = run.state === "success";
-    tell(done ? "good" : "bad", done ? "done" : "it failed; its log says why", run.dag_run_id);
+    tell(done ? "good" : "bad", done ? "done" : "it failed; its log says why");
   } catch (error) {
     tell("bad", error.message);
   }
@@ -162,8 +176,8 @@ async function asked(address, request) {
   }
   const content = await answer.json().catch(() => ({}));
   if (answer.ok) return content;
-  if (answer.status === 401) throw new Error("Your session is over: log in again.");
-  if (answer.status === 403) throw new Error("You may not do that.");
+  if (answer.status === 401) throw new Error("Your session is over: log in again.", { cause: 401 });
+  if (answer.status === 403) throw new Error("You may not do that.", { cause: 403 });
   const why = typeof content.detail === "string" ? content.detail : JSON.stringify(content.detail ?? "");
   throw new Error(`Airflow refused (${answer.status}): ${why}`);
 }

@@ -4,7 +4,7 @@ import { actions } from "./actions.js";
 import { chart } from "./chart.js";
 import { condition, isWrong, nameOf } from "./conditions.js";
 import { drawer, driver, goldTables, lastLines, partitions, past, read, remedy } from "./details.js";
-import { make } from "./elements.js";
+import { make, replace } from "./elements.js";
 import { figures } from "./figures.js";
 import { place } from "./shell.js";
 import { about, moment, number, plural, span } from "./words.js";
@@ -38,7 +38,7 @@ export function card(identity) {
     parts.figures,
     parts.charts,
     act.element,
-    act.message,
+    act.messages,
     make("footer", {}, ...drawers.map(([each]) => each.element)),
   );
   element.setAttribute("aria-labelledby", title.id);
@@ -51,9 +51,9 @@ export function card(identity) {
       parts.state.className = `state ${tone} ${nameOf(stream)}`;
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
       parts.meta.replaceChildren(...meta(stream, means));
-      replace(links, linksOf(stream), `${stream.task_id} ${stream.dag_id} ${stream.tables?.has_rules}`);
+      replace(links, linksOf(stream));
       parts.figures.replaceChildren(figures(stream, now));
-      replace(parts.charts, charts(stream), JSON.stringify(stream.tables?.history));
+      replace(parts.charts, charts(stream));
       act.update(stream);
       replace(parts.notes, notes(stream, act));
       for (const [each, applies] of drawers) {
@@ -65,13 +65,6 @@ export function card(identity) {
 }
 
 const hasPast = (past) => past && Object.values(past).some((each) => each.length);
-
-/** Replaces only content that changed, so that a focus, a selection and a tooltip stay. */
-function replace(place, content, mark = content.map((each) => each.outerHTML).join("\n")) {
-  if (place.dataset.mark === mark) return;
-  place.dataset.mark = mark;
-  place.replaceChildren(...content);
-}
 
 function meta({ status, tables }, means) {
   const parts = [means];

@@ -22,6 +22,8 @@ const KNOWN = {
   finished: ["finished", "good", (l, n) => `it has processed all data, and ended ${ago(l, n)}`],
   resting: ["stopped", "still", (l, n) => `it was asked to stop, and ended ${ago(l, n)}`],
 };
+/** A condition that is not known here is shown by its name, and comes first. */
+const known = (name) => KNOWN[name] ?? [name, "warn", lasting];
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");
 
@@ -34,7 +36,7 @@ export function nameOf({ status }) {
 }
 
 export function condition(stream, now) {
-  const [word, tone, means] = KNOWN[nameOf(stream)];
+  const [word, tone, means] = known(nameOf(stream));
   return { word, tone, means: means(stream.status, now) };
 }
 
@@ -51,8 +53,8 @@ export function byNeed(one, other) {
 
 /** The number of streams in each state, as elements. */
 export function counted(streams) {
-  const words = new Map(ORDER.map((name) => KNOWN[name]).map(([word, tone]) => [word, tone]));
-  const count = (word) => streams.filter((stream) => KNOWN[nameOf(stream)][0] === word).length;
+  const words = new Map([...ORDER, ...streams.map(nameOf)].map(known).map(([word, tone]) => [word, tone]));
+  const count = (word) => streams.filter((stream) => known(nameOf(stream))[0] === word).length;
   return [...words].filter(([word]) => count(word)).map(([word, tone]) => {
     return make("span", { class: `count ${tone}` }, `${count(word)} ${word}`);
   });

@@ -1,15 +1,15 @@
 // The details of a card.
 
-import { make, table } from "./elements.js";
+import { make, replace, table } from "./elements.js";
 import { copy } from "./shell.js";
 import { clock, moment, number, share, since, span } from "./words.js";
 
-/** A `<details>` whose content is built again with each answer, but only while it is open. */
+/** A `<details>` whose content follows each answer, but only while it is open. */
 export function drawer(title, content, load) {
   const body = make("div", { class: "drawer" });
   const shown = make("details", {}, make("summary", {}, title), body);
   let last = null;
-  const show = () => shown.open && last && body.replaceChildren(...content(...last));
+  const show = () => shown.open && last && replace(body, content(...last));
   shown.addEventListener("toggle", () => {
     show();
     if (shown.open && last && load) load(...last);

@@ -12,6 +12,22 @@ export function make(tag, properties = {}, ...children) {
   return made;
 }
 
+const marks = new WeakMap(); // what each element showed when it was put in its place
+
+/** Replaces only elements that changed, so that a focus, a selection and a tooltip stay. */
+export function replace(place, content) {
+  content.forEach((made, index) => {
+    const [there, mark] = [place.children[index], made.outerHTML];
+    if (there === made || marks.get(there) === mark) return;
+    const scrolls = there?.className === "scroll" && made.className === "scroll";
+    if (scrolls) there.replaceChildren(...made.children); // so that its position stays
+    else if (there) there.replaceWith(made);
+    else place.append(made);
+    marks.set(scrolls ? there : made, mark);
+  });
+  while (place.children.length > content.length) place.lastElementChild.remove();
+}
+
 /** Rows of text as a table; columns of numbers are right-aligned where `numbers` says so. */
 export function table(headers, rows, numbers = []) {
   const side = (index) => (numbers.includes(index) ? "number" : null);

@@ -18,20 +18,25 @@ let timer = 0;
 async function refresh() {
   clearTimeout(timer);
   const query = dag === null ? "" : `?dag_id=${encodeURIComponent(dag)}`;
+  let answered = null;
   try {
     const answer = await fetch(`api/streams${query}`);
     if (answer.status === 401) trouble("Your session is over. Load the page again to log in.");
     else if (!answer.ok) trouble(`Airflow answers with an error (${answer.status}). What is shown may be old.`);
-    else {
-      const answered = await answer.json();
-      trouble(null);
-      show(answered.streams, Date.parse(answered.at));
-    }
+    else answered = await answer.json();
   } catch {
     trouble("Airflow does not answer. What is shown may be old.");
   }
   find("waiting").hidden = true;
   if (!document.hidden) timer = setTimeout(refresh, EVERY);
+  if (answered === null) return;
+  try {
+    show(answered.streams, Date.parse(answered.at));
+    trouble(null);
+  } catch (error) {
+    trouble(`This page has a fault: ${error.message}. What is shown may be old.`);
+    throw error;
+  }
 }
 
 function trouble(text) {
