@@ -126,14 +126,20 @@ def test_each_action_has_a_line_while_airflow_is_away(cards: Cards) -> None:
     shows(cards, ".run", "savepoint: requested")
 
 
-def test_a_run_is_followed_until_the_session_is_over(cards: Cards) -> None:
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [(401, "Your session is over: log in again."), (404, "Airflow refused (404): gone")],
+)
+def test_a_run_is_followed_until_airflow_refuses(cards: Cards, status: int, why: str) -> None:
     click(cards, ".actions button", "Savepoint")
     answer(cards, "dagRuns", {"dag_run_id": "run 1", "state": "queued"})
     shows(cards, ".run", "savepoint: queued · the run")
     cards.page.run(TIME_PASSES)
-    answer(cards, "run%201", {"detail": "Not authenticated"}, 401)
-    over = "its state cannot be read. Your session is over: log in again."
-    shows(cards, ".run.bad", f"savepoint: {over} · the run")
+    answer(cards, "run%201", {"detail": "wait"}, 429)
+    shows(cards, ".run.warn", "savepoint: its state cannot be read. This is tried again. · the run")
+    cards.page.run(TIME_PASSES)
+    answer(cards, "run%201", {"detail": "gone"}, status)
+    shows(cards, ".run.bad", f"savepoint: its state cannot be read. {why} · the run")
     assert cards.text(".run a[href$='/dags/shop__control/runs/run%201']") == ["the run"]
     cards.page.run(TIME_PASSES)
     assert not cards.page.run("'run%201' in asked"), "and no longer"

@@ -31,6 +31,24 @@ charts:
   rows: {kind: table, sql: FROM gold.sales}
 """
 ROWS = "document.querySelector('.pages').innerText"
+REDRAWS = """(async () => {
+  const { h, redraw } = await import('/static/dom.js');
+  const { grid } = await import('/static/grid.js');
+  const place = document.body.appendChild(h('div'));
+  const two = (n) => [h('a', { href: `#${n}` }, '-'), h('button', { 'aria-label': n }, '×')];
+  const focused = (names, focus) => {
+    place.children[focus]?.focus();
+    redraw(place, names, () => names.flatMap(two));
+    return [...place.children].indexOf(document.activeElement);
+  };
+  focused(['a', 'b']);
+  const places = [focused(['c', 'a', 'b'], 3), focused(['d', 'a', 'b'], 4), focused(['c'], 4)];
+  const { element, show } = grid({ names: ['key'] });
+  const rows = { columns: ['key', 'text', 'n'], numbers: [], reachable: 2, page: 0, size: 9 };
+  const draw = (n) => show({ ...rows, cells: ['a', 'b'].map((key) => [key, 'x'.repeat(99), n]) });
+  draw('1'), (element.querySelectorAll('details')[1].open = true), draw('2');
+  return [places, [...element.querySelectorAll('details')].map((each) => each.open)];
+})()"""
 PAGES = {
     "/": "h2",
     "/gold/shop/sales": ".uplot canvas",
@@ -148,6 +166,30 @@ def test_filters_stay_where_they_are(page: DashboardPage) -> None:
     page.wait(f"{ROWS}.includes('of 31')")
     assert page.text(".chip") == ["from 2026-05-04 12:20Z\n×"]
     assert "from 2026" in page.run("document.activeElement.ariaLabel")
+
+
+def test_what_is_typed_costs_no_click_and_waits_for_its_end(page: DashboardPage) -> None:
+    page.page.resize(1280)
+    page.open("/gold/shop/sales?key.channel=web")
+    page.run(
+        """(() => {
+          window.from = document.querySelector('input[type=datetime-local]');
+          from.focus();
+          from.value = '2026-05-04T12:20';
+          document.hasFocus = () => false;
+          from.dispatchEvent(new FocusEvent('blur'));  // the window has lost the focus
+          delete document.hasFocus;
+        })()"""
+    )
+    assert page.run("location.search") == "?key.channel=web"
+    chip = "document.querySelector('.chip button').getBoundingClientRect()"
+    page.page.click(*page.run(f"[{chip}.x + 5, {chip}.y + 5]"))
+    page.wait("location.search === '?from=2026-05-04T12%3A20Z'")
+
+
+def test_a_redraw_knows_each_element(page: DashboardPage) -> None:
+    """By its address or label, not by its text; a long value by the row that it is in."""
+    assert page.run(REDRAWS) == [[5, 4, 1], [False, True]]
 
 
 def test_figures_are_exact(page: DashboardPage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -31,12 +32,17 @@ LIVE = "document.getElementById('live').textContent === 'live'"
 BAD = "document.querySelector('.note.bad')"
 FAILS = """(() => {
   const real = window.fetch;
-  window.fetch = (address, ...rest) =>
-    window.isAway && String(address).includes('/api/overview')
-      ? Promise.reject(new TypeError('no network'))
-      : real(address, ...rest);
+  const broken = () => new ReadableStream({ start: (body) => body.error(new TypeError('lost')) });
+  window.fetch = (address, ...rest) => {
+    if (!window.isAway || !/overview|rows/.test(address)) return real(address, ...rest);
+    if (address.includes('rows')) return Promise.resolve(new Response(broken()));
+    return Promise.reject(new TypeError('no network'));
+  };
   window.isAway = true;
 })()"""
+NO_PAUSE = """window.pauses = [];
+window.setTimeout = ((real) => (then, after) =>
+  (after >= 3000 && pauses.push(after), real(then, 1)))(window.setTimeout)"""
 SORT = "[...document.querySelectorAll('thead button')].find((b) => b.innerText.includes('orders'))"
 NEWER, OLDER = (f"document.querySelectorAll('.pages button')[{each}]" for each in range(2))
 BE_SEEN = """(is) => {
@@ -81,6 +87,35 @@ def test_the_overview_goes_on_after_a_failed_refresh(page: DashboardPage, shop: 
     page.wait(f"!{BAD}")
 
 
+def test_an_answer_that_breaks_off_is_asked_for_again(page: DashboardPage) -> None:
+    page.open("/gold/shop/sales")
+    page.run(f"{FAILS}, {OLDER}.click()")
+    page.wait(f"{BAD}?.innerText.includes('the dashboard does not answer')")
+    page.run("window.isAway = false")
+    page.wait(f"!{BAD} && document.querySelector('.pages').innerText.includes('26 –')")
+
+
+def test_pauses_between_tries_grow_and_a_page_that_is_not_seen_does_not_try(
+    page: DashboardPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError("away")
+
+    page.open("/gold/shop/sales?last=9999999")  # no answer to this is kept yet
+    page.wait(LIVE)
+    page.run(NO_PAUSE)
+    for seen in (True, False):
+        page.run(f"({BE_SEEN})({json.dumps(seen)}), pauses.length = 0")
+        with monkeypatch.context() as patch:
+            patch.setattr(tables, "rows", fails)
+            page.run(f"{OLDER}.click()")
+            page.wait(f"{BAD} && (pauses.length > 6 || {json.dumps(not seen)})")
+            grown = [3000, 6000, 12000, 24000, 48000, 60000, 60000]
+            assert page.run("pauses.slice(0, 7)") == (grown if seen else [])
+        page.run(f"({BE_SEEN})(true)")
+        page.wait(f"{LIVE} && !{BAD}")
+
+
 def test_a_page_that_is_not_seen_has_no_connection(
     page: DashboardPage, shop: Charted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +158,19 @@ def test_a_table_without_a_batch_is_shown_with_its_first(
     page.wait(f"!{BAD} && document.querySelector('.uplot canvas')")
 
 
+def test_a_dashboard_is_shown_once_its_file_is_corrected(
+    page: DashboardPage, shop: Charted
+) -> None:
+    board = "dashboard: money\ntitle: Money\ncharts: {n: {kind: number, sql: FROM gold.sales}}"
+    shop.board(board.replace("number", "numbr"))
+    page.open("/board/money")
+    page.wait(f"{BAD}?.innerText.includes('there is no dashboard money') && {LIVE}")
+    asked = "performance.getEntriesByType('resource').map((each) => each.name)"
+    page.wait(f"{asked}.filter((each) => each.includes('board/money')).length > 1")
+    shop.board(board)
+    page.wait(f"!{BAD} && document.querySelector('h1').innerText === 'Money'")
+
+
 @pytest.mark.usefixtures("short_streams")
 def test_a_refused_page_connects_again(
     page: DashboardPage, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +198,18 @@ def test_a_page_whose_session_has_ended_leads_to_the_login(page: DashboardPage) 
     page.run("fetch('/logout', {method: 'POST'})")
     page.wait("document.getElementById('password')")
     page.log_in()
+
+
+def test_without_a_login_of_its_own_a_page_says_where_to_log_in(page: DashboardPage) -> None:
+    page.open("/")
+    said = """import('/static/api.js').then(async ({ ask }) => {
+      const { dataset } = document.documentElement;
+      window.fetch = async () => new Response('', { status: 401 });
+      dataset.login = 'no';
+      const remedy = (title) => ((dataset.homeTitle = title), ask('x').catch((e) => e.remedy));
+      return [await remedy(''), await remedy('Streams')];
+    })"""
+    assert page.run(said) == ["load this page again to log in", "log in to Airflow again"]
 
 
 def test_rows_that_cannot_be_sorted_are_told_and_those_before_stay(
@@ -194,6 +254,17 @@ def test_no_click_leads_past_the_first_and_the_last_page(page: DashboardPage) ->
     page.wait("document.querySelector('.pages').innerText.includes('51 –')")
     page.run(f"{NEWER}.click(), {NEWER}.click(), {NEWER}.click()")
     page.wait(f"!{BAD} && {NEWER}.disabled")
+
+
+def test_a_page_of_rows_that_are_gone_leads_to_the_last_one(
+    page: DashboardPage, shop: Charted
+) -> None:
+    shop.sell(open_=[sale(50 + each, "app", 1, "5.00") for each in range(60)])
+    page.open("/gold/shop/sales")
+    page.run(f"{OLDER}.click(), {OLDER}.click(), {OLDER}.click(), {OLDER}.click(), {OLDER}.click()")
+    page.wait("document.querySelector('.pages').innerText.includes('126 –')")
+    shop.sell(open_=[sale(50, "app", 1, "5.00")])
+    page.wait("document.querySelector('.pages').innerText.includes('76 – 91 of 91')")
 
 
 def test_a_late_answer_does_not_replace_a_newer_one(

@@ -59,6 +59,12 @@ class Page:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask("Emulation.setEmulatedMedia", {"features": features})
 
+    def click(self, x: float, y: float) -> None:
+        """Click with the mouse at a place of the window."""
+        for kind in ("mousePressed", "mouseReleased"):
+            about = {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1}
+            self._ask("Input.dispatchMouseEvent", about)
+
     def press(self, key: str) -> None:
         """Press a key such as ``Tab`` or ``ArrowLeft``."""
         for kind in ("rawKeyDown", "keyUp"):

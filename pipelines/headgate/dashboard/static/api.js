@@ -22,11 +22,13 @@ function unanswered(error) {
 export async function ask(address, query = "", signal = undefined) {
   const answer = await fetch(`${BASE}/api/${address}${query ? `?${query}` : ""}`, { signal, credentials: "same-origin" }).catch(unanswered);
   if (answer.status === 401) {
-    if (root.dataset.login !== "yes") throw new Refused("the session has ended", "log in to Airflow again", true);
+    // Without a login of its own, it is Airflow's, which has a page above this one, or a proxy's.
+    const remedy = root.dataset.homeTitle ? "log in to Airflow again" : "load this page again to log in";
+    if (root.dataset.login !== "yes") throw new Refused("the session has ended", remedy, true);
     location.reload(); // the server leads to the login
     return new Promise(() => {});
   }
-  const said = await answer.json().catch(() => null);
-  if (answer.ok && said) return said;
+  const said = await answer.json().catch((error) => (answer.ok ? unanswered(error) : null)); // it may break off
+  if (answer.ok) return said;
   throw new Refused(said?.error?.message ?? `the server answered ${answer.status}`, said?.error?.remedy ?? "", answer.status >= 500);
 }

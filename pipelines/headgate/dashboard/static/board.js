@@ -16,7 +16,7 @@ export function board(main, name) {
     const charts = found.charts.map((each) => new Chart(address, each));
     main.replaceChildren(h("div", { class: "head" }, h("h1", {}, found.title)), h("div", { class: "grid" }, charts.map((each) => each.element)));
     document.title = `${found.title} · Headgate`;
-    return async () => (await Promise.all(charts.map((each) => each.refresh()))).every(Boolean);
+    return () => Promise.all(charts.map((each) => each.refresh()));
   });
   return follow([], (_, path) => path.startsWith("gold/"), refresh);
 }

@@ -21,7 +21,8 @@ export function svg(tag, attributes = {}, ...children) {
 
 const drawn = new WeakMap(); // what an element shows, as text
 const focusable = (place) => [...place.querySelectorAll("a[href], button, input, select, summary, [tabindex]")];
-const nameOf = (details) => `${details.closest("tr")?.firstChild.textContent} ${details.textContent}`;
+const nameOf = (each) =>
+  JSON.stringify([each.closest("tr")?.dataset.name, each.closest("td")?.cellIndex, each.getAttribute("href") ?? each.getAttribute("aria-label") ?? each.title + each.textContent]);
 
 /** Fills `place` with the elements that `make` returns for an answer. Does nothing if it shows this
     answer already. What is open stays open, and the focus stays. */
@@ -30,13 +31,13 @@ export function redraw(place, answer, make) {
   if (drawn.get(place) === text) return;
   const open = new Set([...place.querySelectorAll("details[open]")].map(nameOf));
   const at = focusable(place).indexOf(document.activeElement);
-  const said = document.activeElement?.textContent;
+  const was = at < 0 ? null : nameOf(document.activeElement);
   place.replaceChildren(...make());
   drawn.set(place, text);
   for (const each of place.querySelectorAll("details")) each.open = open.has(nameOf(each));
   if (at < 0) return;
   const found = focusable(place);
-  const same = [found[at], ...found].find((each) => each?.textContent === said) ?? found[at];
+  const same = [found[at], ...found].find((each) => each && nameOf(each) === was) ?? found[at] ?? found.at(-1);
   same?.focus({ preventScroll: true });
 }
 

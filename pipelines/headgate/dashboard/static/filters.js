@@ -10,6 +10,14 @@ const KEPT = [...CHART, "last", "from", "to"];
 const PAUSE = 250; // milliseconds without a letter: then values are suggested
 let lists = 0;
 
+/** Calls `commit` for what was typed into `input`, which loses the focus. Not if the whole window loses
+    it: the person may go on typing. After a click that has begun: new chips would lose it. */
+function whenLeft(input, commit) {
+  if (document.activeElement === input && !document.hasFocus()) return;
+  if (document.querySelector("button:active")) addEventListener("click", () => setTimeout(commit), { once: true });
+  else commit();
+}
+
 /** What the address of the page says about the choice; it may have other parameters. */
 function given() {
   return new URLSearchParams([...new URLSearchParams(location.search)].filter(([name]) => KEPT.includes(name) || name.startsWith("key.") || name.startsWith("null.")));
@@ -72,15 +80,18 @@ export class Filters {
   }
 
   moment(name, label) {
+    let applied;
     let shown;
     // Not at a change: a browser tells of one after each part that is typed, such as 0002 for a year.
     const commit = () => {
       if (input.value !== shown && !input.validity.badInput) this.set({ [name]: input.value && `${input.value}Z`, last: "" });
     };
-    const input = h("input", { type: "datetime-local", max: "9999-12-31T23:59", onblur: commit, onkeydown: (event) => event.key === "Enter" && commit() });
+    const input = h("input", { type: "datetime-local", max: "9999-12-31T23:59", onblur: () => whenLeft(input, commit), onkeydown: (event) => event.key === "Enter" && commit() });
     this.shows.push(() => {
       const value = (this.chosen.get(name) ?? "").replace(/(Z|\+00:00)$/, "").slice(0, 16);
-      if (input.value !== value) input.value = value; // else it may lose the part that is typed
+      if (applied === value) return; // else what is typed may be lost
+      applied = value;
+      if (input.value !== value) input.value = value;
       shown = input.value;
     });
     return h("label", { class: "moment" }, label, input);
@@ -103,6 +114,11 @@ export class Filters {
         if (error.name !== "AbortError") list.replaceChildren();
       }
     };
+    const commit = () => {
+      const { value } = input;
+      input.value = ""; // a chip shows it
+      if (value !== "") this.set({ [`key.${key}`]: exact.get(value) ?? value, [`null.${key}`]: null });
+    };
     const input = h("input", {
       type: "text",
       list: list.id,
@@ -111,11 +127,8 @@ export class Filters {
       "data-key": key,
       onfocus: suggest,
       oninput: () => (clearTimeout(timer), (timer = setTimeout(suggest, PAUSE))),
-      onchange: () => {
-        const { value } = input;
-        input.value = ""; // a chip shows it
-        if (value !== "") this.set({ [`key.${key}`]: exact.get(value) ?? value, [`null.${key}`]: null });
-      },
+      onchange: () => whenLeft(input, commit),
+      onblur: () => whenLeft(input, commit),
     });
     return h("label", {}, key, input, list);
   }

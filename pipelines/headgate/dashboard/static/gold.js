@@ -41,6 +41,7 @@ class GoldPage {
     this.topSaid = h("p", { class: "soft small" });
     this.rows = grid({
       label: `Rows of ${table}`,
+      names: [about.begin, ...about.keys],
       onpage: (step) => this.turn({ page: this.rows.within(this.rowsPart.wanted.page + step) }),
       onsort: (sort) => this.turn({ page: 0, sort }),
     });
@@ -75,9 +76,9 @@ class GoldPage {
     ];
   }
 
-  async refresh() {
+  refresh() {
     const figures = (signal) => Promise.all([this.refreshAbout(signal), this.refreshChart(signal), this.refreshTop(signal)]);
-    return (await Promise.all([this.figures.fill(figures), this.refreshRows()])).every(Boolean);
+    return Promise.all([this.figures.fill(figures), this.refreshRows()]);
   }
 
   async refreshAbout(signal) {

@@ -5,8 +5,9 @@ import { count } from "./format.js";
 
 /** `show` takes {columns, numbers, cells, total, reachable, page, size} and their order. `onpage` gets
     a step, `onsort` an order, and ask for other rows; `within` is the next page that there is.
-    `beyond` says how to get rows that no page reaches. */
-export function grid({ label, onpage, onsort = null, beyond = "filter, or download" }) {
+    `names` are the columns that distinguish rows, if not only all together do. `beyond` says how to
+    get rows that no page reaches. */
+export function grid({ label, onpage, onsort = null, names = null, beyond = "filter, or download" }) {
   let last = 0;
   const table = h("table", {});
   const said = h("span", { class: "soft" });
@@ -21,14 +22,16 @@ export function grid({ label, onpage, onsort = null, beyond = "filter, or downlo
   element.style.display = "grid";
   element.style.gap = "0.625rem";
   const show = (rows, sort = "") => {
-    const lines = () => rows.cells.map((row) => h("tr", {}, row.map((cell, place) => dataCell(cell, rows.numbers[place]))));
+    last = Math.max(0, Math.ceil(rows.reachable / rows.size) - 1);
+    if (rows.page > last) return onpage(0); // there are fewer rows now
+    const nameOf = (row) => row.filter((_, place) => !names || names.includes(rows.columns[place]));
+    const lines = () => rows.cells.map((row) => h("tr", { "data-name": JSON.stringify(nameOf(row)) }, row.map((cell, place) => dataCell(cell, rows.numbers[place]))));
     const none = () => h("tr", {}, h("td", { colspan: rows.columns.length, class: "soft" }, "No rows."));
     redraw(table, [rows.columns, rows.cells, sort], () => [
       h("caption", { class: "unseen" }, label),
       h("thead", {}, h("tr", {}, rows.columns.map((name, place) => header(name, rows.numbers[place], sort, onsort)))),
       h("tbody", {}, rows.cells.length ? lines() : none()),
     ]);
-    last = Math.max(0, Math.ceil(rows.reachable / rows.size) - 1);
     const first = rows.page * rows.size;
     said.textContent = rows.total ? `${count(first + 1)} – ${count(first + rows.cells.length)} of ${count(rows.total)}` : "";
     if (rows.reachable < rows.total) said.textContent += ` (the first ${count(rows.reachable)} can be reached: ${beyond})`;

@@ -2,9 +2,10 @@
 
 import { at } from "./api.js";
 import { h, note, redraw } from "./dom.js";
+import { later } from "./live.js";
 
 /** `shown` is the choice whose answer is there, such as a page of rows; `wanted` the one that is
-    asked for. After an error, the shown one is wanted again. */
+    asked for. After an error that does not pass, the shown one is wanted again. */
 export class Part {
   constructor(choice = {}) {
     this.trouble = h("div", {});
@@ -16,36 +17,35 @@ export class Part {
   }
 
   /** Calls `fill` with a signal for its questions and with `wanted`; a call ends the one before it,
-      so an older answer never replaces a newer one. An error is shown in `trouble`. Returns false if
-      it failed and may soon succeed. */
+      so an older answer never replaces a newer one. An error is shown in `trouble`; if it may pass,
+      the page is refreshed later. */
   async fill(fill) {
     this.asked?.abort();
     const asked = (this.asked = new AbortController());
     const wanted = this.wanted;
     try {
       await fill(asked.signal, wanted);
-      if (asked.signal.aborted) return true;
+      if (asked.signal.aborted) return;
       this.shown = wanted;
       redraw(this.trouble, null, () => []);
     } catch (error) {
-      if (asked.signal.aborted) return true;
-      this.wanted = this.shown;
+      if (asked.signal.aborted) return;
       redraw(this.trouble, [error.message, error.remedy], () => [note("bad", error.message, error.remedy ?? "")]);
-      return !error.passes;
+      if (error.passes) later();
+      else this.wanted = this.shown;
     }
-    return true;
   }
 }
 
 /** The refresh of a page, which `build` makes and returns once its first question has an answer.
-    Until then, each call tries again, and `main` shows the error. */
+    Until then, it is asked again in a while, and `main` shows the error. */
 export function built(main, build) {
   const first = new Part();
   let refresh;
   return async () => {
-    const isDone = refresh ? true : await first.fill(async () => (refresh = await build()));
+    if (!refresh) await first.fill(async () => (refresh = await build()));
     if (refresh) return refresh();
+    later(); // whatever the error is: a file of a dashboard may be corrected
     if (!first.trouble.isConnected) main.replaceChildren(first.trouble, h("p", {}, h("a", { href: at() }, "All pipelines")));
-    return isDone;
   };
 }

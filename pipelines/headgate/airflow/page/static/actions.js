@@ -155,7 +155,7 @@ async function follow(stream, conf, messages) {
         tell("", run.state);
       } catch (error) {
         // The run goes on, whatever keeps the page from reading its state.
-        const isLast = [401, 403].includes(error.cause);
+        const isLast = error.cause >= 400 && error.cause < 500 && ![408, 429].includes(error.cause);
         tell(isLast ? "bad" : "warn", `its state cannot be read. ${isLast ? error.message : "This is tried again."}`);
         if (isLast) return;
       }
@@ -179,5 +179,5 @@ async function asked(address, request) {
   if (answer.status === 401) throw new Error("Your session is over: log in again.", { cause: 401 });
   if (answer.status === 403) throw new Error("You may not do that.", { cause: 403 });
   const why = typeof content.detail === "string" ? content.detail : JSON.stringify(content.detail ?? "");
-  throw new Error(`Airflow refused (${answer.status}): ${why}`);
+  throw new Error(`Airflow refused (${answer.status}): ${why}`, { cause: answer.status });
 }
