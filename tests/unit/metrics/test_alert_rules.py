@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from headgate.metrics.alert_rules import rules
 from headgate.metrics.alerts import alerts, metrics_down
 
-pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is missing")
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is missing")
 
 P = 'pipeline="shop"'
 RUNS = {f"headgate_running{{{P}}}": "1+0x200", f"headgate_meant_to_run{{{P}}}": "1+0x200"}
@@ -60,6 +60,7 @@ BACKLOG = f"headgate_backlog_files{{{P}}}"
 MANY_FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200", BACKLOG: "1001+0x200"}
 OLD_RECORDS = limit("backlog", 900) | {f"headgate_backlog_age_seconds{{{P}}}": "901+0x200"}
 AGE = f"headgate_savepoint_age_seconds{{{P}}}"
+INVALID = f'headgate_readable{{{P},part="declaration"}}'
 READ = f"headgate_refreshed_timestamp_seconds{{{P}}}"
 SINCE = f'headgate_publication_stuck_timestamp_seconds{{{P},publication="a"}}'
 LETTERS = f'headgate_publication_dead_letters{{{P},publication="a"}}'
@@ -131,6 +132,9 @@ CASES = [
     Case("HeadgateSavepointDamaged", {f"headgate_savepoints_damaged{{{P}}}": "1+0x200"}, True),
     Case("HeadgateUnreadable", {f'headgate_readable{{{P},part="tables"}}': "0+0x200"}, True),
     Case("HeadgateUnreadable", {f'headgate_readable{{{P},part="tables"}}': "1+0x200"}, False),
+    Case("HeadgateUnreadable", {INVALID: "0+0x200"}, False),
+    Case("HeadgateDeclarationInvalid", {INVALID: "0+0x200"}, True),
+    Case("HeadgateDeclarationInvalid", {INVALID: "1+0x200"}, False),
     Case("HeadgateMetricsStale", {READ: "0+0x200"}, True),
     Case("HeadgateMetricsStale", {READ: "0+60x200"}, False),
     Case("HeadgateMetricsDown", {'up{job="headgate",instance="a:9464"}': "0+0x200"}, True),
@@ -150,11 +154,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@needs_promtool
 def test_promtool_takes_the_rules(folder: Path) -> None:
     done = promtool("check", "rules", "--lint-fatal", "alerts.yml", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs_promtool
 def test_wrong_rules_would_be_refused(folder: Path) -> None:
     file = folder / "alerts.yml"
     file.write_text(file.read_text().replace("headgate_gate_held == 1", "headgate_gate_held =="))
@@ -166,6 +172,7 @@ def test_each_alert_has_a_case_in_which_it_fires() -> None:
     assert fired == {alert.name for alert in (*alerts(), metrics_down())}
 
 
+@needs_promtool
 @pytest.mark.slow
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "two targets"])
 def test_alerts_fire_when_they_should(folder: Path, twice: bool) -> None:
