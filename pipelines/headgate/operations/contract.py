@@ -50,8 +50,9 @@ class TableOperation(OperationKind):
         """The change of a table that is at the operation's batch id.
 
         ``state`` is the state of the next commit: the table's position, the operation's number, the
-        time. The change must depend only on the table's rows and the document, because it is
-        computed again after a crash and in a rebuild. Files are staged and not committed.
+        time. The change must depend only on the document and the pipeline's tables as of the
+        operation's batch, because it is computed again after a crash and in a rebuild. Files
+        are staged and not committed.
         """
 
 
