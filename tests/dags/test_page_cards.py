@@ -72,7 +72,6 @@ PAST = "Loads, replays, backfills"
 def cards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cards]:
     with shown_cards(tmp_path_factory.mktemp("cards") / "profile") as shown:
         yield shown
-        assert shown.page.faults == []
 
 
 def history(rows: Sequence[int], every: timedelta = timedelta(minutes=1)) -> TablesReport:

@@ -41,7 +41,6 @@ IN_USE = "[lines.scrollTop, String(getSelection()), document.activeElement.textC
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cards]:
     with shown_cards(tmp_path_factory.mktemp("in_use") / "profile") as shown:
         yield shown
-        assert shown.page.faults == []
 
 
 @pytest.fixture

@@ -93,6 +93,7 @@ class Cards:
 
 @contextmanager
 def shown_cards(profile: Path) -> Iterator[Cards]:
+    """The page in a browser. At the end, none of its scripts may have failed."""
     document: dict[str, Any] = {}
 
     class Handler(BaseHTTPRequestHandler):
@@ -122,6 +123,7 @@ def shown_cards(profile: Path) -> Iterator[Cards]:
     try:
         with browser.opened(f"http://127.0.0.1:{server.server_port}/headgate/", profile) as page:
             yield Cards(page, show)
+            assert page.faults == []
     finally:
         server.shutdown()
         server.server_close()

@@ -13,10 +13,9 @@ from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.operations.backfill import NAME
 from headgate.operations.requests import Request, waiting
-from headgate.savepoints.holds import FOLDER, held, is_held
+from headgate.savepoints.holds import FOLDER, is_held, savepoints_and_held
 from headgate.savepoints.operations import operations_of
 from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import savepoints
 from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.operation import Operation
@@ -35,8 +34,7 @@ def remove_left(layout: Layout, pipeline: Pipeline) -> None:
     # Read the requests first: one that bronze processes meanwhile is then among the operations.
     known: list[Request | Operation] = [*waiting(layout)]
     known += BronzePayload.of(head_table(layout, pipeline).refresh()).operations
-    # Savepoints first: one that is deleted meanwhile may be read by a copy.
-    for savepoint in (*savepoints(layout), *held(layout)):
+    for savepoint in savepoints_and_held(layout):
         with suppress(LogGapError):  # it cannot be restored in any case
             known += operations_of(layout, savepoint) if isinstance(savepoint, Savepoint) else ()
     asked = {str(each.document.get("backfill")) for each in known if each.name == NAME}

@@ -5,9 +5,9 @@ index, so that corrected copies are counted.
 
 Ids are held in memory in buckets of event time. If a record needs a bucket that is not in memory,
 it is read from bronze: less memory costs speed, not correctness. The buckets within ``within`` of a
-batch's records are all in memory, however many ids they have. Ids are compared by two
-independent 64-bit hashes: among 10^10 events the chance that any two different ids are taken for
-one is about 10^-19.
+batch's records are all in memory, however many ids they have. Ids are compared by two independent
+64-bit hashes: among 10^10 events the chance that any two different ids are taken for one is about
+10^-19.
 """
 
 from __future__ import annotations

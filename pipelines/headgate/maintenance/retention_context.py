@@ -13,11 +13,11 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.savepoints.errors import ResetOpenError
-from headgate.savepoints.holds import held
+from headgate.savepoints.holds import savepoints_and_held
 from headgate.savepoints.rebuilds import begun, files_of
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import Unreadable, savepoints
+from headgate.savepoints.store import Unreadable
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.publication import PublicationPayload
@@ -76,8 +76,7 @@ def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
     """All savepoints, and the versions that backfills and copies read now. Raises NotLevelError if
     a savepoint is damaged, because what it needs is then unknown."""
     found: list[Savepoint] = []
-    # Savepoints first: one that is deleted meanwhile may be read by a copy.
-    for each in (*savepoints(layout), *held(layout)):
+    for each in savepoints_and_held(layout):
         if isinstance(each, Unreadable):
             raise NotLevelError(
                 f"savepoint {each.id} is damaged ({each.why}): what it needs is unknown",

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from headgate.publish.position import Position
 from headgate.sinks.contract import Mirror, Writer, failure_of
+from headgate.tables.data_file import DataFile
 
 
 class Stage(ABC):
@@ -27,6 +28,10 @@ class Stage(ABC):
         """Publish everything that is available now. Returns whether everything is published;
         otherwise it must be called again. Raises the errors of the sink, CommitRefusedError,
         FencedError."""
+
+    def is_sent(self, file: DataFile) -> bool:
+        """Whether rows of a file of ``source`` are published."""
+        return self.publication.when != "final" or file.is_final
 
     def failure(self, error: Exception) -> str | None:
         """A message about an error of the sink; None if the error has another cause."""

@@ -89,7 +89,7 @@ def _commits(table: Table, after: int, most_rows: int) -> tuple[list[Commit] | N
             is_known = False
         elif commit.files or commit.removed:
             found.append(commit)
-            rows += sum(file.rows for file in commit.files)
+            rows += commit.rows
             changes = changes or commit.state.kind != "maintenance"
             if rows > most_rows and changes:
                 upto, state = version, commit.state

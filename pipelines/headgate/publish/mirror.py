@@ -22,6 +22,7 @@ from headgate.publish.identity import JSON, identity_of, log_id
 from headgate.publish.mirror_calls import Call, MirrorCalls
 from headgate.publish.position import MOST_UNSENT, Position
 from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
+from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
 from headgate.tables.frames import Rows, arrow_schema, row_type
@@ -45,7 +46,7 @@ class MirrorStage(Stage):
         self, spark: SparkSession, pipeline: Pipeline, position: Position, mirror: Mirror
     ) -> None:
         super().__init__(position, mirror)
-        self._spark, self._mirror = spark, mirror
+        self._mirror = mirror
         self._rows = Rows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
         self._calls = MirrorCalls(position.table.name, mirror)
@@ -121,18 +122,18 @@ class MirrorStage(Stage):
 
     def _difference(self, net: NetFiles, held: Version | None, upto: Version) -> Difference:
         type_ = self._type()
-        added = [file for file in net.added if self._is_sent(file)]
+        added = [file for file in net.added if self.is_sent(file)]
         if net.removed is None:
             rows: Iterable[pa.Table] = self._all(added, type_)
             gone = None
         else:
-            removed = [file for file in net.removed if self._is_sent(file)]
+            removed = [file for file in net.removed if self.is_sent(file)]
             rows, gone = self._changed(added, removed, type_)
         schema = arrow_schema(type_)
         return Difference(rows, gone, schema, tuple(self._identity), held, upto)
 
     def _all(self, files: Sequence[DataFile], type_: StructType) -> Iterator[pa.Table]:
-        for group in _groups(files):
+        for group in grouped(files, ROWS_PER_STEP):
             yield from self._in_parts(self._keyed(group, type_), group)
 
     def _changed(
@@ -171,9 +172,6 @@ class MirrorStage(Stage):
         if self._calls.is_closed:
             raise ClosedError
 
-    def _is_sent(self, file: DataFile) -> bool:
-        return self.publication.when != "final" or file.is_final
-
     def _type(self) -> StructType:
         """The type of the rows, in the order of the table's columns."""
         return row_type(self.source)
@@ -189,18 +187,6 @@ class MirrorStage(Stage):
         columns = [_flat(field) for field in type_.fields]
         whole_row = [f"`{field.name}`" for field in type_.fields]
         return rows.select(_hash(self._identity).alias(KEY), *columns, _row(whole_row))
-
-
-def _groups(files: Sequence[DataFile]) -> Iterator[list[DataFile]]:
-    """The files in groups of at most ``ROWS_PER_STEP`` rows, or of one file."""
-    group: list[DataFile] = []
-    for file in files:
-        if group and sum(f.rows for f in group) + file.rows > ROWS_PER_STEP:
-            yield group
-            group = []
-        group.append(file)
-    if group:
-        yield group
 
 
 def _hash(names: Iterable[str]) -> Column:

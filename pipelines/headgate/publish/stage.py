@@ -95,8 +95,7 @@ class LogStage(Stage):
             rows = self._in_order(rows)
         if self._messages is None or self._messages[0] != shape:
             self._messages = shape, self._message_columns()
-        is_all = self.publication.when != "final"
-        count = sum(f.rows for c in group for f in c.files if is_all or f.is_final)
+        count = sum(f.rows for c in group for f in c.files if self.is_sent(f))
         return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version, count)
 
     def _in_order(self, rows: DataFrame) -> DataFrame:

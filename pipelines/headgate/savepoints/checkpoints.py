@@ -112,7 +112,7 @@ def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
                 n=commit.state.n,
                 committed=stat.modified,
                 took=stat.modified - began,
-                rows=sum(f.rows for f in commit.files),
+                rows=commit.rows,
                 bytes=sum(f.size for f in commit.files),
             )
         )
@@ -127,7 +127,7 @@ def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
         if commit.state.n <= lowest:
             break
         if commit.state.kind == "data":
-            rows[commit.state.n] = sum(f.rows for f in commit.files)
+            rows[commit.state.n] = commit.rows
     return [
         ToProcess(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
         for path, table in at.dense.items()

@@ -15,6 +15,7 @@ from pathlib import Path
 from headgate.errors import HeadgateError
 from headgate.process_tree.locks import is_locked
 from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import Unreadable, savepoints
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import CONTROL, Layout
 
@@ -77,6 +78,13 @@ def held(layout: Layout) -> Iterator[Savepoint]:
                 found = read_document(layout.storage, f"{FOLDER}/{name}/{_READS}")
                 if found is not None:
                     yield Savepoint.from_document(found)
+
+
+def savepoints_and_held(layout: Layout) -> Iterator[Savepoint | Unreadable]:
+    """All savepoints, then what the processes that hold a folder now read. In this order, nothing
+    is missed if a savepoint is deleted meanwhile while it is copied."""
+    yield from savepoints(layout)
+    yield from held(layout)
 
 
 def is_held(layout: Layout, name: str) -> bool:

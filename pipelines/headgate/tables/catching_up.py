@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from headgate.tables.data_file import DataFile
 from headgate.tables.history import batches
@@ -39,18 +40,25 @@ def steps_between(
         after = max(after, stop)
 
 
-def grouped(found: Iterable[Commit], most_rows: int) -> Iterator[tuple[Commit, ...]]:
-    """Consecutive batches in groups of at most ``most_rows`` rows, or of one batch. With 0, each
-    batch is a group."""
-    group: list[Commit] = []
+class _HasRows(Protocol):
+    @property
+    def rows(self) -> int: ...
+
+
+_Part = TypeVar("_Part", bound=_HasRows)
+
+
+def grouped(found: Iterable[_Part], most_rows: int) -> Iterator[tuple[_Part, ...]]:
+    """Consecutive commits or files in groups of at most ``most_rows`` rows, or of one. With 0, each
+    is a group."""
+    group: list[_Part] = []
     rows = 0
-    for batch in found:
-        size = sum(f.rows for f in batch.files)
-        if group and (not most_rows or rows + size > most_rows):
+    for each in found:
+        if group and (not most_rows or rows + each.rows > most_rows):
             yield tuple(group)
             group, rows = [], 0
-        group.append(batch)
-        rows += size
+        group.append(each)
+        rows += each.rows
     if group:
         yield tuple(group)
 

@@ -43,6 +43,11 @@ class Commit:
     removed_final: frozenset[str] = frozenset()
 
     @property
+    def rows(self) -> int:
+        """The rows of the added files."""
+        return sum(file.rows for file in self.files)
+
+    @property
     def news(self) -> tuple[DataFile, ...]:
         """The added files that have new rows."""
         return tuple(file for file in self.files if file.path not in self.moved)

@@ -17,6 +17,7 @@ from headgate.savepoints.errors import ResetOpenError, SavepointError
 from headgate.savepoints.rebuilds import DOCUMENT
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.restore import restore
+from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import delete
 from headgate.savepoints.verify import verify
 from headgate.storage.layout import Layout
@@ -44,14 +45,21 @@ from tests.unit.savepoints.conftest import add_batch, begin, take
 pytestmark = pytest.mark.usefixtures("short_logs")
 
 
-@pytest.mark.long
-def test_a_savepoint_can_be_restored_after_all_of_it(fill: Fill) -> None:
+def saved_and_compacted(fill: Fill, last: int) -> tuple[Lake, Savepoint, Before]:
+    """A lake with a savepoint after batch 3 and the rows of then. It has later batches up to
+    ``last``, and its files were merged since."""
     lake = fill(3)
     then = all_rows(lake.layout)
     savepoint = take(lake)
-    for n in range(4, 9):
+    for n in range(4, last + 1):
         add_batch(lake, n)
     compacted(lake)
+    return lake, savepoint, then
+
+
+@pytest.mark.long
+def test_a_savepoint_can_be_restored_after_all_of_it(fill: Fill) -> None:
+    lake, savepoint, then = saved_and_compacted(fill, 8)
     done = vacuumed(lake)
     assert done["gold/per_minute"].kept["savepoints"].files == 3
     assert done["silver/good"].kept["savepoints"].files == 3
@@ -83,12 +91,7 @@ def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(
 
 def test_a_copy_keeps_what_it_reads(fill: Fill, tmp_path: Path) -> None:
     """The savepoint is deleted while the copy runs, and its files would go with it."""
-    lake = fill(3)
-    then = all_rows(lake.layout)
-    savepoint = take(lake)
-    for n in range(4, 7):
-        add_batch(lake, n)
-    compacted(lake)
+    lake, savepoint, then = saved_and_compacted(fill, 6)
     done: list[str] = []
 
     def vacuum(place: str) -> None:
@@ -118,11 +121,7 @@ def test_a_savepoint_that_is_deleted_before_its_copy_begins_is_not_copied(
 
 @pytest.mark.slow
 def test_what_only_a_savepoint_needed_goes_with_it(fill: Fill) -> None:
-    lake = fill(3)
-    savepoint = take(lake)
-    for n in range(4, 7):
-        add_batch(lake, n)
-    compacted(lake)
+    lake, savepoint, _ = saved_and_compacted(fill, 6)
     vacuumed(lake)
     delete(lake.layout, savepoint)
     assert vacuumed(lake)["silver/good"].removed.files == 6

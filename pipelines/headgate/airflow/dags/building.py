@@ -54,11 +54,11 @@ def build_dags(
     """The DAGs of every declaration in a folder, by their ids.
 
     A relative ``folder`` is searched beside the calling file, then above it. ``root`` has the
-    tables; by default ``$HEADGATE_ROOT``, else ``lake``; a relative one starts in the
-    folder that has ``pipelines``.
-    ``limits`` are those of ``headgate__health``. Only names are read from a declaration, so a
-    mistake in it ends no DAG of the stream: ``require_declarations`` reports it, and the stream
-    refuses to start. If other files declare the same pipeline, its DAGs still use NAME.yml.
+    tables; by default ``$HEADGATE_ROOT``, else ``lake``; a relative one starts in the folder that
+    has ``pipelines``. ``limits`` are those of ``headgate__health``. Only names are read from a
+    declaration, so a mistake in it ends no DAG of the stream: ``require_declarations`` reports it,
+    and the stream refuses to start. If other files declare the same pipeline, its DAGs still use
+    NAME.yml.
     """
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]

@@ -132,7 +132,7 @@ class GoldPage {
   }
 
   turn(to) {
-    this.rowsPart.wanted = { ...this.rowsPart.wanted, ...to };
+    this.rowsPart.want(to);
     return this.refreshRows();
   }
 

@@ -16,6 +16,10 @@ export class Part {
     this.shown = this.wanted = choice;
   }
 
+  want(change) {
+    this.wanted = { ...this.wanted, ...change };
+  }
+
   /** Calls `fill` with a signal for its questions and with `wanted`; a call ends the one before it,
       so an older answer never replaces a newer one. An error is shown in `trouble`; if it may pass,
       the page is refreshed later. */

@@ -47,13 +47,14 @@ function page(main, address, pipeline, path, { title, below, links, facts }) {
   const refresh = () =>
     part.fill(async (signal, { page, reason }) => {
       const found = await ask(address, new URLSearchParams({ page, size: 25, ...(reason ? { reason } : {}) }).toString(), signal);
-      redraw(figures, facts(found), () => [tiles(facts(found))]);
+      const entries = facts(found);
+      redraw(figures, entries, () => [tiles(entries)]);
       plot.update({ ...found.over_time, bars: true, name: "rows" });
       redraw(reasons, [found.reasons, reason], () => [chooser(found.reasons, reason, (to) => turn({ page: 0, reason: to }))]);
       masked.textContent = found.masked ? "Letters and digits of values are masked." : "";
       rows.show(found);
     });
-  const turn = (to) => ((part.wanted = { ...part.wanted, ...to }), refresh());
+  const turn = (to) => (part.want(to), refresh());
   const rows = grid({ label: title, onpage: (step) => turn({ page: rows.within(part.wanted.page + step) }), beyond: "choose a reason, or ask with headgate query" });
   main.replaceChildren(
     h("div", { class: "head" }, h("h1", {}, title), h("p", { class: "links" }, links)),
