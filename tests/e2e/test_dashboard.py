@@ -126,6 +126,7 @@ def test_a_commit_takes_neither_the_focus_nor_what_is_open(
     name, focused = "x" * 100, "document.activeElement.innerText"
     shop.sell(open_=[sale(30, name, 1, "5.00")])
     page.open("/gold/shop/sales")
+    page.wait("document.querySelector('tbody details')")
     page.run("document.querySelector('tbody details').open = true")
     page.run("document.querySelector('tbody summary').focus()")
     shop.sell(open_=[sale(31, "app", 76, "5.00"), sale(30, name, 2, "5.00")])

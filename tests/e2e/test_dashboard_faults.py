@@ -261,6 +261,7 @@ def test_a_page_of_rows_that_are_gone_leads_to_the_last_one(
 ) -> None:
     shop.sell(open_=[sale(50 + each, "app", 1, "5.00") for each in range(60)])
     page.open("/gold/shop/sales")
+    page.wait("document.querySelector('.pages').innerText.includes('of 150')")
     page.run(f"{OLDER}.click(), {OLDER}.click(), {OLDER}.click(), {OLDER}.click(), {OLDER}.click()")
     page.wait("document.querySelector('.pages').innerText.includes('126 –')")
     shop.sell(open_=[sale(50, "app", 1, "5.00")])
