@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from typing import ClassVar
 
 from headgate import exit_codes
 from headgate.commands import Place, rendered
@@ -16,19 +15,22 @@ from headgate.commands import Place, rendered
 
 class HeadgateError(Exception):
     """``message`` says what is wrong and where, ``remedy`` what to type or change next. Commands in
-    either are marked (``commands.py``); ``str`` has them as they are typed here. A subclass names
-    its exit code: ``class NoJavaError(HeadgateError, code=exit_codes.MACHINE)``."""
+    either are marked (``commands.py``); ``str`` has them as they are typed here. ``code`` is the
+    exit code. A subclass, for an error that some caller treats in its own way, may name it:
+    ``class MachineError(HeadgateError, code=exit_codes.MACHINE)``."""
 
-    exit_code: ClassVar[int] = exit_codes.FAILED
+    exit_code: int = exit_codes.FAILED
 
     def __init_subclass__(cls, code: int | None = None) -> None:
         if code is not None:
             cls.exit_code = code
 
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, message: str, remedy: str, code: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
+        if code is not None:
+            self.exit_code = code
 
     def __str__(self) -> str:
         return self.text()
@@ -36,6 +38,10 @@ class HeadgateError(Exception):
     def text(self, place: Place | None = None) -> str:
         """Message and remedy, with commands as they are typed at ``place``, by default here."""
         return rendered(f"{self.message}\n{self.remedy}", place)
+
+
+class UsageError(HeadgateError, code=exit_codes.USAGE):
+    """The command line, or something that it names, is wrong."""
 
 
 def said_by(error: BaseException) -> str:

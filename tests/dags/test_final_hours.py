@@ -69,6 +69,18 @@ def test_it_fires_when_there_is_news_and_the_deferral_has_settled(
     assert time.monotonic() - began >= 1.0
 
 
+def test_it_can_be_made_again_elsewhere(place: Place) -> None:
+    path, kept = trigger(place, NOON).serialize()
+    assert path == "headgate.airflow.triggers.final_hours_trigger.FinalHoursTrigger"
+    assert kept == {
+        "file": str(place.file),
+        "root": str(place.root),
+        "emitted": {"per_minute": NOON.isoformat()},
+        "interval": 0.01,
+    }
+    assert FinalHoursTrigger(**kept).serialize() == (path, kept)
+
+
 def test_a_table_that_nobody_declares_delays_no_other(place: Place) -> None:
     waiting = trigger(place, NOON, "removed", "per_minute")
     assert waiting.news() is None
@@ -103,7 +115,7 @@ def test_a_pipeline_that_cannot_be_read_is_told_with_its_own_commands(
 
     async def wait(waiting: FinalHoursTrigger | GoldFinalTrigger) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(anext(waiting.run()), 1.0)
+            await asyncio.wait_for(anext(waiting.run()), 3.0)
 
     for each in (trigger(place, None), place.trigger(NOON)):
         asyncio.run(wait(each))

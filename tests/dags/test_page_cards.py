@@ -8,21 +8,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.expectations.result import RuleResult
+from headgate.gates.documents import Hold
+from headgate.ledger.account import GoldAccount, Ledger, SilverAccount
 from headgate.loads.state import LoadState
+from headgate.savepoints.checkpoints import Checkpoint
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.past import BackfillReport, PastReport, ReplayReport
-from headgate.supervision.report import (
-    Account,
-    BatchReport,
-    GoldReport,
-    HoldReport,
-    StreamStatus,
-    TablesReport,
-)
+from headgate.supervision.report import Account, StreamStatus, TablesReport
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
 from tests.support.waiting import wait_until
@@ -48,20 +45,45 @@ RUNNING = StreamStatus(
     paused=None,
     jobs=(JOB,),
 )
-GOLD = GoldReport("per_minute", NOW - timedelta(minutes=1), lag=0, rows=9, pairs=2000, late=50)
-ACCOUNT = Account(
+SILVER = SilverAccount(
+    "clean",
     n=60,
-    generation=0,
+    lag=0,
     read=1088,
     duplicate=27,
     quarantined=11,
+    corrected=0,
+    rejected=0,
+    silver=1000,
     filtered=50,
-    pairs=2000,
-    late=50,
-    gaps=0,
-    differences=(),
-    gold=(GOLD,),
+    replaced=0,
 )
+GOLD = GoldAccount(
+    *("per_minute", "clean"),
+    n=60,
+    lag=0,
+    pairs=2000,
+    folded=1950,
+    late=50,
+    replayed=0,
+    rows=9,
+    final=8,
+)
+LEDGER = Ledger(
+    "shop",
+    n=60,
+    generation=0,
+    read=1088,
+    replayed=0,
+    duplicate=27,
+    differing=0,
+    silver=(SILVER,),
+    gold=(GOLD,),
+    files=None,
+    gaps=(),
+    differences=(),
+)
+ACCOUNT = Account(LEDGER, final={"per_minute": NOW - timedelta(minutes=1)})
 
 
 DRAWERS = "[...document.querySelectorAll('summary')]"
@@ -77,7 +99,7 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cards]:
 def history(rows: Sequence[int], every: timedelta = timedelta(minutes=1)) -> TablesReport:
     began = NOW - len(rows) * every
     took = timedelta(seconds=1)
-    batches = (BatchReport(n, began + n * every, took, r) for n, r in enumerate(rows, 1))
+    batches = (Checkpoint(n, began + n * every, took, r, 0) for n, r in enumerate(rows, 1))
     return TablesReport(ACCOUNT, history=tuple(batches))
 
 
@@ -211,17 +233,17 @@ def test_a_failure_that_supervision_repairs_is_shown_with_its_reason(cards: Card
 
 
 def test_a_held_table_is_told_with_its_rules_and_a_way_to_release_it(cards: Cards) -> None:
-    rules = (
-        "sane (critical): not met, 3 rows break it",
-        "keys (critical): not met, it is <b>2</b>",
-    )
-    held = HoldReport("gold/per_minute", 7, NOW - timedelta(hours=1), rules)
+    sane = RuleResult("sane", "critical", "hold", met=False, unexpected=3)
+    keys = RuleResult("keys", "critical", "hold", met=False, observed="<b>2</b>")
+    since = NOW - timedelta(hours=1)
+    held = Hold("per_minute", 7, upto=8, since=since, at=NOW, results=(sane, keys))
     control = {**stream("shop", RUNNING)["control"], "actions": ["start", "stop", "release"]}
     tables = TablesReport(ACCOUNT, held=(held,))
     cards.show(NOW, stream("shop", RUNNING, tables, control=control))
     (note,) = cards.text(".card .note.bad")
     assert note.startswith("gold/per_minute is held at batch 7 since")
-    assert "; ".join(rules) in note
+    rules = "sane (critical): not met, 3 rows break it; keys (critical): not met, it is <b>2</b>"
+    assert rules in note
     assert cards.text(".card .note.bad button") == ["Release…"]
     assert cards.text(".card[data-tone=bad] h2") == ["shop"]
 

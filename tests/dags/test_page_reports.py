@@ -39,7 +39,8 @@ def gate() -> Iterator[Event]:
     opened.set()
 
 
-def test_what_is_fresh_is_not_read_again() -> None:
+def test_what_is_fresh_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "FRESH", 3600.0)
     asked: list[Subject] = []
 
     def reader(subject: Subject, before: StreamReport) -> StreamReport:
@@ -86,7 +87,7 @@ def test_many_streams_that_do_not_answer_delay_no_other(gate: Event) -> None:
     kept = Reports(reader, waits=0.01)
     for _ in range(2):  # no stream is read a second time
         kept.of(hanging)
-    wait_until(lambda: kept.of([SHOP])[0].at == NOON, "it is not read", 10)
+    wait_until(lambda: kept.of([SHOP])[0].at == NOON, "it is not read", 20)
 
 
 def test_the_last_report_is_shown_while_a_stream_answers_late(

@@ -120,8 +120,8 @@ def test_rest_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_stop_in_the_pause_before_a_restart_holds(tmp_path: Path) -> None:
     ask_to_stop(tmp_path)
-    past = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
-    watching = trigger(tmp_path, (replace(JOB, state="dead"),), until=past)
+    soon = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
+    watching = trigger(tmp_path, (replace(JOB, state="dead"),), until=soon)
     assert fired(watching) == {"event": "rotated"}
     assert Scripted.asked > 2
 
@@ -131,8 +131,8 @@ def test_a_failure_is_reported_once_and_then_waited_with(tmp_path: Path) -> None
     record_failure(Layout.of(str(tmp_path), "shop"), gone)
     stopped = (replace(JOB, state="stopped"),)
     assert fired(trigger(tmp_path, stopped)) == {"event": "failed"}
-    past = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
-    waits = trigger(tmp_path, stopped, until=past, reported=NOON.isoformat())
+    soon = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
+    waits = trigger(tmp_path, stopped, until=soon, reported=NOON.isoformat())
     assert fired(waits) == {"event": "rotated"}
     assert Scripted.asked > 2
 

@@ -78,7 +78,7 @@ def test_partitions_are_logs_of_their_own(
     good = [each.corrected for each in found if each.passes]
     request = Request("r", "raw", 0, 0, len(good), "a test", now)
     requests.ask(engine.layout, request, copies(records, good, now).rows)
-    engine.replay()
+    engine.take_in()
     produce(broker, topic, [Sent(reading("same", NOON, level=70), partition=p) for p in range(3)])
     engine.read_all()
     engine.close()

@@ -21,8 +21,7 @@ from headgate.bronze.sequencing import (
     SEQUENCER_INPUT,
     Sequenced,
     sequence,
-    sequence_copies,
-    sequence_load,
+    sequence_beside,
 )
 from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
@@ -260,7 +259,7 @@ def stamped(found: Sequenced) -> dict[int, tuple[Micros, bool, bool]]:
 
 def test_corrected_copies_arrive_at_the_sources_watermark_and_move_none() -> None:
     was_valid = np.array([False, True, False, False])
-    found = sequence_copies(rows(5, 30, 12, None), was_valid, 20, None)
+    found = sequence_beside(rows(5, 30, 12, None), 20, None, was_valid)
     assert stamped(found) == {
         0: (20, False, False),
         1: (None, True, False),
@@ -272,14 +271,14 @@ def test_corrected_copies_arrive_at_the_sources_watermark_and_move_none() -> Non
 @pytest.mark.parametrize("differing", ["warn", "keep", "quarantine"])
 def test_corrected_copies_are_copies_whatever_is_in_them(differing: OnDiffering) -> None:
     index = DedupIndex(10, differing, lambda _: DEDUP_ROWS.empty_table(), None)
-    found = sequence_copies(one_id([1, 2, 3], 30, 35, 60), np.zeros(3, np.bool_), 20, index)
+    found = sequence_beside(one_id([1, 2, 3], 30, 35, 60), 20, index, np.zeros(3, np.bool_))
     assert stamped(found) == {1: (None, True, False)}
     assert (found.duplicates, found.differing) == (1, 0)
 
 
 def test_history_arrives_at_the_sources_watermark_and_moves_none() -> None:
     index = DedupIndex(10, "quarantine", lambda _: DEDUP_ROWS.empty_table(), None)
-    found = sequence_load(one_id([1, 1, 2, 1], 5, 25, 30, 35), 20, index)
+    found = sequence_beside(one_id([1, 1, 2, 1], 5, 25, 30, 35), 20, index)
     assert stamped(found) == {
         0: (20, False, False),
         2: (None, False, True),
@@ -290,5 +289,5 @@ def test_history_arrives_at_the_sources_watermark_and_moves_none() -> None:
 
 
 def test_history_may_be_the_first_that_arrives() -> None:
-    found = sequence_load(rows(5, None, 3), None, None)
+    found = sequence_beside(rows(5, None, 3), None, None)
     assert (stamped(found), found.clocks, found.watermark) == ({}, {}, None)

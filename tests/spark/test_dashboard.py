@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.dashboard.questions import about, overview
-from headgate.dashboard.questions.facts import facts
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.rows import RowsQuestion, rows
 from headgate.dashboard.questions.selection import Selection
+from headgate.dashboard.questions.view import GoldView
 from headgate.dashboard.reading.shown import Shown
 from tests.support.gated import COLUMN, TABLE, GatedProject
 from tests.support.polling import Values
@@ -26,10 +26,8 @@ class Page:
         self.shown, self.reader = shown, Reader()
 
     def totals(self) -> Values:
-        table = self.shown.gold(TABLE)
-        gold = self.shown.version(f"gold/{TABLE}")
-        assert gold is not None
-        found = rows(self.reader, table, facts(table), RowsQuestion(Selection(), size=200), gold)
+        gold = GoldView.of(self.reader, self.shown, TABLE)
+        found = rows(gold, RowsQuestion(Selection(), size=200))
         place = found["columns"].index(COLUMN)
         return tuple(sorted(int(row[place]) for row in found["cells"]))
 

@@ -18,6 +18,7 @@ from headgate.gates.validations import validations
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
+from headgate.storage.documents import encoded
 from headgate.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
@@ -171,7 +172,7 @@ def test_a_person_releases_one_version(project: Project) -> None:
     table = engine.runtime.table("gold/per_minute")
     payload = GoldPayload.of(table.refresh())
     assert payload.gate is not None
-    assert payload.gate["released"] == given.as_dict()
+    assert payload.gate["released"] == encoded(given)
     found = validations(engine.layout, "per_minute")
     assert [(v.n, v.outcome) for v in found] == [
         (1, "met"),
@@ -235,7 +236,7 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     assert payload.gate is not None
     assert (payload.gate["broken"], payload.gate["released"]) == (
         ["sane", "small"],
-        given.as_dict(),
+        encoded(given),
     )
 
 

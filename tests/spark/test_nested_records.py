@@ -91,7 +91,7 @@ def test_a_corrected_nested_value_comes_back(project: NestedProject) -> None:
     engine = project.engine().run_all()
     assert project.ids("silver/clean") == []
     found = project.ask(engine, "replace(replace(value, '\"x\"', '7'), '101', '8')")
-    engine.replay()
+    engine.take_in()
     assert found
     assert {row["_event_id"]: row["total"] for row in project.read("silver/clean")} == {
         "a": Decimal("7.00"),

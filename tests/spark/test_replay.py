@@ -96,7 +96,7 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
     assert project.ask(engine, CORRECTION) == 3
     with pytest.raises(requests.ReplayWaitsError):
         project.ask(engine, CORRECTION)
-    engine.replay()
+    engine.take_in()
     check_replayed(project, engine)
     (left,) = RefusedRecords(engine.layout, engine.pipeline).rows(Selection())
     assert left.reasons == ["missing_id"]
@@ -118,7 +118,7 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
 def test_a_rebuild_repeats_a_replay_at_its_place(project: ReplayProject) -> None:
     engine = project.engine()
     project.ask(engine, CORRECTION)
-    engine.replay()
+    engine.take_in()
     taken = engine.savepoint()
     again = project.engine(RebuildRequest(("silver/clean", "silver/all")))
     again.catch_up()
@@ -141,7 +141,7 @@ def test_a_rebuild_over_merged_and_vacuumed_tables_repeats_it_too(project: Repla
     """No files are merged across a replay: the replay looks up the rows before its place."""
     engine = project.engine()
     project.ask(engine, CORRECTION)
-    engine.replay()
+    engine.take_in()
     # For bronze, this is one more copy. Its batches and the replay's batch are small files.
     for _ in range(2):
         project.land([event("low", 80, 4)])
@@ -163,9 +163,9 @@ def test_a_replay_that_dies_is_finished_by_the_next_driver(
     engine = project.engine()
     project.ask(engine, CORRECTION)
     with dying(place, nth):
-        engine.replay()
+        engine.take_in()
     engine = project.engine()
-    engine.replay()
+    engine.take_in()
     assert requests.waiting(engine.layout) is None
     check_replayed(project, engine)
 
@@ -177,7 +177,7 @@ def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> No
     engine.restore(taken)
     engine = project.engine()
     engine.catch_up()
-    engine.replay()
+    engine.take_in()
     assert requests.waiting(engine.layout) is None
     assert balance(engine.layout, engine.pipeline).replayed == 0
     project.check(engine)
@@ -189,12 +189,12 @@ def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -
     project.ask(engine, CORRECTION)
     project.write_rules("expectations:\n  - {id: low, expect: level >= 60}\n")
     engine = project.engine()
-    engine.replay()
+    engine.take_in()
     project.check(engine)
     assert project.ids("silver/clean") == ["good", "last"]
     higher = "json_merge_patch(value, '{\"level\": 90}')"
     assert project.ask(engine, higher) == 3
-    engine.replay()
+    engine.take_in()
     project.check(engine)
     assert project.ids("silver/clean") == ["good", "last", "low", "older", "text"]
 
@@ -209,7 +209,7 @@ def test_a_corrected_record_keeps_its_id(project: ReplayProject) -> None:
 def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
     engine = project.engine()
     project.ask(engine, CORRECTION, Selection(reason="wrong_type"))
-    engine.replay()
+    engine.take_in()
     (copy,) = [row for row in project.read("bronze/raw") if row["partition"] < 0]
     assert json.loads(copy["value"])["level"] == 50
     assert [header["key"] for header in copy["headers"]] == ["headgate.mends"]

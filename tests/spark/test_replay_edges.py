@@ -64,12 +64,12 @@ def test_each_of_several_tables_takes_a_record_once(
     project.land([event("low", 1), event("high", 70, 1), event("filtered", -1, 2)])
     engine = project.engine().run_all()
     assert project.ask(engine, level(20), Selection(event_id="low")) == 1
-    engine.replay()
+    engine.take_in()
     assert (levels(project, "clean"), levels(project, "strict")) == (
         *({"low": 20, "high": 70}, {"high": 70}),
     )
     assert project.ask(engine, level(50), Selection(event_id="low")) == 1
-    engine.replay()
+    engine.take_in()
     project.check(engine)
     assert levels(project, "clean") == {"low": 20, "high": 70}
     assert levels(project, "strict") == {"low": 50, "high": 70}
@@ -91,7 +91,7 @@ def test_the_proof_finds_a_record_that_is_taken_twice(
     (outcome,) = project.outcomes(engine, Selection(), CORRECTION)
     for _ in range(2):
         ask(engine, [outcome.corrected])
-        engine.replay()
+        engine.take_in()
     (finding,) = by_id(engine.layout, engine.pipeline).findings
     assert (finding.table, finding.problem) == ("silver/clean", "copies of one record")
     (example,) = finding.examples
@@ -103,7 +103,7 @@ def test_a_replay_stops_no_stream(tmp_path: Path, spark: SparkSession) -> None:
     project.land([event("text", "x"), event("high", 70, 1)])
     engine = project.engine().run_all()
     assert project.ask(engine, level(95)) == 1
-    engine.replay()
+    engine.take_in()
     project.check(engine)
     assert levels(project, "clean") == {"text": 95, "high": 70}
     assert project.ids("rejected/stopped") == ["text"]
@@ -121,7 +121,7 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
     moved = "CASE WHEN event_id = 'again' THEN " + CORRECTION + " ELSE " + patch + " END"
     assert [o.kind for o in project.outcomes(engine, Selection(), moved)] == ["silver"] * 4
     assert project.ask(engine, moved) == 4
-    engine.replay()
+    engine.take_in()
     assert RefusedRecords(engine.layout, engine.pipeline).rows(Selection()) == []
     taken = ["again", "again", "high", "low", "no time"]
     assert project.ids("silver/clean") == taken

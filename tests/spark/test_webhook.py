@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import defaultdict
 from decimal import Decimal
 from pathlib import Path
@@ -166,11 +165,8 @@ def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
         receiver.answer = slow
         publications = Publications(engine.runtime.publications, lambda: 0.0)
         process(engine, 1)
-        began = time.monotonic()
         publications.catch_up(engine.clock())
-        took = time.monotonic() - began
-        assert took < 10, f"a batch has waited {took} s"
-        assert publications.trouble is None
+        assert (receiver.took, publications.trouble) == ([], None)
         free.set()
         publications.require_done(engine.clock())
         assert receiver.took
@@ -178,7 +174,7 @@ def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
         process(engine, 2)
         with pytest.raises(NotPublishedError, match="answers 503"):
             publications.require_done(engine.clock())
-        assert "answers 503" in publications.stuck["rows"].why
+        assert "answers 503" in publications.stuck["rows"]["why"]
         receiver.answer = lambda request: 200
         process(engine)
         wait_until(lambda: _done(publications, engine), "it goes on", PATIENCE)

@@ -81,11 +81,12 @@ class Reading:
 @dataclass
 class Bronze:
     """Replaces ``BronzeStage`` and keeps the commits. ``clocks`` are the partition watermarks that
-    a commit of records stores."""
+    a commit of records stores. ``then`` is called after a commit, and may raise."""
 
     state: State = field(default_factory=lambda: State(BronzePayload()))
     commits: list[BatchEnd] = field(default_factory=list)
     clocks: dict[str, int] = field(default_factory=dict)
+    then: Callable[[], None] = lambda: None
 
     @property
     def table(self) -> Any:
@@ -117,4 +118,5 @@ class Bronze:
         )
         self.state = replace(self.state, n=self.state.n + 1, payload=payload)
         self.commits.append(reached)
+        self.then()
         return self.state

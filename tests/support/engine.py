@@ -24,7 +24,6 @@ from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
 from headgate.jobs.reading import open_sources
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
-from headgate.jobs.replaying import replay
 from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
@@ -140,14 +139,9 @@ class Engine:
         """Request an operation; the next catch-up carries it out."""
         self.runtime.intend(operation, document, self.clock())
 
-    def replay(self) -> None:
-        """Take a waiting replay in, as bronze's job does between two batches."""
-        replay(self.layout, self.runtime, self.clock)
-        self.catch_up()
-
     def take_in(self) -> None:
-        """Take in the requested operations, as bronze's job does between two batches."""
-        take_in(self.layout, self.runtime, self.clock)
+        """Take in requested replays and operations, as bronze's job does between two batches."""
+        take_in(self.layout, self.runtime, self.clock, lambda _: None)
         self.catch_up()
 
     def begin_load(self, *topics: str, files: str | None = None, **more: Any) -> LoadRequest:
@@ -176,6 +170,7 @@ class Engine:
                 *(Task(self.pipeline, str(self.root)), self.layout, self.epoch, self.spark),
                 self.runtime,
                 catch_up=CatchUp(self.runtime, publications, self.clock),
+                publications=publications,
                 progress=Progress.begin(
                     self.pipeline, self.layout, "fused", self.epoch, self.runtime
                 ),

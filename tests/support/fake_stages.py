@@ -66,34 +66,31 @@ def without_spark() -> Iterator[None]:
         patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
         patched.setattr("headgate.jobs.stages.stage_of", ArrowGold)
         patched.setattr(Drain, "change", drain)
-        patched.setattr("headgate.sources.files.micro_batches.FilesReader", ArrowReader)
+        patched.setattr("headgate.sources.files.micro_batches.records_of", arrow_records)
         yield
 
 
-class ArrowReader:
-    def __init__(self, landing: Storage, _: object) -> None:
-        self._landing = landing
+def arrow_records(landing: Storage, _: object, files: Sequence[LoggedFile]) -> list[Row]:
+    return [row for file in files for row in _rows(landing, file)]
 
-    def read(self, files: Sequence[LoggedFile]) -> list[Row]:
-        return [row for file in files for row in self._rows(file)]
 
-    def _rows(self, file: LoggedFile) -> Iterator[Row]:
-        for place, line in enumerate(self._landing.read(file.path).decode().splitlines()):
-            record, offset = Record(**json.loads(line)), offset_of(file.sequence, place)
-            at = NOON + timedelta(minutes=record.minute)
-            yield {
-                "partition": 0,
-                "offset": offset,
-                "file": file.path,
-                "ingested_at": file.modified,
-                "event_id": f"e{offset}",
-                "event_time": at,
-                "clock": at + timedelta(days=1) if record.late else None,
-                "duplicate": record.duplicate,
-                "reason": "wrong_type" if record.bad else None,
-                "passes": not record.filtered,
-                "seals": record.seals,
-            }
+def _rows(landing: Storage, file: LoggedFile) -> Iterator[Row]:
+    for place, line in enumerate(landing.read(file.path).decode().splitlines()):
+        record, offset = Record(**json.loads(line)), offset_of(file.sequence, place)
+        at = NOON + timedelta(minutes=record.minute)
+        yield {
+            "partition": 0,
+            "offset": offset,
+            "file": file.path,
+            "ingested_at": file.modified,
+            "event_id": f"e{offset}",
+            "event_time": at,
+            "clock": at + timedelta(days=1) if record.late else None,
+            "duplicate": record.duplicate,
+            "reason": "wrong_type" if record.bad else None,
+            "passes": not record.filtered,
+            "seals": record.seals,
+        }
 
 
 class ArrowBronze:

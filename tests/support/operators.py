@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.declaration.model import GoldTable, Pipeline
 
 DECLARATION = """
@@ -69,7 +68,7 @@ def declared(keys: str, silver: str = "") -> Pipeline:
     """A pipeline with one gold table with these keys; ``silver`` are more keys of its silver table.
     Raises DeclarationError."""
     text = DECLARATION.format(keys=keys, silver=silver)
-    return load_text(text, Path("/shop/pipelines/shop.yml"))
+    return load("/shop/pipelines/shop.yml", text=text)
 
 
 def table(keys: str) -> GoldTable:

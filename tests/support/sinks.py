@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 
 DECLARATION = """
@@ -85,4 +84,4 @@ CASES = (
 
 def declared(sink: str, source: str = "gold.per_hour") -> Pipeline:
     """A pipeline with one publication. Raises DeclarationError."""
-    return load_text(DECLARATION.format(sink=sink, source=source), Path("/shop/pipelines/shop.yml"))
+    return load("/shop/pipelines/shop.yml", text=DECLARATION.format(sink=sink, source=source))

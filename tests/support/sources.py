@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from headgate.declaration.kinds import kind_of
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.sources.contract import CONNECTORS, DeployedSource
 from headgate.sources.files.log import LoggedFile
@@ -152,8 +152,7 @@ class FilesOf(Log):
     def __post_init__(self) -> None:
         self.landing = Landing(self.folder / "landing")
         self.landing.folder.mkdir()
-        read = "headgate.sources.files.micro_batches.FilesReader"
-        self.patched.setattr(read, lambda *_: SimpleNamespace(read=self._read))
+        self.patched.setattr("headgate.sources.files.micro_batches.records_of", self._read)
 
     def put(self, records: int) -> None:
         for _ in range(records):
@@ -169,7 +168,7 @@ class FilesOf(Log):
         for number in range(records):
             (self.landing.folder / f"{number:03d}.json").unlink()
 
-    def _read(self, files: Sequence[LoggedFile]) -> Taken:
+    def _read(self, _: object, __: object, files: Sequence[LoggedFile]) -> Taken:
         self.while_reading()
         return Taken((0, int((self.landing.folder / file.path).read_bytes())) for file in files)
 
@@ -180,11 +179,11 @@ class KafkaOf(Log):
 
     def __post_init__(self) -> None:
         self.brokers.make("orders", 0, 0)
-        for module in ("micro_batches", "rereading"):
+        for module in ("batches", "rereading"):
             self.patched.setattr(
                 f"headgate.sources.kafka.{module}.Cluster", lambda *_: self.brokers
             )
-        read = "headgate.sources.kafka.micro_batches.KafkaReader"
+        read = "headgate.sources.kafka.batches.KafkaReader"
         self.patched.setattr(read, lambda *_: SimpleNamespace(read=self._read))
 
     def put(self, records: int) -> None:
@@ -286,4 +285,4 @@ CASES = (
 
 def declared(keys: str, folder: Path) -> Pipeline:
     """A pipeline with one source of these keys. Raises DeclarationError."""
-    return load_text(DECLARATION.format(keys=keys), folder / "shop.yml")
+    return load(folder / "shop.yml", text=DECLARATION.format(keys=keys))

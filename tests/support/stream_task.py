@@ -53,8 +53,7 @@ class FakeLauncher:
 
     @classmethod
     def fail(cls, code: int, reason: str = "it does not start") -> None:
-        cls.fails = error = HeadgateError(reason, "wait")
-        error.exit_code = code  # type: ignore[misc]
+        cls.fails = HeadgateError(reason, "wait", code=code)
 
     def probe(self, stream: Stream, now: datetime) -> tuple[JobState, ...]:
         state = FakeLauncher.state

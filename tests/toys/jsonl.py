@@ -54,7 +54,7 @@ class LinesKind(RunnableSink[Lines]):
         if path is None:
             return None
         if not path.text.endswith(".jsonl"):
-            report.add(path.line, path.path, "does not end with .jsonl")
+            report.at(path, "does not end with .jsonl")
             return None
         return Lines(path.text, section.text("password") or "")
 

@@ -78,9 +78,8 @@ class NumbersKind(Connector[Numbers]):
         if path is None:
             return None
         if not path.text.endswith(".json"):
-            report.add(path.line, path.path, "is not the name of a JSON document")
-        most = section.integer("most", 10)
-        return Numbers(str(project / path.text), section.text("password", "") or "", most)
+            report.at(path, "is not the name of a JSON document")
+        return Numbers(str(project / path.text), **section.values("password", "most"))
 
     def plan(self, reads: Numbers) -> dict[str, Any]:
         return {"path": reads.path, "most": reads.most}

@@ -56,7 +56,7 @@ class SlotsKind(FoldOperator[Slots]):
         try:
             moment = datetime.fromisoformat(origin.text).replace(tzinfo=UTC)
         except ValueError:
-            report.add(origin.line, origin.path, f"{origin.text!r} is not a time")
+            report.at(origin, f"{origin.text!r} is not a time")
             return None
         return Slots(every.value, moment)
 

@@ -34,7 +34,6 @@ UNDECIDED = "1"  # stands for a value that is known only at run time: a name, a 
 
 HELP = ("metavar", "help")
 OF_USERS = (
-    "declaration/reference/text.py",  # docs/declaration.md
     "exit_codes.py",  # the table of `--help`
     "cli/verbs.py",  # first sentences of `--help`
 )

@@ -112,7 +112,8 @@ def _backfill(content: Mapping[Any, Any]) -> BackfillSchedule | None:
     section = airflow.get("backfill") if isinstance(airflow, dict) else None
     if not isinstance(section, dict):
         return None
-    mode, publish = section.get("mode", MODES[0]), section.get("publish", POLICIES[0])
+    mode = section.get("mode", BackfillSchedule.mode)
+    publish = section.get("publish", BackfillSchedule.publish)
     if mode not in MODES or publish not in POLICIES:
         return None
     try:

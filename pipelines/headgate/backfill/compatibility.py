@@ -56,8 +56,7 @@ def _gold(meant: Meaning, name: str) -> Meaning:
 
 
 def _columns(table: GoldTable) -> Columns:
-    own = {column.name: column.type for column in table.schema}
-    return {**columns_of(table), **own}
+    return {**columns_of(table), **table.types}
 
 
 def _of_columns(before: Columns, after: Columns) -> Iterator[str]:

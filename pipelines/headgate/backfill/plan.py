@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deltalake import DeltaTable
-
 from headgate.backfill.errors import NotBackfilledError, OtherDeclarationError
 from headgate.backfill.selection import (
     Range,
@@ -111,7 +109,7 @@ def _target(
         operation=state.operation,
         definition=state.definition,
         gold=position.table,
-        files=overlapping_files(_pinned(position), begin_of(declared)[0], [wanted.span]),
+        files=overlapping_files(position.handle, begin_of(declared)[0], [wanted.span]),
         final_through=payload.final_through(lateness),
         drains=drains,
         replays=tuple(
@@ -145,13 +143,6 @@ def _overlaps(document: Document, wanted: Range) -> bool:
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
 
-def _pinned(position: TablePosition) -> DeltaTable:
-    handle = position.table.handle
-    if handle.version() == position.version:
-        return handle
-    return DeltaTable(position.table.storage.uri(), version=position.version)
-
-
 def _steps(
     at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Iterable[Target], wanted: Range
 ) -> tuple[Step, ...]:
@@ -167,7 +158,7 @@ def _steps(
         has_rules=table.suite is not None,
         has_replays=bool(payload.replays),
     )
-    files = overlapping_files(_pinned(position), "event_time", [span])
+    files = overlapping_files(position.handle, "event_time", [span])
     if not all(file.is_ours for file in files):
         raise NotBackfilledError(
             f"{position.table.name}: another tool has rewritten its files, so the batches of their "

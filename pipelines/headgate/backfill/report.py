@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
+
+from headgate.storage.documents import Document, encoded
 
 Result = Literal["equal", "differs", "empty"]
 """``empty``: no final window is in the range, so nothing was compared."""
@@ -100,41 +102,7 @@ class Report:
         """The tables that a publication changes."""
         return tuple(each.table for each in self.tables if each.differing)
 
-    def document(self) -> dict[str, Any]:
-        times = {"at": self.at.isoformat(), "begin": self.begin.isoformat()}
-        end = self.end.isoformat() if self.end else None
-        tables = [{**asdict(each), "result": each.result} for each in self.tables]
-        more = {"end": end, "result": self.result, "tables": tables}
-        return {**asdict(self), **times, **more}
-
-    @staticmethod
-    def of(content: Mapping[str, Any]) -> Report:
-        """Raises KeyError, TypeError or ValueError if ``content`` is not a result of
-        ``document``."""
-        end, published = content["end"], content["published"]
-        return Report(
-            id=content["id"],
-            pipeline=content["pipeline"],
-            at=datetime.fromisoformat(content["at"]),
-            begin=datetime.fromisoformat(content["begin"]),
-            end=datetime.fromisoformat(end) if end else None,
-            declaration=content["declaration"],
-            tables=tuple(_table(each) for each in content["tables"]),
-            published=Published(**{**published, "void": tuple(published["void"])})
-            if published
-            else None,
-        )
-
-
-def _table(content: Mapping[str, Any]) -> TableReport:
-    # Earlier versions called the result ``verdict``. It is computed from the counts.
-    computed = ("result", "verdict")
-    plain = {key: value for key, value in content.items() if key not in computed}
-    return TableReport(
-        **{
-            **plain,
-            "columns": tuple(ColumnDifference(**each) for each in content["columns"]),
-            "samples": tuple(Sample(**each) for each in content["samples"]),
-            "earlier": tuple(content["earlier"]),
-        }
-    )
+    def document(self) -> Document:
+        """With the results, which are not read again: they are computed from the counts."""
+        tables = [{**encoded(each), "result": each.result} for each in self.tables]
+        return {**encoded(self), "result": self.result, "tables": tables}

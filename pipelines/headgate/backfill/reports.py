@@ -9,7 +9,7 @@ from headgate.backfill.report import Report
 from headgate.backfill.selection import in_force
 from headgate.errors import HeadgateError
 from headgate.savepoints.holds import FOLDER
-from headgate.storage.documents import documents_in, read_document, write_document
+from headgate.storage.documents import ids_in, read_value, write_document
 from headgate.storage.layout import Layout
 from headgate.tables.operation import Operation
 
@@ -20,17 +20,17 @@ KEPT = 50
 def write_report(layout: Layout, report: Report) -> None:
     """Write a report, and remove the oldest ones."""
     write_document(layout.storage, f"{FOLDER}/{report.id}.json", report.document())
-    for name in sorted(_names(layout), reverse=True)[KEPT:]:
-        layout.storage.remove(f"{FOLDER}/{name}")
+    for id_ in ids_in(layout.storage, FOLDER)[:-KEPT]:
+        layout.storage.remove(f"{FOLDER}/{id_}.json")
 
 
 def reports(layout: Layout) -> Iterator[Report]:
     """The reports that are kept and can be read, newest first."""
-    for name in sorted(_names(layout), reverse=True):
-        with suppress(HeadgateError, KeyError, TypeError, ValueError):
-            found = read_document(layout.storage, f"{FOLDER}/{name}")
+    for id_ in reversed(ids_in(layout.storage, FOLDER)):
+        with suppress(HeadgateError):
+            found = read_value(layout.storage, f"{FOLDER}/{id_}.json", Report)
             if found is not None:
-                yield Report.of(found)
+                yield found
 
 
 def taken_back(found: Iterable[Report], operations: Iterable[Operation]) -> frozenset[str]:
@@ -38,7 +38,3 @@ def taken_back(found: Iterable[Report], operations: Iterable[Operation]) -> froz
     ``operations`` are all operations of bronze."""
     ids = {each.document["backfill"] for each in in_force(operations)}
     return frozenset(each.id for each in found if each.published and each.id not in ids)
-
-
-def _names(layout: Layout) -> list[str]:
-    return [path.rpartition("/")[2] for path in documents_in(layout.storage, FOLDER)]

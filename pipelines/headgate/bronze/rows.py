@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headgate.bronze.decoding.columns import patched
 from headgate.bronze.reasons import Reason
 from headgate.declaration.model import Record
 from headgate.storage.files import Storage
@@ -34,25 +34,19 @@ class RowShape:
         """Bronze's rows. ``stamps`` has the columns of ``STAMPS``; ``row`` is a row of
         ``decoded``."""
         rows = stamps.column("row").to_numpy()
-        clock = _spread(stamps.column("clock"), rows, len(decoded))
-        duplicate = pc.fill_null(_spread(stamps.column("duplicate"), rows, len(decoded)), False)
+
+        def spread(name: str) -> pa.Array:  # null for all other rows
+            values = stamps.column(name).combine_chunks()
+            return patched(pa.nulls(len(decoded), values.type), rows, values)
+
         reason = decoded.column("reason")
         if self.record.quarantines_differing:
             # This reason has the lowest priority: a record with another reason keeps that one.
-            differs = pc.fill_null(_spread(stamps.column("differing"), rows, len(decoded)), False)
-            refused = pc.and_(differs, pc.is_null(reason))
+            refused = pc.and_(pc.fill_null(spread("differing"), False), pc.is_null(reason))
             reason = pc.if_else(refused, Reason.DIFFERING_DUPLICATE.value, reason)
-        own = {"clock": clock, "duplicate": duplicate, "reason": reason}
+        duplicate = pc.fill_null(spread("duplicate"), False)
+        own = {"clock": spread("clock"), "duplicate": duplicate, "reason": reason}
         return pa.table({n: own[n] if n in own else decoded.column(n) for n in self.columns})
-
-
-def _spread(values: pa.ChunkedArray, rows: np.ndarray, length: int) -> pa.Array:
-    """``values`` at some rows, null everywhere else."""
-    taken = np.zeros(length, np.int64)
-    taken[rows] = np.arange(len(rows))
-    elsewhere = np.ones(length, np.bool_)
-    elsewhere[rows] = False
-    return values.combine_chunks().take(pa.array(taken, mask=elsewhere))
 
 
 def write_rows(storage: Storage, path: str, tables: Iterable[pa.Table]) -> tuple[DataFile, ...]:

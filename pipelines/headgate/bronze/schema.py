@@ -13,7 +13,7 @@ from headgate.tables.record_shape import HEADERS
 
 def record_type(record: Record) -> Struct:
     """The type of bronze's ``record`` column."""
-    return Struct.of({c.name: c.type for c in record.schema})
+    return Struct.of(record.types)
 
 
 def bronze_type(source: Source) -> StructType:

@@ -92,41 +92,32 @@ def sequence(
     )
 
 
-def sequence_copies(
-    ordered: pa.Table, was_valid: Flags, watermark: int | None, dedup_index: DedupIndex | None
+def sequence_beside(
+    ordered: pa.Table,
+    watermark: int | None,
+    dedup_index: DedupIndex | None,
+    was_valid: Flags | None = None,
 ) -> Sequenced:
-    """Sequence the corrected copies of a replay, in the order of the records that they correct.
+    """Sequence records that the source did not send in this order: a batch of history, or, with
+    ``was_valid``, the corrected copies of a replay, in the order of the records that they correct.
 
-    Their watermark at arrival is the source's ``watermark``; they advance no watermark. A copy of a
-    valid record (``was_valid``) is a duplicate of it; silver takes the copy if a rule has rejected
-    that record. Copies differ on purpose, so none goes to quarantine because it differs.
+    Their watermark at arrival is the source's ``watermark``; they advance no watermark. So no
+    record of a load makes another one late: an archive is in the order of its files' names, and its
+    windows are complete only when all of it was read.
+
+    A copy of a valid record (``was_valid``) is a duplicate of it; silver takes the copy if a rule
+    has rejected that record. Copies differ on purpose, so none goes to quarantine because it
+    differs.
     """
-    time, before = _arrived_at(watermark, ordered)
-    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
-    duplicate = was_valid | found.duplicate | found.differing
-    stamps = _stamps(time, before, duplicate, np.zeros_like(duplicate))
-    return Sequenced(stamps, {}, watermark, int(duplicate.sum()), 0, found.corrected)
-
-
-def sequence_load(
-    ordered: pa.Table, watermark: int | None, dedup_index: DedupIndex | None
-) -> Sequenced:
-    """Sequence a batch of history. Its watermark at arrival is the source's ``watermark``.
-
-    A load advances no watermark, so no record of it makes another one late: an archive is in the
-    order of its files' names, and its windows are complete only when all of it was read.
-    """
-    time, before = _arrived_at(watermark, ordered)
-    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
-    stamps = _stamps(time, before, found.duplicate, found.differing)
-    duplicates, differing = int(found.duplicate.sum()), int(found.differing.sum())
-    return Sequenced(stamps, {}, watermark, duplicates, differing, found.corrected)
-
-
-def _arrived_at(watermark: int | None, ordered: pa.Table) -> tuple[Micros, Micros]:
-    """The times of some records, and the watermark for each of them."""
     time = ordered.column("time").fill_null(NEVER).to_numpy()
-    return time, np.full(len(time), NEVER if watermark is None else watermark, np.int64)
+    before = np.full(len(time), NEVER if watermark is None else watermark, np.int64)
+    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
+    duplicate, differing = found.duplicate, found.differing
+    if was_valid is not None:
+        duplicate, differing = was_valid | duplicate | differing, np.zeros_like(differing)
+    stamps = _stamps(time, before, duplicate, differing)
+    counts = int(duplicate.sum()), int(differing.sum()), found.corrected
+    return Sequenced(stamps, {}, watermark, *counts)
 
 
 def _stamps(time: Micros, before: Micros, duplicate: Flags, differing: Flags) -> pa.Table:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import wraps
+from typing import ParamSpec
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +27,7 @@ from headgate.bronze.dedup_index import DedupIndex, Span
 from headgate.bronze.dedup_rows import dedup_rows
 from headgate.bronze.rows import RowShape, write_rows
 from headgate.bronze.schema import bronze_type
-from headgate.bronze.sequencing import Sequenced, sequence, sequence_copies, sequence_load
+from headgate.bronze.sequencing import Sequenced, sequence, sequence_beside
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
@@ -44,8 +46,23 @@ from headgate.tables.state import State, commit_time
 from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
+P = ParamSpec("P")
+
 READ_ATTEMPTS = 3
 """How often a batch is read if its decoded records are lost before they are written."""
+
+
+def _read_again(commit: Callable[P, State]) -> Callable[P, State]:
+    """``commit``, which is called again if the records that it has decoded are lost."""
+
+    @wraps(commit)
+    def again(*args: P.args, **kwargs: P.kwargs) -> State:
+        for _ in range(READ_ATTEMPTS - 1):
+            with suppress(ScratchLostError):
+                return commit(*args, **kwargs)
+        return commit(*args, **kwargs)
+
+    return again
 
 
 class BronzeStage:
@@ -79,6 +96,7 @@ class BronzeStage:
     def shape(self) -> TableSchema:
         return TableSchema(self.table, arrow_schema(self.type), "event_time")
 
+    @_read_again
     def ingest(
         self,
         records: Records,
@@ -87,20 +105,6 @@ class BronzeStage:
         verify: Callable[[], None] = lambda: None,
     ) -> State:
         """As ``BronzeWriter``."""
-        return self._read_again(lambda: self._ingest(records, reached, now, verify))
-
-    def _read_again(self, commit: Callable[[], State]) -> State:
-        """Call ``commit``, and call it again if the records that it has decoded are lost."""
-        for _ in range(READ_ATTEMPTS - 1):
-            try:
-                return commit()
-            except ScratchLostError:
-                continue
-        return commit()
-
-    def _ingest(
-        self, records: Records, reached: BatchEnd, now: datetime, verify: Callable[[], None]
-    ) -> State:
         held = self.table.refresh()
         payload = BronzePayload.of(held)
         batch = self._decoded(records)
@@ -125,6 +129,7 @@ class BronzeStage:
             state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
         return self._written(state, batch, sequenced, verify)
 
+    @_read_again
     def load(
         self,
         load: Load,
@@ -136,21 +141,11 @@ class BronzeStage:
         """Commit records of a load as the next batch; the load then continues at ``offsets``, and
         the source's offsets stay the same. ``verify`` is as in ``ingest``. Raises
         CommitRefusedError or FencedError."""
-        return self._read_again(lambda: self._load(load, records, offsets, now, verify))
-
-    def _load(
-        self,
-        load: Load,
-        records: Records,
-        offsets: Mapping[str, int],
-        now: datetime,
-        verify: Callable[[], None],
-    ) -> State:
         held = self.table.refresh()
         payload = BronzePayload.of(held)
         batch = self._decoded(records)
         index = self._open_dedup_index(payload)
-        sequenced = sequence_load(batch.ordered, payload.watermark, index)
+        sequenced = sequence_beside(batch.ordered, payload.watermark, index)
         rows = len(batch.ordered)
         load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
         counts = {**self._counts(batch, sequenced), "loaded": rows}
@@ -226,7 +221,7 @@ class BronzeStage:
     ) -> Sequenced:
         unique = self._source.record.one_copy_within is not None
         index = self._open_dedup_index(payload) if unique else None
-        return sequence_copies(ordered, copies.was_valid, payload.watermark, index)
+        return sequence_beside(ordered, payload.watermark, index, copies.was_valid)
 
     def skip(self, now: datetime) -> State:
         """Commit the next batch without a record; the source's offsets stay the same. Raises

@@ -1,4 +1,4 @@
 """The command line: one module per verb, in the groups of its help.
 
-Nothing heavy is imported before a verb needs it.
+The module of a verb is imported when the verb is used, and Spark when it is needed.
 """

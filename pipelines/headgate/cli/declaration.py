@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate import exit_codes
 from headgate.cli.hidden import hide
 from headgate.commands import set_subject, shell_command
 from headgate.declaration.files import SUFFIXES, declarations_in
 from headgate.declaration.nearest import nearest
-from headgate.errors import HeadgateError
+from headgate.errors import UsageError
 from headgate.storage.layout import Layout
 from headgate.storage.places import at_home
 
@@ -21,16 +20,11 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-class NoSuchPipelineError(HeadgateError, code=exit_codes.USAGE):
-    """There is no declaration with this name or path."""
-
-
 def find(pipeline: str) -> Path:
     """The file that ``pipeline`` names: by its path, or as NAME of NAME.yml in pipelines/, in the
-    current folder or in the examples. Raises NoSuchPipelineError, which suggests the nearest
-    name."""
+    current folder or in the examples. Raises UsageError, which suggests the nearest name."""
     if not pipeline:
-        raise NoSuchPipelineError(
+        raise UsageError(
             "the name of the pipeline is empty",
             remedy=f"see the names: {shell_command('list')}",
         )
@@ -41,13 +35,13 @@ def find(pipeline: str) -> Path:
             problem = "there is no such file"
             if path.exists():
                 problem = "is a folder" if path.is_dir() else "is not a regular file"
-            raise NoSuchPipelineError(f"{path}: {problem}", remedy=shell_command("list"))
+            raise UsageError(f"{path}: {problem}", remedy=shell_command("list"))
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}
     if pipeline not in known:
         near = nearest(pipeline, known)
         hint = f' (did you mean "{near}"?)' if near else ""
-        raise NoSuchPipelineError(
+        raise UsageError(
             f"there is no pipeline {pipeline}{hint}: looked for pipelines/{pipeline}.yml, "
             f"{pipeline}.yml and an example of that name",
             remedy=f"{shell_command('list')}, or name the declaration's file",
@@ -83,7 +77,7 @@ def load(
 ) -> Pipeline:
     """The declaration. With ``kept`` (a root and a digest), the text that was deployed there is
     loaded instead of the file. ``needs_secrets`` is False for a verb that only reads tables or
-    sends a request to a driver. Its secrets are hidden from then on. Raises NoSuchPipelineError,
+    sends a request to a driver. Its secrets are hidden from then on. Raises UsageError,
     DeclarationError or SavepointError."""
     from headgate.declaration.load import load as load_file
     from headgate.declaration.secrets import secrets_of

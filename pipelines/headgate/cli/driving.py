@@ -24,17 +24,9 @@ ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses n
 ENDED = "ended at once; nothing is lost: the next start goes on from the last commit"
 
 
-class NoJavaError(HeadgateError, code=exit_codes.MACHINE):
-    """There is no Java that Spark runs on."""
-
-
-class NoJarsError(HeadgateError, code=exit_codes.MACHINE):
-    """Jars that the pipeline needs are missing."""
-
-
 def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
     """The jars of Spark's Kafka connector if the pipeline reads or writes topics, else none. Raises
-    NoJarsError."""
+    HeadgateError if they are missing."""
     from headgate.declaration.sinks import sink_of
     from headgate.declaration.sources import kind_of_source
     from headgate.jars import cached_jars
@@ -46,12 +38,12 @@ def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
         return cached_jars()
     except HeadgateError as error:
         why = f"{pipeline.name} needs Spark's Kafka connector. {error.message}"
-        raise NoJarsError(why, error.remedy) from error
+        raise HeadgateError(why, error.remedy, code=exit_codes.MACHINE) from error
 
 
 def driver_of_requests(declared: Pipeline, root: str, *, loads: bool = False) -> Driver:
     """A driver that ends when it has carried out the waiting requests; with ``loads``, also the
-    open loads. Raises NoJarsError."""
+    open loads. Raises HeadgateError if jars are missing."""
     from headgate.jobs.driver import Driver
     from headgate.jobs.task import Task
 
@@ -62,18 +54,19 @@ def driver_of_requests(declared: Pipeline, root: str, *, loads: bool = False) ->
 
 
 def require_machine(pipeline: Pipeline) -> None:
-    """Raises NoJavaError or NoJarsError."""
+    """Raises HeadgateError if there is no suitable Java, or if jars are missing."""
     require_java()
     jars_for(pipeline)
 
 
 def require_java() -> None:
-    """Raises NoJavaError if there is no suitable Java. Spark would fail without a clear message."""
+    """Raises HeadgateError without a suitable Java: Spark would fail without a clear message."""
     from headgate.doctor.machine import java
 
     finding = java()
     if not finding.ok:
-        raise NoJavaError(f"Java: {finding.found} (needed: {finding.needed})", finding.remedy)
+        said = f"Java: {finding.found} (needed: {finding.needed})"
+        raise HeadgateError(said, finding.remedy, code=exit_codes.MACHINE)
 
 
 def drive(driver: Driver) -> None:

@@ -101,9 +101,6 @@ class JsonStream(io.TextIOBase):
     def isatty(self) -> bool:
         return False
 
-    def writable(self) -> bool:
-        return True
-
 
 class JsonFormatter(logging.Formatter):
     """Formats log records of libraries as JSON lines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.output import grid
-from headgate.cli.rows import cells, shown
+from headgate.cli.rows import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,14 +28,15 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
     silver = grid(
         *("", "silver", "read:", "duplicate:", "quarantined:", "rejected:"),
         *("silver:", "filtered:", "lag:"),
+        rows=(
+            (s.table, s.read, s.duplicate, s.quarantined, s.rejected, s.silver, s.filtered, s.lag)
+            for s in account.silver
+        ),
     )
-    for s in account.silver:
-        outcomes = (s.read, s.duplicate, s.quarantined, s.rejected, s.silver, s.filtered)
-        silver.add_row(s.table, *(f"{number:,}" for number in (*outcomes, s.lag)))
-    gold = grid("", "gold", "pairs:", "folded:", "late:", "rows:", "final:", "lag:")
-    for g in account.gold:
-        numbers = (g.pairs, g.folded, g.late, g.rows, g.final, g.lag)
-        gold.add_row(g.table, *(f"{number:,}" for number in numbers))
+    gold = grid(
+        *("", "gold", "pairs:", "folded:", "late:", "rows:", "final:", "lag:"),
+        rows=((g.table, g.pairs, g.folded, g.late, g.rows, g.final, g.lag) for g in account.gold),
+    )
     for table in (silver, gold):
         if table.row_count:
             out.print(table)
@@ -48,10 +49,8 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
             f"rejected {account.rejected:,}, of these {account.replaced:,} replaced by a good copy"
         )
     if account.gaps:
-        gaps = grid("", "gaps", "offsets", "reason")
-        for gap in account.gaps:
-            gaps.add_row(*cells(f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason))
-        out.print(gaps)
+        rows = ((f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason) for gap in account.gaps)
+        out.print(grid("", "gaps", "offsets", "reason", rows=rows))
     for file in account.files or ():
         line = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
         out.print(f"file {file.sequence} {shown(line)}", markup=False)

@@ -27,10 +27,6 @@ _ALONE = 15.0
 """Seconds without a driver after which NobodyLoadsError is raised."""
 
 
-class LoadStoppedError(HeadgateError, code=exit_codes.SOURCE):
-    """An error has stopped the load, for example because its input cannot be read."""
-
-
 class NobodyLoadsError(HeadgateError):
     """No driver carries the load out."""
 
@@ -97,12 +93,13 @@ def follow(
 
 
 def require_done(state: LoadState) -> None:
-    """Raises LoadStoppedError for a load that an error has stopped."""
+    """Raises HeadgateError for a load that an error has stopped."""
     if state.state == "stopped":
-        raise LoadStoppedError(
+        raise HeadgateError(
             f"the load {state.id} is stopped after {plural(state.rows, 'record')}: {state.why}",
             remedy=f"correct it, then: {command('load', '--resume')}\n"
             f"or end it, and what it has read stays: {command('load', '--cancel')}",
+            code=exit_codes.SOURCE,
         )
 
 

@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from headgate.storage.layout import Layout
 
 
-class LoadPausedError(HeadgateError, code=exit_codes.PAUSED):
-    """The pipeline is paused, so it does not read history either."""
-
-
-class LoadHeldError(HeadgateError, code=exit_codes.HELD):
-    """A gold table is held, and cannot take in a load's rows."""
-
-
 def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
     """Why no driver continues an open load; None if nothing blocks it."""
     from headgate.loads.requests import all_of, next_open
@@ -31,16 +23,18 @@ def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | N
 
     again = f"\nthen: {command('load', '--resume', '--id', id_)}"
     if (since := paused_since(layout)) is not None:
-        return LoadPausedError(
+        return HeadgateError(
             f"the load {id_} waits: {declared.name} is PAUSED since {since:%F %T}Z",
             remedy=f"{command('resume')}{again}",
+            code=exit_codes.PAUSED,
         )
     # One load is carried out at a time: an older one may block this one.
     current = next_open(all_of(layout))
     if current is not None and (hold := _hold(layout, declared, current)) is not None:
-        return LoadHeldError(
+        return HeadgateError(
             f"the load {id_} waits: {hold.title} is held by its rules",
             remedy=f"see why: {pipeline_command('gate status')}{again}",
+            code=exit_codes.HELD,
         )
     return None
 

@@ -22,12 +22,7 @@ from headgate.cli.options import escaped
 from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
 from headgate.commands import Place, program, set_place
-from headgate.errors import HeadgateError, first_line
-
-
-class ArgumentError(HeadgateError, code=exit_codes.USAGE):
-    """An argument is not valid UTF-8."""
-
+from headgate.errors import HeadgateError, UsageError, first_line
 
 app = typer.Typer(
     name="headgate",
@@ -95,10 +90,10 @@ def answer(arguments: Sequence[str]) -> int:
 
 
 def _require_text(arguments: Sequence[str]) -> None:
-    """Raises ArgumentError for bytes that are not UTF-8: no table or message could hold them."""
+    """Raises UsageError for bytes that are not UTF-8: no table or message could hold them."""
     for each in arguments:
         if escaped(each) != each:
-            raise ArgumentError(f"{escaped(each)}: not UTF-8", remedy="type it as UTF-8")
+            raise UsageError(f"{escaped(each)}: not UTF-8", remedy="type it as UTF-8")
 
 
 def _print_usage_error(error: BaseException | None, code: int) -> None:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate import exit_codes
-from headgate.errors import HeadgateError
-
-
-class CannotWriteError(HeadgateError, code=exit_codes.USAGE):
-    """The file exists already, or cannot be written."""
+from headgate.errors import UsageError
 
 
 def require_new(file: Path) -> None:
-    """Raises CannotWriteError if the file exists. Call it before work that takes long."""
+    """Raises UsageError if the file exists. Call it before work that takes long."""
     if file.exists():
-        raise CannotWriteError(
+        raise UsageError(
             f"{file} exists, and is not overwritten",
             remedy="name another file, or move this one away",
         )
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a file that does not exist yet. Raises CannotWriteError."""
+    """Write a file that does not exist yet. Raises UsageError."""
     require_new(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -34,6 +29,6 @@ def write_new(file: Path, text: str) -> None:
                 file.unlink()
                 raise
     except OSError as error:
-        raise CannotWriteError(
+        raise UsageError(
             f"{file} cannot be written: {error.strerror}", remedy="name another file"
         ) from error

@@ -7,17 +7,12 @@ from typing import Annotated
 
 import typer
 
-from headgate import exit_codes
 from headgate.commands import Place, pipeline_command, program, rendered, set_subject
-from headgate.errors import HeadgateError
+from headgate.errors import UsageError
 from headgate.storage.places import absolute, is_uri, not_for_tables
 from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
 
 DEFAULT_ROOT = "lake"
-
-
-class RootError(HeadgateError, code=exit_codes.USAGE):
-    """Tables cannot be kept in this folder."""
 
 
 def escaped(text: str) -> str:
@@ -26,19 +21,19 @@ def escaped(text: str) -> str:
 
 
 def checked_root(root: str) -> str:
-    """The absolute path of a root that a person typed. Raises RootError."""
+    """The absolute path of a root that a person typed. Raises UsageError."""
     shown = escaped(root)
     if is_uri(root):
         said = (
             f"{shown} is not a folder of this machine; tables on an object store are not built yet"
         )
-        raise RootError(said, remedy=f"name a folder: --root {DEFAULT_ROOT}")
+        raise UsageError(said, remedy=f"name a folder: --root {DEFAULT_ROOT}")
     if shown != root:
-        raise RootError(f"{shown} is not UTF-8", remedy="name a folder whose path is UTF-8")
+        raise UsageError(f"{shown} is not UTF-8", remedy="name a folder whose path is UTF-8")
     path = absolute(root)
     if (part := not_for_tables(path)) is not None:
         said = part if part.isprintable() else repr(part)
-        raise RootError(
+        raise UsageError(
             f"{path}: Delta cannot keep tables in a folder with {said} in its path",
             remedy="choose another folder: --root FOLDER",
         )
@@ -46,7 +41,7 @@ def checked_root(root: str) -> str:
 
 
 def _asked_root(root: str) -> str:
-    """The root as an absolute path. Commands in texts use it from now on. Raises RootError."""
+    """The root as an absolute path. Commands in texts use it from now on. Raises UsageError."""
     root = checked_root(root)
     set_subject(root=root, known=_is_known(root))
     return root

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headgate.commands import rendered
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    Shown = str | Table | Callable[[], object]
+Shown: TypeAlias = "str | Table | Callable[[], object]"
 
 SCHEMA = 1
 """The version of all JSON answers. It grows when a key changes its meaning or is removed."""
@@ -83,9 +83,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def grid(title: str, *headers: str) -> Table:
-    """An empty table; a header that ends in a colon heads numbers."""
+def grid(title: str, *headers: str, rows: Iterable[Iterable[object]] = ()) -> Table:
+    """A table; a header that ends in a colon heads numbers. Values of ``rows`` become cells as in
+    ``rows.cells``."""
     from rich.table import Table
+
+    from headgate.cli.rows import cells
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for header in headers:
@@ -93,4 +96,6 @@ def grid(title: str, *headers: str) -> Table:
         table.add_column(
             header.rstrip(":"), justify="right" if right else "left", no_wrap=right, style=None
         )
+    for row in rows:
+        table.add_row(*cells(*row))
     return table

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
+    from headgate.operations.requests import Request
+    from headgate.storage.layout import Layout
+    from headgate.tables.operation import Operation
+    from headgate.tables.table import Table
 
 Done = TypeVar("Done")
 
@@ -48,6 +52,24 @@ def await_request(
         if time.monotonic() >= ends:
             raise waits
         time.sleep(_POLL)
+
+
+def carried_out(
+    declared: Pipeline, layout: Layout, request: Request, tables: Iterable[Table]
+) -> tuple[Operation | None, bool]:
+    """The operation of a request if all of these tables have carried it out, and whether they
+    still will. The request is read before bronze, because it is removed after bronze's
+    commit."""
+    from headgate.operations.requests import waiting
+    from headgate.tables.snapshot import head_table
+
+    waits = any(each.id == request.id for each in waiting(layout))
+    operation = request.operation(head_table(layout, declared).refresh())
+    if operation is None:
+        return None, waits
+    if any(each.refresh().operation < operation.number for each in tables):
+        return None, True
+    return operation, False
 
 
 def _drive(declared: Pipeline, root: str) -> tuple[bool, str]:

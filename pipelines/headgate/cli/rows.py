@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -46,8 +46,15 @@ def shown(value: object, *, one_line: bool = True) -> str:
 
 
 def cells(*values: object) -> tuple[Text, ...]:
-    """Values as cells of a table."""
-    return tuple(Text(shown(value)) for value in values)
+    """Values as cells of a table: integers with separators, times in UTC to the second, nothing for
+    None. A number that is typed again must come as text."""
+    return tuple(Text(_cell(value)) for value in values)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%F %T}Z"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else shown(value)
 
 
 def table_of(title: str, columns: Sequence[str], rows: Sequence[Row]) -> Table:

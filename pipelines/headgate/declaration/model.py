@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from headgate.declaration.loopback import LOOPBACK
+from headgate.declaration.names import Columns, silver_row
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.types import DataType
 
@@ -78,6 +80,11 @@ class Record:
     unknown_fields: OnUnknown = "ignore"
 
     @property
+    def types(self) -> Columns:
+        """``schema`` by name."""
+        return {column.name: column.type for column in self.schema}
+
+    @property
     def one_copy_within(self) -> timedelta | None:
         """Only one of the valid copies of an id counts if they are at most this far apart in event
         time. None if several records may have one id."""
@@ -122,6 +129,16 @@ class SilverTable:
     suite: Suite | None = None
 
     @property
+    def types(self) -> Columns:
+        """``schema`` by name."""
+        return {column.name: column.type for column in self.schema}
+
+    def row(self, record: Record) -> Columns:
+        """All columns of the table, which reads such records."""
+        rescues = record.unknown_fields == "rescue"
+        return silver_row(self.types, rescues=rescues, has_suite=self.suite is not None)
+
+    @property
     def suite_digest(self) -> str:
         """The digest of the suite; empty without a suite."""
         return self.suite.digest if self.suite else ""
@@ -142,10 +159,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class LateSchedule:
-    """Late rows are replayed once in every interval ``every``, if their event time is at most
-    ``within`` behind the watermark."""
+    """Late rows are replayed once in every interval ``replay_every``, if their event time is at
+    most ``within`` behind the watermark."""
 
-    every: timedelta
+    replay_every: timedelta
     within: timedelta
 
 
@@ -165,7 +182,7 @@ class GoldTable:
     by: tuple[Derived, ...]
     measures: tuple[Measure, ...]
     columns: tuple[Derived, ...]
-    allowed_lateness: timedelta
+    allowed_lateness: timedelta = timedelta(0)
     salt: int | None = None
     suite: Suite | None = None
     late: LateSchedule | None = None
@@ -177,10 +194,10 @@ class GoldTable:
         return next(counts, None)
 
     @property
-    def schema(self) -> tuple[Column, ...]:
+    def types(self) -> Columns:
         """The declared columns of the table: keys, measures and computed columns."""
         named: tuple[Derived | Measure, ...] = (*self.by, *self.measures, *self.columns)
-        return tuple(Column(item.name, item.type) for item in named)
+        return {item.name: item.type for item in named}
 
 
 @dataclass(frozen=True)
@@ -205,8 +222,8 @@ class SavepointSchedule:
     those younger than ``keep_for``."""
 
     every: timedelta
-    keep: int
-    keep_for: timedelta
+    keep: int = 5
+    keep_for: timedelta = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -215,9 +232,9 @@ class CircuitBreaker:
     ``batches`` is quarantined or rejected, or while these batches have fewer than ``records_below``
     records. None for no limit."""
 
-    refused_above: float | None
-    records_below: int | None
-    batches: int
+    refused_above: float | None = None
+    records_below: int | None = None
+    batches: int = 10
 
 
 @dataclass(frozen=True)
@@ -227,8 +244,8 @@ class BackfillSchedule:
     (``keys.airflow``)."""
 
     every: timedelta
-    mode: Literal["verify", "late", "rebuild"]
-    publish: Literal["when_equal", "always", "after_approval"]
+    mode: Literal["verify", "late", "rebuild"] = "verify"
+    publish: Literal["when_equal", "always", "after_approval"] = "when_equal"
 
 
 @dataclass(frozen=True)
@@ -237,10 +254,10 @@ class MetricsSettings:
     send the token in ``token_file``; None if they need no token. ``latency_within`` is the limit
     for the time from arrival to gold; None for the default."""
 
-    port: int | None
-    host: str
-    token_file: Path | None
-    latency_within: timedelta | None
+    port: int | None = None
+    host: str = LOOPBACK
+    token_file: Path | None = None
+    latency_within: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -254,10 +271,10 @@ class Pipeline:
     sources: Mapping[str, Source]
     silver: Mapping[str, SilverTable]
     gold: Mapping[str, GoldTable]
-    jobs: Jobs
     file: Path
     digest: str
     definitions: Mapping[str, str]
+    jobs: Jobs = "fused"
     publish: Mapping[str, Publication] = field(default_factory=dict)
     savepoints: SavepointSchedule | None = None
     circuit_breaker: CircuitBreaker | None = None

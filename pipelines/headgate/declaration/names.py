@@ -54,23 +54,16 @@ LATE_COLUMNS: Columns = {**WINDOW_COLUMNS, **WHY_LATE}
 RESERVED_TABLES = ("quarantine", "files")
 
 
-def silver_columns(*, rescues: bool, has_suite: bool) -> Columns:
-    """The columns that a silver table has after the author's."""
-    rescued = {RESCUED: STRING} if rescues else {}
-    warnings = {WARNINGS: Array(STRING)} if has_suite else {}
-    return {**SILVER_COLUMNS, **rescued, **warnings}
-
-
-def silver_row(declared: Columns, own: Columns) -> Columns:
+def silver_row(declared: Columns, *, rescues: bool, has_suite: bool) -> Columns:
     """All columns of a silver table in their order: the author's, Headgate's, then structs.
 
     delta-rs does not read the statistics of a column that follows a struct without statistics. The
     statistics of a table's event time must be readable.
     """
-    columns = {**declared, **own}
-    structs = {name: type_ for name, type_ in columns.items() if isinstance(type_, Struct)}
-    flat = {name: type_ for name, type_ in columns.items() if name not in structs}
-    return {**flat, **structs}
+    rescued = {RESCUED: STRING} if rescues else {}
+    warnings = {WARNINGS: Array(STRING)} if has_suite else {}
+    columns = {**declared, **SILVER_COLUMNS, **rescued, **warnings}
+    return dict(sorted(columns.items(), key=lambda column: isinstance(column[1], Struct)))
 
 
 def check_name(name: str) -> None:

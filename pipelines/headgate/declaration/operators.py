@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import Key
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import Columns
+from headgate.declaration.names import STATUS_COLUMNS, Columns
 from headgate.declaration.reading.checked import Field, Report
 from headgate.registry import Registry
 
@@ -85,6 +85,11 @@ def operator_of(table: GoldTable) -> OperatorKind[Any]:
 def columns_of(table: GoldTable) -> Columns:
     """The columns of a gold table's results, before the author's."""
     return operator_of(table).columns(table.operator)
+
+
+def gold_columns(table: GoldTable) -> Columns:
+    """All columns of a gold table: those of its results, the author's, and a row's status."""
+    return {**columns_of(table), **table.types, **STATUS_COLUMNS}
 
 
 def begin_of(table: GoldTable) -> tuple[str, ...]:

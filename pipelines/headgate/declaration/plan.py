@@ -17,14 +17,8 @@ from headgate.declaration.model import (
     SilverTable,
     Source,
 )
-from headgate.declaration.names import (
-    STATUS_COLUMNS,
-    WHY_LATE,
-    Columns,
-    silver_columns,
-    silver_row,
-)
-from headgate.declaration.operators import columns_of, operator_of
+from headgate.declaration.names import WHY_LATE
+from headgate.declaration.operators import columns_of, gold_columns, operator_of
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.sinks import SinkKind, sink_of
 from headgate.declaration.sources import SOURCES, kind_of_source
@@ -66,7 +60,7 @@ def _source(source: Source) -> dict[str, Any]:
         "duplicates": None,
         "future_after": format_duration(record.future_after),
         "unknown_fields": record.unknown_fields,
-        "schema": _schema({column.name: column.type for column in record.schema}),
+        "schema": _schema(record.types),
     }
     if time.zone:
         described["event_time"]["zone"] = time.zone
@@ -115,8 +109,6 @@ def _reasons_of(record: Record) -> list[str]:
 
 def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
     record = pipeline.sources[table.source].record
-    own = _own_columns(table, record)
-    declared = {column.name: column.type for column in table.schema}
     return {
         "table": SILVER.path(table.name),
         "from": table.source,
@@ -124,22 +116,13 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
         "drop": list(table.drop),
         "where": table.where,
         **suite_plan(table.suite, rejected=REJECTED.path(table.name)),
-        "schema": _schema(silver_row(declared, own)),
+        "schema": _schema(table.row(record)),
     }
 
 
-def _own_columns(table: SilverTable, record: Record) -> Columns:
-    return silver_columns(
-        rescues=record.unknown_fields == "rescue", has_suite=table.suite is not None
-    )
-
-
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
-    own = {column.name: column.type for column in table.schema}
     above = pipeline.silver[table.silver]
-    silver: Columns = {column.name: column.type for column in above.schema}
-    silver = silver_row(silver, _own_columns(above, pipeline.sources[above.source].record))
-    columns = dict(columns_of(table))
+    silver = above.row(pipeline.sources[above.source].record)
     return {
         "table": GOLD.path(table.name),
         "from": table.silver,
@@ -151,13 +134,13 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "allowed_lateness": format_duration(table.allowed_lateness),
         "salt": table.salt,
         **suite_plan(table.suite),
-        "schema": _schema({**columns, **own, **STATUS_COLUMNS}),
+        "schema": _schema(gold_columns(table)),
         "late": {
             "table": LATE.path(table.name),
-            "schema": _schema({**silver, **columns, **WHY_LATE}),
+            "schema": _schema({**silver, **columns_of(table), **WHY_LATE}),
             "replay": table.late
             and {
-                "every": format_duration(table.late.every),
+                "every": format_duration(table.late.replay_every),
                 "within": format_duration(table.late.within),
             },
         },

@@ -8,7 +8,7 @@ from typing import Any
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.names import Columns
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.suites.arguments import BEFORE_NOW, Argument, number
+from headgate.declaration.suites.arguments import BEFORE_NOW, Argument, ArgumentKind, number
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
 from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
@@ -75,16 +75,16 @@ def _named(rule: Rule, columns: Columns) -> dict[str, Any]:
 
 def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> Any:
     """An argument's value, in the type of the column that it is compared with."""
-    if argument.kind == "value":
+    if argument.kind is ArgumentKind.VALUE:
         # A sum is compared with a number, whatever the types of its columns are.
         name = rule.arguments.get("column")
         return _typed(value, columns[name] if name else DOUBLE)
-    if argument.kind in ("moment", "number"):
+    if argument.kind in (ArgumentKind.MOMENT, ArgumentKind.NUMBER):
         is_fraction = isinstance(value, str) and number(value) is not None
         return float(value) if is_fraction else as_parameter(value)
-    if argument.kind == "values":
+    if argument.kind is ArgumentKind.VALUES:
         return [_typed(each, columns[rule.arguments["column"]]) for each in value]
-    if argument.kind == "pairs":
+    if argument.kind is ArgumentKind.PAIRS:
         types = [columns[rule.arguments[name]] for name in ("column_A", "column_B")]
         return [[_typed(e, t) for e, t in zip(pair, types, strict=True)] for pair in value]
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.declaration.suites.model import Action, Severity
+from headgate.declaration.suites.model import Action, Rule, Severity
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,13 @@ class RuleResult:
     unexpected: int | None = None
     error: str | None = None
     rows: int | None = None
+
+    @staticmethod
+    def of(
+        rule: Rule, *, met: bool = False, observed: str | None = None, error: str | None = None
+    ) -> RuleResult:
+        """The result of a rule that is not about rows."""
+        return RuleResult(rule.id, rule.severity, rule.action, met, observed, error=error)
 
     @property
     def holds(self) -> bool:

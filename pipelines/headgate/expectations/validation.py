@@ -63,18 +63,12 @@ def _by_us(rule: Rule, values: Values, now: datetime) -> RuleResult | None:
     try:
         if rule.expectation in AGGREGATES:
             is_met, observed = aggregated(rule, values, now)
-            return _said(rule, met=is_met, observed=observed)
+            return RuleResult.of(rule, met=is_met, observed=observed)
         if rule.expectation == _SCORES and not values.are_finite(rule.arguments["column"]):
-            return _said(rule, observed=str(math.nan))
+            return RuleResult.of(rule, observed=str(math.nan))
     except Exception as error:
-        return _said(rule, error=str(error))
+        return RuleResult.of(rule, error=str(error))
     return None
-
-
-def _said(
-    rule: Rule, *, met: bool = False, observed: str | None = None, error: str | None = None
-) -> RuleResult:
-    return RuleResult(rule.id, rule.severity, rule.action, met, observed, error=error)
 
 
 def _by_theirs(rules: Sequence[Rule], values: Values) -> dict[str, RuleResult | None]:
@@ -88,11 +82,11 @@ def _by_theirs(rules: Sequence[Rule], values: Values) -> dict[str, RuleResult | 
         try:
             asked[rule.id] = _expectation(rule, values, columns)
         except Exception as error:
-            found[rule.id] = _said(rule, error=str(error))
+            found[rule.id] = RuleResult.of(rule, error=str(error))
     try:
         said = _validated(pd.DataFrame(columns), [*asked.values()]) if asked else {}
     except Exception as error:
-        return found | {r.id: _said(r, error=str(error)) for r in rules if r.id in asked}
+        return found | {r.id: RuleResult.of(r, error=str(error)) for r in rules if r.id in asked}
     return found | {r.id: _result(r, said[r.id]) for r in rules if r.id in asked}
 
 

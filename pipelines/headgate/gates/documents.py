@@ -8,15 +8,13 @@ has left behind is recognised by its batch id, which the table has already passe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.expectations.result import RuleResult
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
 
@@ -35,7 +33,7 @@ class Hold:
     upto: int
     since: datetime
     at: datetime
-    results: Sequence[RuleResult]
+    results: tuple[RuleResult, ...]
     log: str = ""
     operation: int = 0
     generation: int = 0
@@ -72,25 +70,6 @@ class Hold:
         """The rules that hold the table, with the observed values."""
         return "; ".join(map(str, self.failed))
 
-    def as_dict(self) -> dict[str, Any]:
-        content = asdict(self)
-        return content | {"since": self.since.isoformat(), "at": self.at.isoformat()}
-
-    @staticmethod
-    def of(document: Mapping[str, Any]) -> Hold:
-        """Raises KeyError, TypeError or ValueError if it is not a result of ``as_dict``."""
-        return Hold(
-            table=document["table"],
-            n=document["n"],
-            upto=document["upto"],
-            since=datetime.fromisoformat(document["since"]),
-            at=datetime.fromisoformat(document["at"]),
-            results=tuple(RuleResult(**each) for each in document["results"]),
-            log=document["log"],
-            operation=document.get("operation", 0),
-            generation=document.get("generation", 0),
-        )
-
 
 @dataclass(frozen=True)
 class Release:
@@ -107,17 +86,6 @@ class Release:
     operation: int = 0
     generation: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"at": self.at.isoformat()}
-
-    @staticmethod
-    def of(document: Mapping[str, Any]) -> Release:
-        """Raises KeyError or ValueError if it is not a result of ``as_dict``."""
-        at = datetime.fromisoformat(document["at"])
-        upto, by, reason, log = (document[key] for key in ("upto", "by", "reason", "log"))
-        version = document.get("operation", 0), document.get("generation", 0)
-        return Release(upto, by, reason, at, log, *version)
-
 
 def gate_name(table: str, *, is_rebuild: bool) -> str:
     return f"{table}.rebuild" if is_rebuild else table
@@ -125,8 +93,7 @@ def gate_name(table: str, *, is_rebuild: bool) -> str:
 
 def held(layout: Layout, gate: str) -> Hold | None:
     """Why a gate holds its table, as of its last validation; None if it does not."""
-    document = read_document(layout.storage, _path(gate, "held"))
-    return None if document is None else Hold.of(document)
+    return read_value(layout.storage, _path(gate, "held"), Hold)
 
 
 def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
@@ -154,7 +121,7 @@ def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
 
 
 def hold(layout: Layout, found: Hold) -> None:
-    write_document(layout.storage, _path(found.gate, "held"), found.as_dict())
+    write_document(layout.storage, _path(found.gate, "held"), encoded(found))
 
 
 def let_go(layout: Layout, gate: str) -> None:
@@ -169,12 +136,11 @@ def use_up(layout: Layout, gate: str) -> None:
 
 
 def released(layout: Layout, gate: str) -> Release | None:
-    document = read_document(layout.storage, _path(gate, "release"))
-    return None if document is None else Release.of(document)
+    return read_value(layout.storage, _path(gate, "release"), Release)
 
 
 def release(layout: Layout, gate: str, given: Release) -> None:
-    write_document(layout.storage, _path(gate, "release"), given.as_dict())
+    write_document(layout.storage, _path(gate, "release"), encoded(given))
 
 
 def ask_retry(layout: Layout, gate: str, now: datetime) -> None:

@@ -21,6 +21,7 @@ from headgate.gates import documents
 from headgate.gates.documents import Hold, Release, gate_name
 from headgate.gates.silver_sums import SilverSums
 from headgate.gates.validations import Validation, ValidationLog
+from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import HeldError
@@ -108,7 +109,7 @@ class TableGate:
             "n": state.n,
             "operation": state.operation,
             "broken": [r.rule for r in results if not r.met],
-            "released": given.as_dict() if given is not None else None,
+            "released": encoded(given) if given is not None else None,
         }
         return replace(state, payload=replace(payload, gate=gate))
 

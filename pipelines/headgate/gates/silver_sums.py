@@ -74,18 +74,13 @@ def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
     in."""
     found = (sums.gold, sums.silver, sums.late)
     if any(each is None or not math.isfinite(each) for each in found):
-        return _result(rule, error="a sum is not a finite number")
+        return RuleResult.of(rule, error="a sum is not a finite number")
     gold, silver, late = (Decimal(each or 0) for each in found)
     with localcontext(prec=_DIGITS):
         wanted = pairs * silver - late
         is_met = abs(gold - wanted) <= Decimal(str(rule.arguments.get("tolerance", 0)))
-    return _result(rule, met=is_met, observed=f"{_shown(gold)}, and {_shown(wanted)} in silver")
-
-
-def _result(
-    rule: Rule, *, met: bool = False, observed: str | None = None, error: str | None = None
-) -> RuleResult:
-    return RuleResult(rule.id, rule.severity, rule.action, met, observed, error=error)
+    observed = f"{_shown(gold)}, and {_shown(wanted)} in silver"
+    return RuleResult.of(rule, met=is_met, observed=observed)
 
 
 def _shown(number: Decimal) -> str:

@@ -6,24 +6,24 @@ never did. Only the table's log decides. A document that is missing or damaged i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from headgate.declaration.suites.model import Suite
 from headgate.errors import HeadgateError
 from headgate.expectations.result import RuleResult
 from headgate.gates.documents import Release
-from headgate.storage.documents import documents_in, read_document, write_document
+from headgate.storage.documents import Document, encoded, ids_in, read_value, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.state import commit_time
 
 KEPT = 500
 """The number of validations of a table that are kept."""
 
-_REBUILT = ".rebuild.json"
+_REBUILT = ".rebuild"
 
 Outcome = Literal["met", "broken", "held", "released"]
 
@@ -57,37 +57,8 @@ class Validation:
             return "held" if self.released is None else "released"
         return "broken" if self.broken else "met"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "table": self.table,
-            "n": self.n,
-            "version": self.version,
-            "at": self.at.isoformat(),
-            "suite": self.suite.encode(),
-            "results": [asdict(result) for result in self.results],
-            "released": None if self.released is None else self.released.as_dict(),
-            "log": self.log,
-            "operation": self.operation,
-            "generation": self.generation,
-            "outcome": self.outcome,
-        }
-
-    @staticmethod
-    def of(document: Mapping[str, Any]) -> Validation:
-        """Raises KeyError, TypeError or ValueError if it is not a result of ``as_dict``."""
-        released = document["released"]
-        return Validation(
-            table=document["table"],
-            n=document["n"],
-            version=document["version"],
-            at=datetime.fromisoformat(document["at"]),
-            suite=Suite.decode(document["suite"]),
-            results=tuple(RuleResult(**each) for each in document["results"]),
-            released=None if released is None else Release.of(released),
-            log=document["log"],
-            operation=document.get("operation", 0),
-            generation=document.get("generation", 0),
-        )
+    def document(self) -> Document:
+        return encoded(self) | {"suite": self.suite.encode(), "outcome": self.outcome}
 
 
 class ValidationLog:
@@ -102,28 +73,27 @@ class ValidationLog:
         began, which is its event. If this fails, only the document is lost: no commit may depend on
         it."""
         with suppress(OSError):
-            paths = _paths(self._layout, self._table)
+            storage, names = self._layout.storage, _names(self._layout, self._table)
             # Sorts after all others, even if the clock was set back: publications of events
             # continue from the last name.
-            number = max([commit_time(validation.at), *(_number(path) + 1 for path in paths[-1:])])
-            ending = _REBUILT if validation.log else ".json"
+            number = max([commit_time(validation.at), *(_number(name) + 1 for name in names[-1:])])
+            ending = _REBUILT if validation.log else ""
             name = f"{number:020d}-{validation.version:09d}{ending}"
-            path = f"{_folder(self._table)}/{name}"
-            write_document(self._layout.storage, path, validation.as_dict())
-            for old in (*paths[: 1 - KEPT], *self._held_again(validation, paths)):
-                self._layout.storage.remove(old)
+            write_document(storage, _path(self._table, name), validation.document())
+            for old in (*names[: 1 - KEPT], *self._held_again(validation, names)):
+                storage.remove(_path(self._table, old))
 
-    def _held_again(self, validation: Validation, paths: Sequence[str]) -> Sequence[str]:
+    def _held_again(self, validation: Validation, names: Sequence[str]) -> Sequence[str]:
         """The document before ``validation``, if the table was held then, before that, and now."""
-        of_log = [path for path in paths if path.endswith(_REBUILT) == bool(validation.log)]
+        of_log = [name for name in names if name.endswith(_REBUILT) == bool(validation.log)]
         before = of_log[-2:]
         is_held = validation.outcome == "held" and len(before) == 2
         return before[1:] if is_held and all(map(self._is_held, before)) else ()
 
-    def _is_held(self, path: str) -> bool:
+    def _is_held(self, name: str) -> bool:
         with suppress(HeadgateError):
-            document = read_document(self._layout.storage, path)
-            return document is not None and document.get("outcome") == "held"
+            found = read_value(self._layout.storage, _path(self._table, name), Validation)
+            return found is not None and found.outcome == "held"
         return False
 
 
@@ -137,26 +107,25 @@ def named_validations(
 ) -> Iterator[tuple[str, Validation]]:
     """As ``validations``, each with the name of its document, by which they are sorted. Documents
     up to the name ``after`` are not read."""
-    for path in _paths(layout, table)[-KEPT:]:
-        name = path.rpartition("/")[2].removesuffix(".json")
+    for name in _names(layout, table)[-KEPT:]:
         if name <= after:
             continue
-        with suppress(HeadgateError, KeyError, TypeError, ValueError):
-            document = read_document(layout.storage, path)
-            if document is not None:
-                yield name, Validation.of(document)
+        with suppress(HeadgateError):
+            found = read_value(layout.storage, _path(table, name), Validation)
+            if found is not None:
+                yield name, found
 
 
-def _number(path: str) -> int:
+def _number(name: str) -> int:
     """The number that a document's name begins with; 0 if a foreign file has none."""
-    digits = path.rpartition("/")[2].partition("-")[0]
+    digits = name.partition("-")[0]
     return int(digits) if digits.isdecimal() else 0
 
 
-def _paths(layout: Layout, table: str) -> list[str]:
-    """The documents of a table, the oldest first."""
-    return documents_in(layout.storage, _folder(table))
+def _names(layout: Layout, table: str) -> list[str]:
+    """The names of the documents of a table, the oldest first."""
+    return ids_in(layout.storage, f"{CONTROL}/validations/{table}")
 
 
-def _folder(table: str) -> str:
-    return f"{CONTROL}/validations/{table}"
+def _path(table: str, name: str) -> str:
+    return f"{CONTROL}/validations/{table}/{name}.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import islice
 
@@ -17,6 +17,7 @@ from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.gold.aggregator import Aggregator, batch_constants
 from headgate.gold.assignment import Assignment
+from headgate.gold.fold import Fold
 from headgate.gold.late_candidates import FEW, late_candidates
 from headgate.gold.late_replay import LATE_TIME, LateReplay
 from headgate.gold.pairs import Pairs
@@ -33,9 +34,13 @@ from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.projection import Projection
 from headgate.tables.staging import Prepared, stage
-from headgate.tables.state import State
+from headgate.tables.state import State, time_of
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
+
+_MOMENT = timedelta(seconds=1)
+"""Commits of one catch-up are less than this after its time. A later commit is that of a clock that
+was ahead."""
 
 
 class FoldStage:
@@ -60,8 +65,8 @@ class FoldStage:
         self.gold = table(GOLD.path(declared.name))
         self._silver_rows = Rows(spark, self.silver)
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
-        tables = (self.silver, self.late, self.gold)
-        replay = LateReplay(spark, declared, tables, self._pairs, assignment, aggregator)
+        self._fold = Fold(spark, declared, self._pairs, assignment, aggregator)
+        replay = LateReplay(self._fold, self.silver, self.late, self.gold)
         late = Place(self.late, Rows(spark, self.late).of, LATE_TIME, replay=replay.mark)
         gold = Place(self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold)
         self.places: Sequence[Place] = (late, gold)
@@ -79,15 +84,15 @@ class FoldStage:
         ahead = steps(self.silver, self.gold.refresh().n, upto, apart)
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
-            gold, late = self._prepare_gold(held, group, now)
+            at = _after(held, now)
+            gold, late = self._prepare_gold(held, group, at)
             # Late commits before gold: if gold has a batch, its late table must have it too.
-            side = self._prepare_late(held, group, now, late) if late else None
+            side = self._prepare_late(held, group, at, late) if late else None
             replace(gold, side=side).commit()
 
     def final_rows(self, files: Sequence[DataFile], meant: Meant, now: datetime) -> DataFrame:
         """The final rows that some files of silver give, in one pass (``gold.recomputing``)."""
-        parts = self._declared, self._pairs, self._assignment, self._aggregator
-        return final_rows(self._spark, *parts, self._silver_rows.of(files), meant, now)
+        return final_rows(self._fold, self._silver_rows.of(files), meant, now)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         closed_through = GoldPayload.of(self.gold.refresh()).closed_through
@@ -160,6 +165,14 @@ class FoldStage:
         }
         names = row_type(self.late).fieldNames()
         return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
+
+
+def _after(held: State, now: datetime) -> datetime:
+    """``now``, or just after the table's last commit if that is of the same moment, because one
+    catch-up may make several commits. A publication recognises the rows that a commit has changed
+    by their ``updated_at`` (``publish.stage``)."""
+    last = time_of(held.at)
+    return last + timedelta(microseconds=1) if now <= last < now + _MOMENT else now
 
 
 def _counted() -> list[Column]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, STATUS_COLUMNS
 from headgate.declaration.operators import begin_of, columns_of
-from headgate.gold.aggregator import Aggregator, batch_constants
-from headgate.gold.assignment import Assignment
-from headgate.gold.pairs import Pairs
+from headgate.gold.aggregator import batch_constants
+from headgate.gold.fold import Fold
 from headgate.gold.schema import gold_type, state_field, time_column
 from headgate.graph.operations import Document
 from headgate.operations.contract import Change
@@ -89,21 +88,11 @@ def is_final(end: Column, gold: State, declared: GoldTable) -> Column:
 class LateReplay:
     """What a replay changes in the late table and in the gold table of a fold."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        declared: GoldTable,
-        tables: tuple[Table, Table, Table],
-        pairs: Pairs,
-        assignment: Assignment,
-        aggregator: Aggregator,
-    ) -> None:
-        """``tables`` are the tables of the stage: silver, late and gold."""
-        self._spark, self._declared = spark, declared
-        self._silver, self._late, self._gold = tables
-        self._pairs, self._assignment, self._aggregator = pairs, assignment, aggregator
-        self._silver_rows, self._late_rows = Rows(spark, self._silver), Rows(spark, self._late)
-        self._gold_rows = Rows(spark, self._gold, state_field(declared))
+    def __init__(self, fold: Fold, silver: Table, late: Table, gold: Table) -> None:
+        self._fold, declared = fold, fold.declared
+        self._silver, self._late, self._gold = silver, late, gold
+        self._silver_rows, self._late_rows = Rows(fold.spark, silver), Rows(fold.spark, late)
+        self._gold_rows = Rows(fold.spark, gold, state_field(declared))
         self._begin, self._time_column = begin_of(declared), time_column(declared)
         self._key = (*columns_of(declared), *(b.name for b in declared.by))
         self._columns = gold_type(declared).fieldNames()
@@ -120,8 +109,8 @@ class LateReplay:
         selection = Selection.of(document)
         files = selection.files(self._late)
         rows = self._late_rows.of(files)
-        is_meant = is_final(self._assignment.end, self._gold.state, self._declared)
-        is_meant &= selection.has(self._declared)
+        is_meant = is_final(self._fold.assignment.end, self._gold.state, self._fold.declared)
+        is_meant &= selection.has(self._fold.declared)
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)
@@ -162,7 +151,7 @@ class LateReplay:
     ) -> dict[str, int]:
         """The change of the count of a published backfill: rows that are computed again no longer
         contain what the backfill changed."""
-        if (counter := self._declared.counter) is None or "backfilled" not in state.total:
+        if (counter := self._fold.declared.counter) is None or "backfilled" not in state.total:
             return {}
         new = self._gold_rows.of(added)
         before = self._keyed(old).join(self._keyed(new).select("_key"), "_key", "left_semi")
@@ -176,7 +165,7 @@ class LateReplay:
         """The times of the results of some pairs: disjoint and rising."""
         if not self._begin:
             return [_EVERYTHING]
-        found = marked.select(F.unix_micros(*self._begin), self._assignment.end).distinct()
+        found = marked.select(F.unix_micros(*self._begin), self._fold.assignment.end).distinct()
         return list(_united(sorted((first, end - 1) for first, end in found.collect())))
 
     def _final_files(self, spans: Sequence[Span]) -> tuple[DataFile, ...]:
@@ -190,15 +179,15 @@ class LateReplay:
         # Silver may be ahead. No file has rows on both sides of an operation.
         named = overlapping_files(self._silver.handle, LATE_TIME, spans)
         silver = self._silver_rows.of([file for file in named if file.n <= state.n])
-        touched = self._aggregator.keyed(marked).select("_key").distinct()
-        pairs = self._aggregator.keyed(self._pairs.assigned(silver))
+        touched = self._fold.aggregator.keyed(marked).select("_key").distinct()
+        pairs = self._fold.aggregator.keyed(self._fold.pairs.assigned(silver))
         pairs = pairs.join(touched, "_key", "left_semi")
         place = ["_partition", "_offset", *self._begin]
         waiting = self._late_within(spans).where(F.col(REPLAYED).isNull()).select(*place)
-        states = self._aggregator.states_of(pairs.join(waiting, place, "left_anti"))
-        nothing = self._aggregator.open_states(self._gold_rows.of(()))
-        constants = batch_constants(self._spark, time_of(state.at), _EVERYTHING[1])
-        return self._aggregator.folded(states, nothing, constants)
+        states = self._fold.aggregator.states_of(pairs.join(waiting, place, "left_anti"))
+        nothing = self._fold.aggregator.open_states(self._gold_rows.of(()))
+        constants = batch_constants(self._fold.spark, time_of(state.at), _EVERYTHING[1])
+        return self._fold.aggregator.folded(states, nothing, constants)
 
     def _changed(self, new: DataFrame, old: DataFrame) -> DataFrame:
         """The new rows that differ from the old ones or are not among them, with their revision."""

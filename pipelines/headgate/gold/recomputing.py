@@ -10,17 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.declaration.operators import begin_of
-from headgate.gold.aggregator import Aggregator, batch_constants
-from headgate.gold.assignment import Assignment
+from headgate.gold.aggregator import batch_constants
+from headgate.gold.fold import Fold
 from headgate.gold.late_replay import Selection
-from headgate.gold.pairs import Pairs
 from headgate.gold.schema import gold_type, state_field
 from headgate.tables.data_file import STATE
 
@@ -44,41 +42,31 @@ class Meant:
     replays: tuple[tuple[int, Selection, int], ...] = ()
 
 
-def final_rows(
-    spark: SparkSession,
-    declared: GoldTable,
-    pairs: Pairs,
-    assignment: Assignment,
-    aggregator: Aggregator,
-    silver: DataFrame,
-    meant: Meant,
-    now: datetime,
-) -> DataFrame:
+def final_rows(fold: Fold, silver: DataFrame, meant: Meant, now: datetime) -> DataFrame:
     """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
     attempts, which contain batch ids."""
     placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
     batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
     placed = placed.withColumn("_n", batch).drop("_path")
-    found = pairs.of(placed, None).where(
-        (F.unix_micros(*begin_of(declared)) >= meant.begin) & (assignment.end <= meant.end)
-    )
+    found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end)
+    found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin)
     late = F.col("_late").isNotNull()
     for n, through in meant.drains:
-        late |= (F.col("_n") > n) & (assignment.closed_by <= through)
+        late |= (F.col("_n") > n) & (fold.assignment.closed_by <= through)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
-    replayed = _replayed(declared, assignment, meant)
-    folded = folded.where(~late | replayed).drop(REPLAYED, "_n", "_late")
-    stored = StructType([*gold_type(declared).fields, state_field(declared)])
-    opened = aggregator.open_states(spark.createDataFrame([], stored))
-    constants = batch_constants(spark, now, meant.final_through)
-    rows = aggregator.folded(aggregator.partial_states(folded), opened, constants)
+    folded = folded.where(~late | _replayed(fold, meant)).drop(REPLAYED, "_n", "_late")
+    stored = StructType([*gold_type(fold.declared).fields, state_field(fold.declared)])
+    opened = fold.aggregator.open_states(fold.spark.createDataFrame([], stored))
+    constants = batch_constants(fold.spark, now, meant.final_through)
+    partials = fold.aggregator.partial_states(folded)
+    rows = fold.aggregator.folded(partials, opened, constants)
     return rows.where("final").drop(STATE)
 
 
-def _replayed(declared: GoldTable, assignment: Assignment, meant: Meant) -> Column:
+def _replayed(fold: Fold, meant: Meant) -> Column:
     """Whether a replay has folded a late pair."""
     found = F.lit(False)
     for n, selection, final_through in meant.replays:
-        was_final = assignment.end <= final_through
-        found |= (F.col("_n") <= n) & was_final & selection.has(declared)
+        was_final = fold.assignment.end <= final_through
+        found |= (F.col("_n") <= n) & was_final & selection.has(fold.declared)
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import STATUS_COLUMNS, WHY_LATE
-from headgate.declaration.operators import begin_of, columns_of
+from headgate.declaration.names import WHY_LATE
+from headgate.declaration.operators import begin_of, columns_of, gold_columns
 from headgate.declaration.types import Struct
 from headgate.gold.states import state_type
 from headgate.tables.data_file import STATE
@@ -15,8 +15,7 @@ from headgate.tables.frames import struct_type
 
 def gold_type(table: GoldTable) -> StructType:
     """The columns of the result, keys, measures and columns, then the status of the row."""
-    own = {c.name: c.type for c in table.schema}
-    return struct_type({**columns_of(table), **own, **STATUS_COLUMNS})
+    return struct_type(gold_columns(table))
 
 
 def time_column(table: GoldTable) -> str:

@@ -48,6 +48,6 @@ class BatchRunner:
         run.catch_up.run(one_step=True)
         self.position = end
         source.batch_took(timedelta(seconds=time.monotonic() - began))
-        run.progress.stuck = run.catch_up.stuck
+        run.progress.stuck = run.publications.stuck
         run.progress.batch_done(run.runtime, source.backlog())
         run.report(run.progress)

@@ -19,7 +19,6 @@ from headgate.jobs.opening import open_tables
 from headgate.jobs.operating import take_in, takes_requests
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
-from headgate.jobs.replaying import replay
 from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
@@ -131,7 +130,7 @@ class Driver:
         try:
             self._process(run)
         finally:
-            run.catch_up.close()
+            run.publications.close()
 
     def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:
         """Create the run after its tables are open. From here on it has a status document."""
@@ -151,6 +150,7 @@ class Driver:
         return Run(
             *(task, self._layout, epoch, spark, runtime),
             catch_up=CatchUp(runtime, publications, _now),
+            publications=publications,
             progress=progress,
             control=control,
             report=self._report,
@@ -164,13 +164,9 @@ class Driver:
         rereads = not takes_requests(runtime)
         if rereads:  # nothing is taken in before the new bronze is published
             runtime.catch_up(_now())
-        self._take_in(runtime)
+        take_in(self._layout, runtime, _now, self._say)
         runtime.catch_up(_now())
         return rereads
-
-    def _take_in(self, runtime: PipelineRuntime) -> None:
-        replay(self._layout, runtime, _now, self._say)
-        take_in(self._layout, runtime, _now)
 
     def _load(self, run: Run) -> None:
         """Carry out the open loads; the source is not read."""
@@ -188,13 +184,13 @@ class Driver:
                     control.wait(stream.POLL)
         finally:
             loading.close()
-            run.catch_up.close()
+            run.publications.close()
         run.progress.finish(run.runtime, finished=not control.is_stopping)
 
     def _process(self, run: Run) -> None:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
-        self._take_in(runtime)
+        take_in(self._layout, runtime, _now, self._say)
         self._say("catching up")
         run.catch_up.run(one_step=True)
         stream.process(run)
@@ -209,7 +205,7 @@ class Driver:
         self._is_done, self._backlog = finished, run.progress.backlog
         self._report(run.progress)
         if finished:
-            self._is_done = run.catch_up.require_published(control.is_asked_to_stop)
+            self._is_done = run.publications.require_done(_now(), control.is_asked_to_stop)
 
 
 def _now() -> datetime:

@@ -6,18 +6,14 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from headgate.errors import HeadgateError, chain
 from headgate.jobs.errors import JavaDiedError, PlanError
 from headgate.storage.layout import CONTROL, Layout
 from headgate.storage.places import split_scheme
-from headgate.tables.damage import damaged_file
+from headgate.tables.damage import damage_of_pages, damaged_file
 from headgate.tables.errors import FencedError
 
 _PARQUET = re.compile(r"[^\s'\"`\[\](),;]+\.parquet")
-_ROWS = 65_536  # read at once
 
 
 def translate_error(
@@ -38,7 +34,7 @@ def translate_error(
         return None
     texts = [text for each in chain(error) for text in str(each).splitlines()]
     for path in dict.fromkeys(path for text in texts for path in _ours(text, layout)):
-        if (what := _unreadable(layout, path)) is not None:
+        if (what := damage_of_pages(layout.storage, path)) is not None:
             return damaged_file(layout.storage.uri(path), what)
     checkpoint = layout.storage.uri(f"{CONTROL}/checkpoint/")
     if any(checkpoint in unquote(text) for text in texts):
@@ -56,16 +52,3 @@ def _ours(text: str, layout: Layout) -> Iterator[str]:
         _, is_there, path = unquote(found).partition(root)
         if is_there:
             yield path
-
-
-def _unreadable(layout: Layout, path: str) -> str | None:
-    try:
-        with layout.storage.open(path) as source:
-            parquet = pq.ParquetFile(source, page_checksum_verification=True)
-            for _ in parquet.iter_batches(_ROWS):
-                pass
-    except FileNotFoundError:
-        return "is missing"
-    except (OSError, pa.ArrowException) as error:
-        return f"cannot be read: {str(error).splitlines()[0][:200]}"
-    return None

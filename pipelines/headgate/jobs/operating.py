@@ -1,4 +1,4 @@
-"""Takes requested operations into bronze, in bronze's job."""
+"""Takes requested replays and operations into bronze, in bronze's job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from headgate.failpoints import failpoint
 from headgate.graph.operations import known
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.operations import requests
+from headgate.replay import requests as replays
+from headgate.replay.carrying_out import carry_out
 from headgate.storage.layout import Layout
 
 
@@ -21,17 +23,29 @@ def takes_requests(runtime: PipelineRuntime) -> bool:
 
 def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
     """Whether there is a request that can be taken in now."""
-    return takes_requests(runtime) and bool(requests.waiting(layout))
+    if not takes_requests(runtime):
+        return False
+    return replays.waiting(layout) is not None or bool(requests.waiting(layout))
 
 
-def take_in(layout: Layout, runtime: PipelineRuntime, clock: Callable[[], datetime]) -> bool:
-    """Commit the operations of waiting requests to bronze; the next catch-up carries them out. The
-    caller must hold the batch lock. Returns whether a request was waiting.
+def take_in(
+    layout: Layout,
+    runtime: PipelineRuntime,
+    clock: Callable[[], datetime],
+    say: Callable[[str], None],
+) -> bool:
+    """Commit a waiting replay and the operations of waiting requests to bronze; the next catch-up
+    brings silver and gold up and carries out the operations. The caller must hold the batch lock.
+    Returns whether a request was waiting.
 
     Raises CommitRefusedError, FencedError or UnknownOperationError.
     """
     if not is_asked(layout, runtime):
         return False
+    for name, stage in runtime.bronze.items():
+        done = carry_out(layout, runtime.pipeline.sources[name], stage, clock)
+        if done is not None:
+            say(done)
     for request in requests.waiting(layout):
         held = runtime.head.table.refresh()
         is_meant = known(request.name).is_meant_at(request.document, held.generation)

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.storage.backlog import Backlog
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_document, write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
@@ -189,10 +189,8 @@ class Progress:
         write_document(self.layout.storage, path, self.document())
 
     def document(self) -> dict[str, Any]:
-        content = {k: v for k, v in asdict(self).items() if k not in ("layout", "clock")}
-        content |= {"pid": os.getpid(), "host": socket.gethostname()}
-        content["samples"] = [sample.document() for sample in self.samples]
-        return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
+        content = {k: v for k, v in encoded(self).items() if k not in ("layout", "clock")}
+        return content | {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 def _updated_before_crash(layout: Layout, job: str) -> datetime | None:

@@ -58,9 +58,10 @@ class Publications:
         return "; ".join([*paused, *failed]) or None
 
     @property
-    def stuck(self) -> dict[str, Stuck]:
-        """The publications that failed, by name."""
-        return dict(self._stuck)
+    def stuck(self) -> dict[str, dict[str, str]]:
+        """The publications that failed, by name, with ``why`` and ``since`` in plain values."""
+        found = self._stuck.items()
+        return {name: {"why": e.why, "since": e.since.isoformat()} for name, e in found}
 
     def catch_up(self, now: datetime, *, at_once: bool = False) -> None:
         """Publish new rows. If a sink does not take them, the tables continue and the publication

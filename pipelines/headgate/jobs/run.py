@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from headgate.jobs.catching_up import CatchUp
 from headgate.jobs.progress import Progress
+from headgate.jobs.publishing import Publications
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.jobs.scratch import job_name
@@ -28,6 +29,7 @@ class Run:
     spark: SparkSession
     runtime: PipelineRuntime
     catch_up: CatchUp
+    publications: Publications
     progress: Progress
     control: RunControl
     report: Callable[[Progress], None]

@@ -8,13 +8,13 @@ import time
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.jobs import operating, references, replaying
+from headgate.jobs import references
 from headgate.jobs.batch_runner import BatchRunner
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.late_replaying import LateReplays
 from headgate.jobs.loading import Loading
 from headgate.jobs.maintaining import Maintaining
-from headgate.jobs.operating import takes_requests
+from headgate.jobs.operating import is_asked, take_in, takes_requests
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.reading import micro_batches
 from headgate.jobs.run import Run
@@ -164,7 +164,7 @@ class StreamSupervisor:
             if free and run.writes_bronze:
                 run.catch_up.run_rest()
             if free:
-                run.progress.stuck = run.catch_up.stuck
+                run.progress.stuck = run.publications.stuck
             news = run.progress.idle(
                 source.backlog(),
                 run.runtime if free else None,
@@ -198,18 +198,16 @@ class StreamSupervisor:
     def _take_in(self, source: MicroBatchSource) -> None:
         """Take waiting requests into bronze, and bring all tables up to bronze."""
         run = self._run
-        asked = [each.is_asked(run.layout, run.runtime) for each in (replaying, operating)]
-        if any(asked):
+        if is_asked(run.layout, run.runtime):
             with run.control.batch_lock.between_batches():
-                done = replaying.replay(run.layout, run.runtime, run.clock, run.say)
-                if operating.take_in(run.layout, run.runtime, run.clock) or done:
+                if take_in(run.layout, run.runtime, run.clock, run.say):
                     run.catch_up.run(one_step=True)
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
     def _trouble(self, source: MicroBatchSource) -> str | None:
         scheduled = self._schedule.trouble, self._late_replays.trouble
-        troubles = source.trouble, self._run.catch_up.trouble, *scheduled
+        troubles = source.trouble, self._run.publications.trouble, *scheduled
         return "; ".join(trouble for trouble in troubles if trouble) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:

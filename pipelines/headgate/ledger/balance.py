@@ -20,6 +20,7 @@ from headgate.sources.contract import DeployedSource, UnreadInput, connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.live_files import live_files
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.snapshot import TablePosition
 
 
@@ -102,9 +103,6 @@ def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
     yield from held.broken
 
 
-_OUTCOMES = ("duplicate", "quarantined", "rejected", "silver", "filtered")
-
-
 class _Laws:
     def __init__(self) -> None:
         self.broken: list[Difference] = []
@@ -120,8 +118,8 @@ def _check_silver(silver: TablePosition, at: Positions, laws: _Laws) -> None:
     side = as_of(at.quarantine, silver.state.n)
     if above.state.n != silver.state.n:
         laws.check(silver, "n is a batch of bronze", above.state.n, silver.state.n)
-    outcomes = sum(silver.total(key) for key in _OUTCOMES)
-    law = f"read = {' + '.join(_OUTCOMES)}"
+    outcomes = sum(map(silver.total, OUTCOMES))
+    law = "read = duplicate + quarantined + rejected + silver + filtered"
     laws.check(silver, law, above.total("read"), outcomes)
     # A copy that takes the place of a rejected row is a duplicate to bronze.
     duplicates = silver.total("duplicate") + silver.total("replaced")

@@ -38,15 +38,14 @@ class Columns:
 
 def of_bronze(record: Record) -> Columns:
     """The fields of a record, from the fields of the source."""
-    return Columns({c.name: (Input(c.name, "IDENTITY"),) for c in record.schema}, ())
+    return Columns({name: (Input(name, "IDENTITY"),) for name in record.types}, ())
 
 
 def of_silver(table: SilverTable, record: Record) -> Columns:
-    fields = {column.name for column in record.schema}
+    fields = record.types.keys()
     derived = {each.name: each.expression for each in table.columns}
     of: dict[str, tuple[Input, ...]] = {
-        column.name: _computed(derived.get(column.name, column.name), fields)
-        for column in table.schema
+        name: _computed(derived.get(name, name), fields) for name in table.types
     }
     of[EVENT_TIME] = (Input(record.event_time.column, "TRANSFORMATION"),)
     # The condition may read all columns of the table, also those that are dropped after it.
@@ -59,7 +58,7 @@ def of_silver(table: SilverTable, record: Record) -> Columns:
 
 
 def of_gold(table: GoldTable, silver: SilverTable) -> Columns:
-    names = {column.name for column in silver.schema}
+    names = silver.types.keys()
     of: dict[str, tuple[Input, ...]] = {
         name: (Input(EVENT_TIME, "TRANSFORMATION"),) for name in columns_of(table)
     }

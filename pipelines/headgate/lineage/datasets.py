@@ -104,16 +104,14 @@ def _assertion(outcome: RuleOutcome) -> data_quality_assertions_dataset.Assertio
 def _columns(declared: Pipeline, node: Node) -> tuple[Columns, Mapping[str, DataType]]:
     if node.kind == BRONZE:
         record = declared.sources[node.name].record
-        return of_bronze(record), {column.name: column.type for column in record.schema}
+        return of_bronze(record), record.types
     if node.kind == SILVER:
         silver = declared.silver[node.name]
         record = declared.sources[silver.source].record
-        types = {column.name: column.type for column in silver.schema}
-        return of_silver(silver, record), {**types, EVENT_TIME: TIMESTAMP}
+        return of_silver(silver, record), {**silver.types, EVENT_TIME: TIMESTAMP}
     assert node.kind == GOLD
     gold = declared.gold[node.name]
-    types = {**columns_of(gold), **{column.name: column.type for column in gold.schema}}
-    return of_gold(gold, declared.silver[gold.silver]), types
+    return of_gold(gold, declared.silver[gold.silver]), {**columns_of(gold), **gold.types}
 
 
 def _column_lineage(

@@ -7,12 +7,12 @@ savepoint, a load continues where its tables are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from headgate.sources.loading import LoadPlan
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.load import Load
@@ -73,8 +73,7 @@ def folder_of(layout: Layout, id_: str) -> Storage:
 
 def keep(layout: Layout, request: LoadRequest) -> None:
     """Write a request, new or changed."""
-    content = {**asdict(request), "at": request.at.isoformat()}
-    write_document(layout.storage, request.path, content)
+    write_document(layout.storage, request.path, encoded(request))
 
 
 def change(layout: Layout, request: LoadRequest, **changes: Any) -> LoadRequest:
@@ -86,12 +85,7 @@ def change(layout: Layout, request: LoadRequest, **changes: Any) -> LoadRequest:
 
 def find(layout: Layout, id_: str) -> LoadRequest | None:
     """Raises DamagedDocumentError."""
-    document = read_document(layout.storage, f"{FOLDER}/{id_}/load.json")
-    if document is None:
-        return None
-    document.pop("schema")
-    plan, at = LoadPlan(**document.pop("plan")), datetime.fromisoformat(document.pop("at"))
-    return LoadRequest(**document, plan=plan, at=at)
+    return read_value(layout.storage, f"{FOLDER}/{id_}/load.json", LoadRequest)
 
 
 def all_of(layout: Layout) -> tuple[LoadRequest, ...]:

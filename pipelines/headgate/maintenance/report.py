@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from headgate.maintenance.retention import LogReason, Reason
 from headgate.tables.data_file import DataFile
@@ -35,14 +34,6 @@ class Compacted:
     into: Amount = Amount()
     small: Amount = Amount()
 
-    def document(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def of(document: Mapping[str, Any]) -> Compacted:
-        amounts = {k: Amount(**document[k]) for k in ("merged", "into", "small")}
-        return Compacted(document["table"], **amounts)
-
 
 @dataclass(frozen=True)
 class Vacuumed:
@@ -56,14 +47,6 @@ class Vacuumed:
     entries: int = 0
     log_from: int = 0
     log_why: LogReason = "position"
-
-    def document(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def of(document: Mapping[str, Any]) -> Vacuumed:
-        kept = {reason: Amount(**amount) for reason, amount in document["kept"].items()}
-        return Vacuumed(**{**document, "removed": Amount(**document["removed"]), "kept": kept})
 
 
 Report = Compacted | Vacuumed

@@ -9,10 +9,10 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from headgate.maintenance.report import Compacted, Report, Vacuumed
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import decoded, encoded, read_document, read_value, write_document
 from headgate.storage.layout import Layout
 
 What = Literal["compact", "vacuum"]
@@ -23,12 +23,12 @@ _REQUEST = Layout.document("maintenance")
 @dataclass(frozen=True)
 class Request:
     """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest epoch of
-    the jobs that the request is for."""
+    the jobs that the request is for. Without an epoch, in earlier versions, it is for no job."""
 
     id: str
     what: What
     keep_for: timedelta
-    epoch: int
+    epoch: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,35 +54,17 @@ def new_request(what: What, keep_for: timedelta, epoch: int) -> Request:
 
 def ask(layout: Layout, request: Request) -> None:
     """Ask every running job of the pipeline to maintain the tables that it writes."""
-    content = {
-        "id": request.id,
-        "what": request.what,
-        "keep_for": request.keep_for.total_seconds(),
-        "epoch": request.epoch,
-    }
-    write_document(layout.storage, _REQUEST, content)
+    write_document(layout.storage, _REQUEST, encoded(request))
 
 
 def asked(layout: Layout) -> Request | None:
     """The newest request. Raises HeadgateError if the document is damaged."""
-    document = read_document(layout.storage, _REQUEST)
-    if document is None:
-        return None
-    return Request(
-        id=document["id"],
-        what=document["what"],
-        keep_for=timedelta(seconds=document["keep_for"]),
-        epoch=document.get("epoch", 0),  # without an epoch, in earlier versions: for no job
-    )
+    return read_value(layout.storage, _REQUEST, Request)
 
 
 def write_answer(layout: Layout, job: str, answer: Answer) -> None:
     """Replace the answer of a job."""
-    content: dict[str, Any] = {
-        **vars(answer),
-        "reports": [report.document() for report in answer.reports],
-    }
-    write_document(layout.storage, _answer(job), content)
+    write_document(layout.storage, _answer(job), encoded(answer))
 
 
 def read_answer(layout: Layout, job: str, request: Request) -> Answer | None:
@@ -95,7 +77,7 @@ def read_answer(layout: Layout, job: str, request: Request) -> Answer | None:
         id=document["id"],
         what=document["what"],
         is_done=document["is_done"],
-        reports=tuple(kind.of(report) for report in document["reports"]),
+        reports=tuple(decoded(report, kind) for report in document["reports"]),
         error=document["error"],
         remedy=document["remedy"],
         exit_code=document["exit_code"],

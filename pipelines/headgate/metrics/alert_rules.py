@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from headgate.commands import Place, rendered
 from headgate.metrics.alerts import Alert, alerts, metrics_down
-from headgate.supervision.limits import Limits
 
 
-def rules(limits: Limits | None = None) -> str:
+def rules() -> str:
     """The file of rules for Prometheus."""
     lines = [
         "# Made by `python -m headgate.metrics.page`; do not edit.",
@@ -18,7 +17,7 @@ def rules(limits: Limits | None = None) -> str:
         "  - name: headgate",
         "    rules:",
     ]
-    for alert in (*alerts(limits), metrics_down()):
+    for alert in (*alerts(), metrics_down()):
         lines += _lines(alert)
     return "\n".join(lines) + "\n"
 

@@ -7,6 +7,7 @@ one file suits all pipelines, and stays valid if a declaration changes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -27,11 +28,11 @@ class Alert:
 
     name: str
     expression: str
-    lasts: str
-    severity: Severity
     summary: str
-    command: str
+    command: str = pipeline_command("status")
     check: Check | None = None
+    lasts: str = "1m"
+    severity: Severity = "warning"
 
 
 # A pipeline may be scraped from its driver and from `headgate metrics`: max gives one value.
@@ -44,23 +45,22 @@ def _expected(metric: str) -> str:
     return f"on (pipeline, source) group_left () max by (pipeline, source) ({metric})"
 
 
-def _share(counter: str, outcome: str, limit: str, recent: str) -> str:
-    part = f'sum by (pipeline, table) (increase({counter}{{outcome="{outcome}"}}[{recent}]))'
-    whole = f"sum by (pipeline, table) (increase({counter}[{recent}]))"
+def _share(counter: str, outcome: str, limit: str) -> str:
+    part = f'sum by (pipeline, table) (increase({counter}{{outcome="{outcome}"}}[{_RECENT}]))'
+    whole = f"sum by (pipeline, table) (increase({counter}[{_RECENT}]))"
     ratio = f'max by (pipeline) (headgate_limit_ratio{{limit="{limit}"}})'
     return f"{part} / ({whole} > 0) > on (pipeline) group_left () {ratio}"
 
 
 _RUNS = "on (pipeline) headgate_running == 1"
 _MEANT = "on (pipeline) headgate_meant_to_run == 1"
+_RECENT = re.sub(r" ([a-z])[a-z]*", r"\1", format_duration(Limits().recent))
+"""Such as 1h: the only limit that is in a query, not a metric."""
 
 
-def alerts(limits: Limits | None = None) -> tuple[Alert, ...]:
-    """All alerts of pipelines. The times of ``limits`` are served as metrics; only ``recent`` is in
-    a query."""
-    recent = format_duration((limits or Limits()).recent).replace(" hours", "h")
-    recent = recent.replace(" hour", "h").replace(" minutes", "m").replace(" minute", "m")
-    return (*_progress(), *_input(recent), *_upkeep())
+def alerts() -> tuple[Alert, ...]:
+    """All alerts of pipelines."""
+    return (*_progress(), *_input(), *_upkeep())
 
 
 def _progress() -> Iterator[Alert]:
@@ -68,22 +68,18 @@ def _progress() -> Iterator[Alert]:
         "HeadgateDown",
         "headgate_meant_to_run == 1 and on (pipeline) sum by (pipeline) "
         '(headgate_condition{condition=~"dead|ended|failed"}) > 0',
-        "1m",
-        "critical",
         "no driver runs",
-        pipeline_command("status"),
-        "freshness",
+        check="freshness",
+        severity="critical",
     )
     yield Alert(
         "HeadgateNoProgress",
         "time() - max by (pipeline, driver) (headgate_up_to_date_timestamp_seconds) "
         f"> {_limit('freshness')} and {_MEANT}",
-        "1m",
-        "critical",
         "{{ $labels.driver }} has neither completed a batch nor been up to date with its input "
         "for {{ $value | humanizeDuration }}",
-        pipeline_command("status"),
-        "freshness",
+        check="freshness",
+        severity="critical",
     )
     yield Alert(
         "HeadgateBacklog",
@@ -91,91 +87,73 @@ def _progress() -> Iterator[Alert]:
         f"> {_limit('backlog')} or sum by (pipeline) "
         "(max by (pipeline, source) (headgate_backlog_files)) "
         f"> on (pipeline) group_left () max by (pipeline) (headgate_limit_files)) and {_MEANT}",
-        "1m",
-        "warning",
         "the backlog is above its limit: {{ $value | humanize }} (seconds of a topic, or files)",
-        pipeline_command("status"),
-        "backlog",
+        check="backlog",
     )
     yield Alert(
         "HeadgateBackpressure",
         f"headgate_backpressure == 1 and {_RUNS}",
-        "5m",
-        "warning",
         "more input arrives than is processed",
-        pipeline_command("status"),
-        "backlog",
+        check="backlog",
+        lasts="5m",
     )
     yield Alert(
         "HeadgateLatency",
         # A quantile of the histogram would be an estimate between two of its bounds.
         "sum by (pipeline) (rate(headgate_slow_batches_total[5m])) / "
         "(sum by (pipeline) (rate(headgate_arrival_to_gold_seconds_count[5m])) > 0) > 0.05",
-        "5m",
-        "warning",
         "{{ $value | humanizePercentage }} of the batches take longer from arrival to gold than "
         "the limit",
-        pipeline_command("status"),
+        lasts="5m",
     )
     yield Alert(
         "HeadgateTrouble",
         "headgate_trouble == 1",
-        "10m",
-        "warning",
         "{{ $labels.driver }} reports trouble: its source, a sink, or a savepoint that fails",
-        pipeline_command("status"),
+        lasts="10m",
     )
 
 
-def _input(recent: str) -> Iterator[Alert]:
+def _input() -> Iterator[Alert]:
     yield Alert(
         "HeadgateNoInput",
         "time() - headgate_last_record_timestamp_seconds "
         f"> {_expected('headgate_expected_input_seconds')} and {_RUNS} unless on (pipeline) "
         "(sum by (pipeline) (headgate_backlog_records) > 0 "
         "or sum by (pipeline) (headgate_backlog_files) > 0)",
-        "1m",
-        "warning",
         "no record of {{ $labels.source }} for {{ $value | humanizeDuration }}",
-        pipeline_command("status"),
-        "input",
+        check="input",
     )
     yield Alert(
         "HeadgateEventTimeLag",
         "headgate_event_time_lag_seconds "
         f"> {_expected('headgate_expected_event_time_lag_seconds')} and {_RUNS}",
-        "1m",
-        "warning",
         "the watermark of {{ $labels.source }} is {{ $value | humanizeDuration }} behind",
-        pipeline_command("status"),
-        "event_time",
+        check="event_time",
     )
     yield Alert(
         "HeadgateLateShare",
-        _share("headgate_pairs_total", "late", "late", recent),
-        "5m",
-        "warning",
+        _share("headgate_pairs_total", "late", "late"),
         "{{ $value | humanizePercentage }} of the rows for {{ $labels.table }} are late",
         pipeline_command("late list"),
-        "late",
+        check="late",
+        lasts="5m",
     )
     yield Alert(
         "HeadgateQuarantineShare",
-        _share("headgate_records_total", "quarantined", "quarantined", recent),
-        "5m",
-        "warning",
+        _share("headgate_records_total", "quarantined", "quarantined"),
         "{{ $value | humanizePercentage }} of the records for {{ $labels.table }} are quarantined",
         pipeline_command("quarantine list"),
-        "quarantine",
+        check="quarantine",
+        lasts="5m",
     )
     yield Alert(
         "HeadgateRejectedShare",
-        _share("headgate_records_total", "rejected", "quarantined", recent),
-        "5m",
-        "warning",
+        _share("headgate_records_total", "rejected", "quarantined"),
         "{{ $value | humanizePercentage }} of the records for {{ $labels.table }} are rejected",
         pipeline_command("quarantine list"),
-        "quarantine",
+        check="quarantine",
+        lasts="5m",
     )
 
 
@@ -183,55 +161,44 @@ def _upkeep() -> Iterator[Alert]:
     yield Alert(
         "HeadgateGateHeld",
         "headgate_gate_held == 1",
-        "1m",
-        "warning",
         "rules hold back {{ $labels.table }}",
         pipeline_command("gate status"),
-        "gate",
+        check="gate",
     )
     yield Alert(
         "HeadgatePublicationsPaused",
         "headgate_circuit_breaker_open == 1",
-        "1m",
-        "warning",
         "publications are paused: the newest batches are broken",
         pipeline_command("quarantine list"),
-        "breaker",
+        check="breaker",
     )
     yield Alert(
         "HeadgatePublicationStuck",
         f"(headgate_publication_lag_seconds > {_limit('publication')} "
         "or time() - headgate_publication_stuck_timestamp_seconds "
         f"> {_limit('publication')}) and {_RUNS}",
-        "1m",
-        "warning",
         "rows have waited for {{ $labels.publication }} for {{ $value | humanizeDuration }}",
         pipeline_command("publication list"),
-        "publications",
+        check="publications",
     )
     yield Alert(
         "HeadgateDeadLetters",
         "headgate_publication_dead_letters > 0",
-        "1m",
-        "warning",
         "dead letters of {{ $labels.publication }}, rows that its sink refuses: {{ $value }}",
         pipeline_command("publication list"),
-        "publications",
+        check="publications",
     )
     yield Alert(
         "HeadgateLedgerUnbalanced",
         "headgate_ledger_differences > 0",
-        "1m",
-        "critical",
         "{{ $value }} checks of the ledger fail",
         pipeline_command("ledger"),
-        "ledger",
+        check="ledger",
+        severity="critical",
     )
     yield Alert(
         "HeadgateSavepointOld",
         f"headgate_savepoint_age_seconds > {_limit('savepoint')} and {_RUNS}",
-        "1m",
-        "warning",
         "the newest savepoint is {{ $value | humanizeDuration }} old",
         pipeline_command("savepoint list"),
     )
@@ -239,42 +206,33 @@ def _upkeep() -> Iterator[Alert]:
         "HeadgateNoSavepoint",
         'headgate_limit_seconds{limit="savepoint"} and on (pipeline) headgate_savepoints == 0 '
         f"and {_RUNS}",
-        "15m",
-        "warning",
         "the declaration has a schedule, and there is no savepoint",
         pipeline_command("savepoint list"),
+        lasts="15m",
     )
     yield Alert(
         "HeadgateSavepointDamaged",
         "headgate_savepoints_damaged > 0",
-        "1m",
-        "warning",
         "{{ $value }} savepoints are damaged",
         pipeline_command("savepoint list"),
     )
     yield Alert(
         "HeadgateUnreadable",
         'headgate_readable{part!="declaration"} == 0',
-        "1m",
-        "critical",
         "{{ $labels.part }} cannot be read: it may be damaged",
         SEE_DAMAGE,
+        severity="critical",
     )
     yield Alert(
         "HeadgateDeclarationInvalid",
         'headgate_readable{part="declaration"} == 0',
-        "1m",
-        "warning",
         "the declaration has a mistake; a driver that runs goes on with the earlier one",
         pipeline_command("plan"),
     )
     yield Alert(
         "HeadgateMetricsStale",
         "time() - headgate_refreshed_timestamp_seconds > 60",
-        "1m",
-        "warning",
         "the metrics have not been read for {{ $value | humanizeDuration }}",
-        pipeline_command("status"),
     )
 
 
@@ -283,8 +241,8 @@ def metrics_down() -> Alert:
     return Alert(
         "HeadgateMetricsDown",
         f'up{{job="{JOB}"}} == 0',
-        "2m",
-        "critical",
         "{{ $labels.instance }} does not answer: no other alert of Headgate can fire",
         shell_command("metrics"),
+        lasts="2m",
+        severity="critical",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from headgate.storage.documents import documents_in, new_id, read_document, write_document
+from headgate.storage.documents import ids_in, new_id, read_value, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
@@ -48,18 +48,11 @@ def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -
 
 def waiting(layout: Layout) -> tuple[Request, ...]:
     """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
-    paths = documents_in(layout.storage, _FOLDER)
-    read = ((path, read_document(layout.storage, path)) for path in paths)
-    asked = (
-        Request(
-            id=path.rpartition("/")[2].removesuffix(".json"),
-            name=document["name"],
-            document=document["document"],
-            at=datetime.fromisoformat(document["at"]),
-        )
-        for path, document in read
-        if document is not None
+    read = (
+        read_value(layout.storage, f"{_FOLDER}/{id_}.json", Request, id=id_)
+        for id_ in ids_in(layout.storage, _FOLDER)
     )
+    asked = (request for request in read if request is not None)
     return tuple(sorted(asked, key=lambda request: (request.at, request.id)))
 
 

@@ -8,10 +8,11 @@ import shlex
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 from filelock import FileLock, Timeout
 
@@ -129,10 +130,8 @@ def read(folder: Path) -> Presence | None:
     """The document; None if it is missing, of another version, or damaged by a power failure."""
     try:
         found = json.loads((folder / _DOCUMENT).read_text(encoding="utf-8"))
-        sessions = Sessions(**found["sessions"])
-        began = {int(pid): began for pid, began in sessions.began.items()}
-        return Presence(**{**found, "sessions": replace(sessions, began=began)})
-    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+        return msgspec.convert(found, Presence, strict=False)  # not strict: JSON's keys are text
+    except (FileNotFoundError, ValueError):
         return None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +17,7 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import BRONZE
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Replay
@@ -60,11 +59,7 @@ class Request:
 
 def waiting(layout: Layout) -> Request | None:
     """The request that no driver has carried out yet. Raises DamagedDocumentError."""
-    document = read_document(layout.storage, _DOCUMENT)
-    if document is None:
-        return None
-    content: dict[str, Any] = {name: document[name] for name in Request.__dataclass_fields__}
-    return Request(**{**content, "at": datetime.fromisoformat(content["at"])})
+    return read_value(layout.storage, _DOCUMENT, Request)
 
 
 def carried_out(layout: Layout, pipeline: str, request: Request) -> Replay | None:
@@ -90,7 +85,7 @@ def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
     pq.write_table(copies, sink, write_page_checksum=True)
     layout.storage.write(request.path, sink.getvalue().to_pybytes())
     failpoint("replay.written")
-    write_document(layout.storage, _DOCUMENT, {**vars(request), "at": request.at.isoformat()})
+    write_document(layout.storage, _DOCUMENT, encoded(request))
 
 
 def copies_of(layout: Layout, request: Request) -> pa.Table:

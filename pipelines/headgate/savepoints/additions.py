@@ -68,10 +68,9 @@ def nested_columns(pipeline: Pipeline, path: str) -> dict[str, DataType]:
     """The declared types of the columns of a table that fields can be added to."""
     kind, name = kind_of(path), name_of(path)
     if kind == BRONZE:
-        schema = pipeline.sources[name].record.schema
-        return {"record": Struct.of({column.name: column.type for column in schema})}
+        return {"record": Struct.of(pipeline.sources[name].record.types)}
     if kind == LATE:
         kind, name = SILVER, pipeline.gold[name].silver
     if kind != SILVER:
         return {}
-    return {c.name: c.type for c in pipeline.silver[name].schema if is_nested(c.type)}
+    return {n: type_ for n, type_ in pipeline.silver[name].types.items() if is_nested(type_)}

@@ -7,7 +7,6 @@ driver starts on it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 
 from deltalake import DeltaTable
@@ -31,10 +30,10 @@ from headgate.storage.places import parent
 from headgate.tables.checksum import digest_of
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
+from headgate.tables.log_folder import log_folder
 from headgate.tables.table import Table
 
 _UNFINISHED = Layout.document("clone")
-_VERSIONED = re.compile(r"_delta_log/(\d{20})\.")
 
 
 class UnfinishedCloneError(HeadgateError, code=exit_codes.LOG_GAP):
@@ -119,7 +118,8 @@ def _root(layout: Layout) -> str:
 
 def _copy(table: Table, to: Storage, saved: SavedTable, lowest: int) -> None:
     storage = table.storage
-    for path in (*_files(table, saved, lowest), *_log(storage, saved.version)):
+    log = (path for at, path in log_folder(storage).paths if at <= saved.version)
+    for path in (*_files(table, saved, lowest), *log):
         there = to.stat(path)
         if there is None or there.size != getattr(storage.stat(path), "size", None):
             storage.copy(path, to)
@@ -135,10 +135,3 @@ def _files(table: Table, saved: SavedTable, lowest: int) -> Iterator[str]:
         if commit.state.kind == "data":
             files = (file.path for file in commit.files if file.path not in live)
             yield from (path for path in files if table.storage.exists(path))
-
-
-def _log(table: Storage, upto: int) -> Iterator[str]:
-    for stat in table.list("_delta_log"):
-        named = _VERSIONED.match(stat.path)
-        if named and int(named[1]) <= upto:
-            yield stat.path

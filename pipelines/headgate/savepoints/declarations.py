@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from headgate.commands import pipeline_command
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.savepoints.errors import SavepointError
-from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.documents import Document, ids_in, read_document, write_document
 from headgate.storage.layout import Layout
 
 
@@ -35,10 +35,9 @@ def keep(layout: Layout, pipeline: Pipeline) -> None:
 
 def all_kept(layout: Layout) -> Iterator[Pipeline]:
     """The kept declarations that can still be read."""
-    folder = Layout.declaration("").rpartition("/")[0]
-    for stat in layout.storage.list(folder):
+    for digest in ids_in(layout.storage, Layout.declaration("").rpartition("/")[0]):
         with suppress(HeadgateError, KeyError, TypeError):
-            yield kept(layout, stat.path.rpartition("/")[2].removesuffix(".json"))
+            yield kept(layout, digest)
 
 
 def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str]) -> str:
@@ -72,7 +71,7 @@ def kept(
         )
     file = beside or Path(document["file"])
     suites = document.get("suites", {})
-    pipeline = load_text(document["text"], file, suites, needs_secrets=needs_secrets)
+    pipeline = load(file, text=document["text"], suites=suites, needs_secrets=needs_secrets)
     if pipeline.digest != digest:
         raise SavepointError(
             f"{layout.storage.uri(Layout.declaration(digest))}: this file now contains another "

@@ -187,10 +187,6 @@ def _with_replays(
         yield replace(plan, reasons=(*plan.reasons, *said), late_again=bool(said))
 
 
-def _bronze(pipeline: Pipeline) -> str:
-    return graph_of(pipeline).head.path
-
-
 def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
     """The meanings of kept declarations, by the path and the digest of each of their tables."""
     found: dict[tuple[str, str], Meaning] = {}

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from deltalake.exceptions import DeltaError
 
@@ -21,7 +20,7 @@ from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.undeclared import undeclared, undeclared_targets
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.layout import CONTROL, Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
@@ -54,15 +53,6 @@ class Rebuild:
     why: str
     at: datetime
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "folder": self.folder,
-            "generation": self.generation,
-            "tables": dict(self.tables),
-            "why": self.why,
-            "at": self.at.isoformat(),
-        }
-
     def table(self, layout: Layout, pipeline: str, path: str) -> Table:
         """The rebuild of a table."""
         return Table(layout.storage, path, pipeline=pipeline, log=f"{self.folder}/{path}")
@@ -91,16 +81,8 @@ def begun(layout: Layout, generation: int) -> Rebuild | None:
     A rebuild that was begun at a lower generation is void: tables were reset since. Raises
     DamagedDocumentError.
     """
-    content = read_document(layout.storage, DOCUMENT)
-    if content is None or content["generation"] <= generation:
-        return None
-    return Rebuild(
-        folder=content["folder"],
-        generation=content["generation"],
-        tables=content["tables"],
-        why=content["why"],
-        at=datetime.fromisoformat(content["at"]),
-    )
+    found = read_value(layout.storage, DOCUMENT, Rebuild)
+    return None if found is None or found.generation <= generation else found
 
 
 def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | None:
@@ -113,7 +95,7 @@ def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | 
 
 def record(layout: Layout, rebuild: Rebuild) -> None:
     """Record that a rebuild is under way. Any other rebuild becomes void."""
-    write_document(layout.storage, DOCUMENT, rebuild.document())
+    write_document(layout.storage, DOCUMENT, encoded(rebuild))
 
 
 def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:

@@ -10,9 +10,8 @@ is needed (docs/exactly-once.md).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import TableNotFoundError
@@ -21,6 +20,7 @@ from headgate.commands import SEE_DAMAGE
 from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.graph.operations import known
+from headgate.storage.documents import Document, decoded, encoded
 from headgate.tables.checksum import NO_FILES, digest_of
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import LogGapError
@@ -41,19 +41,14 @@ class Target:
     """What a table gets: the files and the state of the log version ``version``, whose live files
     have the digest ``files``. Without a ``version`` the table is emptied. ``rebuilt`` is the folder
     of the log if it is that of a rebuild. With ``keep`` a table keeps its rows but loses its
-    position and definition: it is rebuilt if it is declared again."""
+    position and definition: it is rebuilt if it is declared again. Earlier versions wrote more
+    keys for an emptied table. They are ignored: the table keeps its definition, and an upgrade
+    rebuilds it."""
 
     version: int | None = None
     files: str = NO_FILES
     keep: bool = False
     rebuilt: str | None = None
-
-    @staticmethod
-    def of(content: Mapping[str, Any]) -> Target:
-        """Decode a target of a commit. Earlier versions wrote more keys for an emptied table. They
-        are ignored: the table keeps its definition, and an upgrade rebuilds it."""
-        known = {field.name for field in fields(Target)}
-        return Target(**{key: value for key, value in content.items() if key in known})
 
 
 @dataclass(frozen=True)
@@ -68,14 +63,9 @@ class Intent:
     savepoint: str | None = None
     reread: bool = False
 
-    def document(self) -> dict[str, Any]:
-        return {
-            "tables": {path: asdict(target) for path, target in self.tables.items()},
-            "why": self.why,
-            "at": self.at.isoformat(),
-            "savepoint": self.savepoint,
-            "reread": self.reread,
-        }
+    def document(self) -> Document:
+        """Without the generation, which the state has."""
+        return {key: value for key, value in encoded(self).items() if key != "generation"}
 
     @property
     def is_publication(self) -> bool:
@@ -90,14 +80,7 @@ class Intent:
     def of(state: State) -> Intent:
         """The intent in the state of a reset commit of bronze."""
         content = BronzePayload.of(state).reset or {}
-        return Intent(
-            generation=state.generation,
-            tables={path: Target.of(target) for path, target in content["tables"].items()},
-            why=content["why"],
-            at=datetime.fromisoformat(content["at"]),
-            savepoint=content["savepoint"],
-            reread=content["reread"],
-        )
+        return decoded({**content, "generation": state.generation}, Intent)
 
 
 class Resets:

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from deltalake import DeltaTable
-
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.savepoints.resets import Target
 from headgate.tables.checksum import digest_of
@@ -35,10 +33,7 @@ class SavedTable:
     @staticmethod
     def of(at: TablePosition) -> SavedTable:
         # From the live files, not from Headgate's last commit: an OPTIMIZE may have followed it.
-        handle = at.table.handle
-        if handle.version() != at.version:
-            handle = DeltaTable(at.table.storage.uri(), version=at.version)
-        files = live_files(handle)
+        files = live_files(at.handle)
         return SavedTable(
             version=at.version,
             n=at.n,

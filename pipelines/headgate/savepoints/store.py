@@ -15,7 +15,7 @@ from headgate.savepoints.errors import NoSuchSavepointError, ResetOpenError, Sav
 from headgate.savepoints.resets import awaiting, why
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.verify import passed_over, verify
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import ids_in, read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import ConsistentSnapshot, head_table, snapshot
@@ -68,10 +68,8 @@ def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
 
 def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
     """The savepoints of a pipeline, newest first."""
-    files = layout.storage.list(Layout.savepoint("").rpartition("/")[0])
-    names = (stat.path.rpartition("/")[2] for stat in files)
-    ids = sorted((name[:-5] for name in names if name.endswith(".json")), reverse=True)
-    return tuple(read_savepoint(layout, id_) for id_ in ids)
+    ids = ids_in(layout.storage, Layout.savepoint("").rpartition("/")[0])
+    return tuple(read_savepoint(layout, id_) for id_ in reversed(ids))
 
 
 def find(layout: Layout, wanted: str) -> Savepoint:

@@ -16,7 +16,7 @@ from headgate.declaration.model import Source
 from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import BIGINT, BINARY, INT, STRING, TIMESTAMP
 from headgate.storage.files import Storage
-from headgate.tables.damage import require_sound
+from headgate.tables.damage import read_sound, require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import arrow_schema, struct_type
 from headgate.tables.history import with_footers
@@ -73,22 +73,16 @@ class QuarantineTransform:
 
 
 def new_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """The rows whose positions a table does not have yet. Raises DamagedFileError or OSError if a
-    file of the table is damaged."""
+    """The rows whose positions a table does not have yet. Raises DamagedFileError if a file of the
+    table is damaged."""
     handle = table.handle
     files = with_footers(table, handle.version(), live_files(handle))
-    known = [_positions(table.storage, file) for file in files]
+    known = [read_sound(table.storage, file, _POSITION) for file in files]
     if not known:
         return rows
     places = rows.select(_POSITION).append_column("row", pa.array(range(len(rows))))
     unknown = places.join(pa.concat_tables(known), _POSITION, join_type="left anti")
     return rows.take(unknown.column("row").combine_chunks().sort())
-
-
-def _positions(storage: Storage, file: DataFile) -> pa.Table:
-    require_sound(storage, [file])
-    with storage.open(file.path) as source:
-        return pq.ParquetFile(source, page_checksum_verification=True).read(columns=_POSITION)
 
 
 def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterator[pa.Table]:

@@ -18,7 +18,7 @@ from headgate.silver.copies import Copy, Earlier, candidates, first_copies
 from headgate.silver.rejected import rows_among
 from headgate.silver.transform import REJECTED, SilverTransform
 from headgate.storage.files import Storage
-from headgate.tables.damage import require_sound
+from headgate.tables.damage import read_sound, require_sound
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files, overlapping_files
 from headgate.tables.payloads.bronze import BronzePayload
@@ -154,14 +154,14 @@ class Replacements:
             position
             for file in _of_batches(self._silver, batches)
             for position in positions_of(
-                _read(self._silver.storage, file, _OF_SILVER[:2]), _OF_SILVER[:2]
+                read_sound(self._silver.storage, file, _OF_SILVER[:2]), _OF_SILVER[:2]
             )
         }
         columns = (*_COPY[:2], "headers")
         return {
             corrects
             for file in _of_batches(self._bronze, batches)
-            for row in _read(self._bronze.storage, file, columns).to_pylist()
+            for row in read_sound(self._bronze.storage, file, columns).to_pylist()
             if Position(row["partition"], row["offset"]) in taken
             and (corrects := corrected_record(row["headers"])) is not None
         }
@@ -211,15 +211,8 @@ def _rows(
 ) -> Iterator[Copy]:
     """The rows with some ids, from files whose columns have these names."""
     for file in files:
-        rows = _read(storage, file, names).rename_columns(list(_COPY))
+        rows = read_sound(storage, file, names).select(list(names)).rename_columns(list(_COPY))
         yield from _copies(_in_micros(rows.filter(pc.is_in(rows.column(2), value_set=ids))))
-
-
-def _read(storage: Storage, file: DataFile, names: Sequence[str]) -> pa.Table:
-    require_sound(storage, [file])
-    with storage.open(file.path) as source:
-        parquet = pq.ParquetFile(source, page_checksum_verification=True)
-        return parquet.read(columns=list(names)).select(list(names))
 
 
 def _of_batches(table: Table, batches: Collection[int]) -> Iterator[DataFile]:

@@ -61,7 +61,7 @@ class SilverStage:
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
         with_suite = (t.name for t in tables if t.suite)
         self.rejected = {name: table(REJECTED.path(name)) for name in with_suite}
-        record = Struct.of({column.name: column.type for column in source.record.schema})
+        record = Struct.of(source.record.types)
         self._bronze_rows = Rows(spark, self.bronze, declared=struct_type({"record": record}))
         reach = source.record.one_copy_within
         within = None if reach is None else micros(reach)

@@ -9,16 +9,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.declaration.model import Record, SilverTable, Source
-from headgate.declaration.names import WARNINGS, silver_columns, silver_row
+from headgate.declaration.names import WARNINGS
 from headgate.declaration.sources import kind_of_source
 from headgate.silver.rules import MASK, RowRules
 from headgate.tables.frames import struct_type
+from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.projection import Projection
-
-OUTCOMES = ("silver", "filtered", "quarantined", "duplicate", "rejected")
-"""The outcomes of a bronze row. Rows with another outcome than ``silver`` and ``rejected`` are only
-counted."""
-
 
 REJECTED = "_rejected"
 """Whether a row breaks a rule that keeps it out of silver: a column that only staged rows have."""
@@ -27,10 +23,7 @@ REJECTED = "_rejected"
 def silver_type(table: SilverTable, record: Record) -> StructType:
     """The declared columns, then those of Headgate: event id, position, watermark at arrival, event
     time and, with a suite, the ids of broken rules. Structs are last."""
-    declared = {c.name: c.type for c in table.schema}
-    rescues = record.unknown_fields == "rescue"
-    own = silver_columns(rescues=rescues, has_suite=table.suite is not None)
-    return struct_type(silver_row(declared, own))
+    return struct_type(table.row(record))
 
 
 class SilverTransform:
@@ -42,7 +35,7 @@ class SilverTransform:
         ours = _ours()
         self._flat = Projection(F.col("record.*"), *ours.values())
         derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
-        kept = [*(c.name for c in record.schema), *ours]
+        kept = [*record.types, *ours]
         self._derived = Projection(
             *(
                 derived.get(name, F.col(f"`{name}`")).alias(name)
@@ -64,7 +57,8 @@ class SilverTransform:
     def conformed(self, bronze: DataFrame, counts: Observation) -> DataFrame:
         """The rows of ``silver_type`` among some bronze rows. With a suite, the rows that it
         rejects are among them, and the column ``REJECTED`` says which they are. ``counts`` observes
-        how many rows had each of ``OUTCOMES``, once the frame has been computed."""
+        how many rows had each of ``OUTCOMES``, once the frame has been computed. Rows with other
+        outcomes than ``silver`` and ``rejected`` are only counted."""
         rows = self._derived.of(self._flat.of(bronze))
         rows = self._masked.of(rows) if self._masked else rows
         rows = self._outcome.of(rows)

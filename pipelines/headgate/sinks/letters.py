@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from datetime import datetime
 
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
-from headgate.storage.documents import Document, documents_in, read_document, write_document
+from headgate.storage.documents import encoded, ids_in, read_value, write_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import CONTROL, Layout
 
@@ -30,27 +29,6 @@ class Letter:
     why: str
     attempts: int
     at: datetime
-
-    def as_document(self) -> Document:
-        return {
-            "id": self.id,
-            "body": base64.b64encode(self.body).decode(),
-            "headers": dict(self.headers),
-            "why": self.why,
-            "attempts": self.attempts,
-            "at": self.at.isoformat(),
-        }
-
-    @staticmethod
-    def of(document: Document) -> Letter:
-        return Letter(
-            document["id"],
-            base64.b64decode(document["body"]),
-            document["headers"],
-            document["why"],
-            document["attempts"],
-            datetime.fromisoformat(document["at"]),
-        )
 
 
 def dead_letters(declared: Pipeline, layout: Layout) -> dict[str, int]:
@@ -80,7 +58,7 @@ class DeadLetters:
             if is_new and self._is_full():
                 again = pipeline_command("publication resend", self._name)
                 return f"refuses rows, and there are {MOST:,} dead letters already; {again}"
-            write_document(self._storage, path, letter.as_document())
+            write_document(self._storage, path, encoded(letter))
         except OSError as error:
             return f"refuses a row, and the dead letter cannot be written: {error.strerror}"
         if is_new and self._count is not None:
@@ -96,24 +74,20 @@ class DeadLetters:
     def ids(self, begin: str = "") -> list[str]:
         """The ids that start with ``begin``. Letters are not read, so the ids of damaged ones are
         included."""
-        names = (path.rpartition("/")[2].removesuffix(".json") for path in self._paths())
-        return [name for name in names if name.startswith(begin)]
+        return [id_ for id_ in ids_in(self._storage, self._folder) if id_.startswith(begin)]
 
     def all(self, begin: str = "") -> Iterator[Letter]:
         """The letters whose ids start with ``begin``. Raises DamagedDocumentError."""
         for id_ in self.ids(begin):
-            if (document := read_document(self._storage, self._path(id_))) is not None:
-                yield Letter.of(document)
+            if (letter := read_value(self._storage, self._path(id_), Letter)) is not None:
+                yield letter
 
     @property
     def count(self) -> int:
-        return len(self._paths())
+        return len(self.ids())
 
     def remove(self, id_: str) -> None:
         self._storage.remove(self._path(id_))
 
     def _path(self, id_: str) -> str:
         return f"{self._folder}/{id_}.json"
-
-    def _paths(self) -> list[str]:
-        return documents_in(self._storage, self._folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 Unit = Literal["files", "records", "batches"]
 
@@ -52,8 +52,3 @@ class Backlog:
         age = f" {self.seconds:,.0f} s" if self.partitions else ""
         unit = {"files": "file", "records": "record", "batches": "batch"}[self.unit]
         return f"{self.count:,} {unit if self.count == 1 else self.unit}{size}{age}"
-
-    @staticmethod
-    def from_document(content: Mapping[str, Any]) -> Backlog:
-        parts = {name: PartitionBacklog(**p) for name, p in content["partitions"].items()}
-        return Backlog(content["unit"], content["count"], content["size"], parts)

@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import json
 import uuid
-from datetime import datetime
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command
@@ -17,10 +22,11 @@ from headgate.storage.format import FORMAT, OF_FORMAT_1, other_format
 
 _CHECKSUM = "checksum"
 Document = dict[str, Any]
+T = TypeVar("T")
 
 
 class DamagedDocumentError(HeadgateError, code=exit_codes.LOG_GAP):
-    """A document is not what was written."""
+    """A document is not what was written, or lacks a field."""
 
 
 def new_id(now: datetime) -> str:
@@ -53,24 +59,59 @@ def read_document(storage: Storage, path: str) -> Document | None:
         if _checksum(document) != document.pop(_CHECKSUM):
             raise ValueError("its checksum does not match")
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedDocumentError(
-            f"{storage.uri(path)}: the document is damaged ({error})",
-            remedy=f"stop the pipeline, then: {pipeline_command('repair')}",
-        ) from error
+        raise _damaged(storage, path, error) from error
     if version != FORMAT:
         raise other_format(storage.uri(path), version)
     return document
 
 
-def documents_in(storage: Storage, folder: str) -> list[str]:
-    """The paths of the documents directly in a folder, sorted. Temporary files, which a process is
-    writing or a killed process has left, are not among them."""
-    paths = (stat.path for stat in storage.list(folder))
-    return sorted(path for path in paths if _is_document(path.rpartition("/")[2]))
+def read_value(storage: Storage, path: str, type_: type[T], **given: Any) -> T | None:
+    """The document at ``path`` as a dataclass; None if there is none. ``given`` are the fields that
+    the document does not have. Raises as ``read_document``, also if a field is missing or has
+    another type."""
+    document = read_document(storage, path)
+    try:
+        return None if document is None else decoded(document | given, type_)
+    except ValueError as error:
+        raise _damaged(storage, path, error) from error
+
+
+def encoded(value: Any) -> Document:
+    """The fields of a dataclass, also of those in it, as JSON has them: times in ISO 8601,
+    durations in seconds, bytes in base64."""
+    return asdict(value, dict_factory=lambda fields: {name: _plain(each) for name, each in fields})
+
+
+def decoded(content: Mapping[str, Any], type_: type[T]) -> T:
+    """The dataclass of which ``content`` is the result of ``encoded``. Keys that are no field are
+    ignored. Raises ValueError if a field is missing or has another type."""
+    return msgspec.convert(content, type_, strict=False)  # not strict: durations are numbers
+
+
+def ids_in(storage: Storage, folder: str) -> list[str]:
+    """The ids of the documents directly in a folder, sorted: their names without ``.json``.
+    Temporary files, which a process is writing or a killed process has left, are not among them."""
+    names = (stat.path.rpartition("/")[2] for stat in storage.list(folder))
+    return sorted(name.removesuffix(".json") for name in names if _is_document(name))
 
 
 def _is_document(name: str) -> bool:
     return name.endswith(".json") and not name.startswith(".")
+
+
+def _damaged(storage: Storage, path: str, why: Exception) -> DamagedDocumentError:
+    return DamagedDocumentError(
+        f"{storage.uri(path)}: the document is damaged ({why})",
+        remedy=f"stop the pipeline, then: {pipeline_command('repair')}",
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def _checksum(document: Document) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.layout import Layout
 
 FAILURE = Layout.document("failure")
@@ -24,17 +24,12 @@ class Failure:
 
 
 def record_failure(layout: Layout, failure: Failure) -> None:
-    write_document(layout.storage, FAILURE, asdict(failure) | {"at": failure.at.isoformat()})
+    write_document(layout.storage, FAILURE, encoded(failure))
 
 
 def last_failure(layout: Layout) -> Failure | None:
     """The failure of the last start; None if it has not failed."""
-    document = read_document(layout.storage, FAILURE)
-    if document is None:
-        return None
-    at = datetime.fromisoformat(document["at"])
-    commands = tuple(document.get("commands", ()))
-    return Failure(document["code"], document["reason"], document["remedy"], at, commands)
+    return read_value(layout.storage, FAILURE, Failure)
 
 
 def forget_failure(layout: Layout) -> None:

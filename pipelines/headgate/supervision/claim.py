@@ -9,11 +9,10 @@ fail by itself.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-from headgate.storage.documents import read_document, write_document
+from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import SUPERVISOR, StopRequest
 
@@ -32,26 +31,12 @@ class Claim:
 
 
 def claim(layout: Layout, wanted: Claim) -> None:
-    reported = wanted.reported and wanted.reported.isoformat()
-    times = {"since": wanted.since.isoformat(), "reported": reported}
-    content: dict[str, Any] = asdict(wanted) | times
-    write_document(layout.storage, SUPERVISOR, content)
+    write_document(layout.storage, SUPERVISOR, encoded(wanted))
 
 
 def claimed(layout: Layout) -> Claim | None:
     """The newest claim; None if the stream never had a supervisor."""
-    document = read_document(layout.storage, SUPERVISOR)
-    if document is None:
-        return None
-    since = datetime.fromisoformat(document["since"])
-    reported = document.get("reported")
-    return Claim(
-        token=document["token"],
-        by=tuple(document["by"]),
-        since=since,
-        is_over=document["is_over"],
-        reported=datetime.fromisoformat(reported) if reported else None,
-    )
+    return read_value(layout.storage, SUPERVISOR, Claim)
 
 
 def is_claimed_by(layout: Layout, token: str) -> bool:

@@ -25,6 +25,7 @@ from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
 from headgate.tables.history import counted, lineage
+from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import Counts, commit_time
 from headgate.tables.table import Table
 
@@ -156,11 +157,10 @@ def _late(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
-    outcomes = ("duplicate", "quarantined", "rejected", "silver", "filtered")
     for name in context.declared.silver:
         counted = context.recently(SILVER.path(name), limits.recent)
-        yield from _share(name, counted, "quarantined", outcomes, limits.quarantined)
-        yield from _share(name, counted, "rejected", outcomes, limits.quarantined)
+        yield from _share(name, counted, "quarantined", OUTCOMES, limits.quarantined)
+        yield from _share(name, counted, "rejected", OUTCOMES, limits.quarantined)
 
 
 def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from headgate.storage.backlog import Backlog
-from headgate.storage.documents import Document, read_document
+from headgate.storage.documents import Document, decoded, read_document
 from headgate.storage.lag import Sample
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import (
@@ -76,10 +76,6 @@ class JobState:
         """Its source has answered, so it can plan its first batch."""
         return self.is_open and self.backlog is not None
 
-    def as_dict(self) -> dict[str, Any]:
-        content = asdict(self) | {"samples": [s.document() for s in self.samples]}
-        return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in content.items()}
-
 
 def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
     """The jobs that last held the pipeline's leases; empty if it never ran."""
@@ -105,45 +101,21 @@ def overall(jobs: Sequence[JobState]) -> State:
 def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime) -> JobState:
     job = "fused" if layers == LAYERS else layers[0]
     owner = owner_of(lease)
-    renewed = datetime.fromisoformat(lease["renewed"])
     status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
-    died = status.get("state") == "running"
-    reported: dict[str, Any] = {"updated": _time(status["updated"]) if died else None}
+    reported = {"updated": status["updated"]} if status.get("state") == "running" else {}
     # The last status of a stopped job stays valid, even if `files skip` ran after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
-        reported |= {k: status[k] for k in ("n", "rows", "seconds", "totals")}
-        reported["updated"] = _time(status["updated"])
-        backlog = status["backlog"]
-        reported["backlog"] = None if backlog is None else Backlog.from_document(backlog)
-        reported["trouble"] = status["trouble"]
-        reported["watermark"] = _time(status["watermark"])
-        # Older versions did not write these, and the document of a stopped job may be old.
-        reported["paused"] = _time(status.get("paused"))
-        reported["changed"] = _time(status.get("changed"))
-        reported["stuck"] = status.get("stuck")
-        reported["finished"] = status.get("state") == "finished"
-        reported["samples"] = tuple(map(Sample.from_document, status.get("samples", ())))
-    since = datetime.fromisoformat(lease["since"])
+        reported = status | {"finished": status.get("state") == "finished"}
     state = state_of(
         released=lease["released"],
         dead=owner.is_dead(),
-        silence=now - renewed,
+        silence=now - datetime.fromisoformat(lease["renewed"]),
         paused=reported.get("paused") is not None,
     )
     if state == "dead" and stop_requested(layout, lease["epoch"]):
         state = "stopped"
-    return JobState(
-        job=job,
-        layers=layers,
-        state=state,
-        owner=owner,
-        epoch=lease["epoch"],
-        since=since,
-        renewed=renewed,
-        restarts=lease.get("restarts", 0),
-        operation=lease.get("operation"),
-        **reported,
-    )
+    told = {"job": job, "layers": layers, "state": state, "owner": owner}
+    return decoded({**reported, **lease, **told}, JobState)
 
 
 def state_of(*, released: bool, dead: bool, silence: timedelta, paused: bool = False) -> State:
@@ -154,7 +126,3 @@ def state_of(*, released: bool, dead: bool, silence: timedelta, paused: bool = F
     if silence > EXPIRES_AFTER:
         return "stale"
     return "paused" if paused else "running"
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

@@ -144,10 +144,7 @@ def _ended(
         failure = Failure(code, _last_output(log), logs, datetime.now(UTC), (logs,))
         if code in NEEDS_A_PERSON:
             record_failure(layout, failure)
-    error = NotAliveError(failure.reason, failure.remedy)
-    if code > 0:
-        error.exit_code = code  # type: ignore[misc]
-    return error
+    return NotAliveError(failure.reason, failure.remedy, code=code if code > 0 else None)
 
 
 def _last_output(log: Path) -> str:

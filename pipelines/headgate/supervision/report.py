@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from headgate.gates.documents import Hold
+from headgate.ledger import Ledger
+from headgate.savepoints.checkpoints import Checkpoint
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import Unreadable
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.supervision.ending import Ended
@@ -14,6 +19,9 @@ from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition
 from headgate.supervision.past import PastReport
+
+SAVEPOINTS = 50
+"""How many savepoints are in the document of the tables at most: the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -48,82 +56,26 @@ class StreamStatus:
 
 
 @dataclass(frozen=True)
-class GoldReport:
-    """``final`` is the time up to which windows are final; ``lag`` is in batches."""
-
-    table: str
-    final: datetime | None
-    lag: int
-    rows: int
-    pairs: int
-    late: int
-
-
-@dataclass(frozen=True)
 class Account:
-    """The ledger since the tables began. ``late`` is counted in ``pairs`` of a row and a window;
-    ``differences`` are the equations of the ledger that do not hold."""
+    """The ledger since the tables began. ``final`` is the time up to which each gold table is
+    final."""
 
-    n: int
-    generation: int
-    read: int
-    duplicate: int
-    quarantined: int
-    filtered: int
-    pairs: int
-    late: int
-    gaps: int
-    differences: tuple[str, ...]
-    gold: tuple[GoldReport, ...]
-
-
-@dataclass(frozen=True)
-class SavepointReport:
-    id: str
-    created: datetime
-    n: int
-    note: str
-
-
-@dataclass(frozen=True)
-class SavepointsReport:
-    """``newest`` has at most 50 savepoints, the newest first, without the ``damaged`` ones."""
-
-    number: int
-    damaged: int
-    newest: tuple[SavepointReport, ...]
-
-
-@dataclass(frozen=True)
-class BatchReport:
-    n: int
-    committed: datetime
-    took: timedelta
-    rows: int
-
-
-@dataclass(frozen=True)
-class HoldReport:
-    """``table``, a gold table or the rebuild of one, stays at batch id ``n``, because later
-    versions break its rules."""
-
-    table: str
-    n: int
-    since: datetime
-    rules: tuple[str, ...]
+    ledger: Ledger
+    final: Mapping[str, datetime | None]
 
 
 @dataclass(frozen=True)
 class TablesReport:
     """The status of the tables. A part that could not be read is None, and ``problems`` has the
-    reason under its name. ``history`` has the oldest batch first, ``held`` the gold tables that
-    their gates hold. ``has_rules``: the pipeline has rules, so its quality can be reported."""
+    reason under its name. ``savepoints`` has the newest first, ``history`` the oldest batch, and
+    ``held`` the gold tables that their gates hold. ``has_rules``: the pipeline has rules, so its
+    quality can be reported."""
 
     account: Account | None = None
-    savepoints: SavepointsReport | None = None
-    history: tuple[BatchReport, ...] | None = None
+    savepoints: Sequence[Savepoint | Unreadable] | None = None
+    history: Sequence[Checkpoint] | None = None
     freshness: Freshness | None = None
-    held: tuple[HoldReport, ...] | None = ()
+    held: Sequence[Hold] | None = ()
     past: PastReport | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
     has_rules: bool = False
@@ -151,12 +103,60 @@ def status_document(status: StreamStatus) -> dict[str, Any]:
 
 
 def tables_document(tables: TablesReport) -> dict[str, Any]:
-    """Plain values: times in ISO 8601, spans in seconds."""
-    content = asdict(tables)
-    if tables.freshness is not None:
-        content["freshness"]["changed"] = tables.freshness.changed
-    plain: dict[str, Any] = _plain(content)
-    return plain
+    """What the page shows, as plain values: times in ISO 8601, spans in seconds."""
+    fresh, held, batches = tables.freshness, tables.held, tables.history
+    document: dict[str, Any] = _plain(
+        {
+            "account": tables.account and _account(tables.account),
+            "savepoints": None if tables.savepoints is None else _savepoints(tables.savepoints),
+            "history": batches and [_part(each, "n committed took rows") for each in batches],
+            "freshness": fresh and asdict(fresh) | {"changed": fresh.changed},
+            "held": held and [_held(each) for each in held],
+            "past": tables.past and asdict(tables.past),
+            "problems": tables.problems,
+            "has_rules": tables.has_rules,
+        }
+    )
+    return document
+
+
+def _account(account: Account) -> dict[str, Any]:
+    """``late`` is counted in ``pairs`` of a row and a window; ``differences`` are the equations of
+    the ledger that do not hold."""
+    ledger, gold = account.ledger, account.ledger.gold
+    return {
+        **_part(ledger, "n generation read duplicate quarantined filtered"),
+        "pairs": sum(each.pairs for each in gold),
+        "late": sum(each.late for each in gold),
+        "gaps": len(ledger.gaps),
+        "differences": [str(each) for each in ledger.differences],
+        "gold": [
+            {
+                "table": each.table,
+                "final": account.final[each.table],
+                **_part(each, "lag rows pairs late"),
+            }
+            for each in gold
+        ],
+    }
+
+
+def _savepoints(found: Sequence[Savepoint | Unreadable]) -> dict[str, Any]:
+    """``newest`` are those that are not damaged."""
+    good = [each for each in found if isinstance(each, Savepoint)]
+    return {
+        "number": len(found),
+        "damaged": len(found) - len(good),
+        "newest": [_part(each, "id created n note") for each in good[:SAVEPOINTS]],
+    }
+
+
+def _held(hold: Hold) -> dict[str, Any]:
+    return {"table": hold.title, **_part(hold, "n since"), "rules": [str(r) for r in hold.failed]}
+
+
+def _part(of: object, names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names.split()}
 
 
 def _plain(value: Any) -> Any:

@@ -10,9 +10,8 @@ from headgate.commands import Place
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
-from headgate.ledger import Ledger, balance
-from headgate.savepoints.checkpoints import history
-from headgate.savepoints.savepoint import Savepoint
+from headgate.ledger import balance
+from headgate.savepoints.checkpoints import Checkpoint, history
 from headgate.savepoints.store import savepoints
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -24,23 +23,13 @@ from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition, observe
 from headgate.supervision.past import past
-from headgate.supervision.report import (
-    Account,
-    BatchReport,
-    GoldReport,
-    HoldReport,
-    SavepointReport,
-    SavepointsReport,
-    StreamStatus,
-    TablesReport,
-)
+from headgate.supervision.report import Account, StreamStatus, TablesReport
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import TablePosition, head_table
 from headgate.tables.table import Table
 
 BATCHES = 60
-SAVEPOINTS = 50
 STUCK_AFTER = timedelta(minutes=15)
 """The default of supervisors."""
 
@@ -114,10 +103,10 @@ def tables_of_stream(
 
     return TablesReport(
         account=read_part("account", lambda: _account(layout, declared)),
-        savepoints=read_part("savepoints", lambda: _savepoints(layout)),
+        savepoints=read_part("savepoints", lambda: savepoints(layout)),
         history=read_part("history", lambda: _history(bronze)),
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
-        held=read_part("held", lambda: _held(layout, declared)),
+        held=read_part("held", lambda: holds(layout, declared)),
         past=read_part("past", lambda: past(layout, declared, _operations(bronze))),
         problems=problems,
         has_rules=bool(declared.suites),
@@ -130,55 +119,10 @@ def _operations(bronze: Table) -> Sequence[Operation]:
 
 def _account(layout: Layout, declared: Pipeline) -> Account:
     ledger = balance(layout, declared)
-    return Account(
-        n=ledger.n,
-        generation=ledger.generation,
-        read=ledger.read,
-        duplicate=ledger.duplicate,
-        quarantined=ledger.quarantined,
-        filtered=ledger.filtered,
-        pairs=sum(gold.pairs for gold in ledger.gold),
-        late=sum(gold.late for gold in ledger.gold),
-        gaps=len(ledger.gaps),
-        differences=tuple(map(str, ledger.differences)),
-        gold=_gold(layout, declared, ledger),
-    )
+    tables = (gold.table for gold in ledger.gold)
+    return Account(ledger, {table: final_up_to(layout, declared, table) for table in tables})
 
 
-def _gold(layout: Layout, declared: Pipeline, ledger: Ledger) -> tuple[GoldReport, ...]:
-    return tuple(
-        GoldReport(
-            table=gold.table,
-            final=final_up_to(layout, declared, gold.table),
-            lag=gold.lag,
-            rows=gold.rows,
-            pairs=gold.pairs,
-            late=gold.late,
-        )
-        for gold in ledger.gold
-    )
-
-
-def _held(layout: Layout, declared: Pipeline) -> tuple[HoldReport, ...]:
-    return tuple(
-        HoldReport(hold.title, hold.n, hold.since, tuple(map(str, hold.failed)))
-        for hold in holds(layout, declared)
-    )
-
-
-def _savepoints(layout: Layout) -> SavepointsReport:
-    found = savepoints(layout)
-    good = [each for each in found if isinstance(each, Savepoint)]
-    return SavepointsReport(
-        number=len(found),
-        damaged=len(found) - len(good),
-        newest=tuple(
-            SavepointReport(each.id, each.created, each.n, each.note) for each in good[:SAVEPOINTS]
-        ),
-    )
-
-
-def _history(bronze: Table) -> tuple[BatchReport, ...]:
+def _history(bronze: Table) -> tuple[Checkpoint, ...]:
     state = bronze.refresh()
-    newest = history(TablePosition(bronze, bronze.version, state), BATCHES)
-    return tuple(BatchReport(c.n, c.committed, c.took, c.rows) for c in reversed(newest))
+    return tuple(reversed(history(TablePosition(bronze, bronze.version, state), BATCHES)))

@@ -102,12 +102,13 @@ def naming_damage(tables: Callable[[], Iterable[Table]]) -> Iterator[None]:
         raise
 
 
-def read_sound(storage: Storage, file: DataFile) -> pa.Table:
-    """The rows of a small file. Every page is checked. Raises DamagedFileError."""
+def read_sound(storage: Storage, file: DataFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a small file, or some ``columns`` of them. Every page is checked. Raises
+    DamagedFileError."""
     require_sound(storage, [file])
     try:
         with storage.open(file.path) as source:
-            return pq.ParquetFile(source, page_checksum_verification=True).read()
+            return pq.ParquetFile(source, page_checksum_verification=True).read(columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(storage, file, error) from error
 
@@ -130,8 +131,11 @@ def sound_batches(
 
 
 def _unreadable(storage: Storage, file: DataFile, error: Exception) -> DamagedFileError:
-    what = f"cannot be read: {str(error).splitlines()[0][:200]}"
-    return damaged_file(storage.uri(file.path), what)
+    return damaged_file(storage.uri(file.path), _cannot_be_read(error))
+
+
+def _cannot_be_read(error: Exception) -> str:
+    return f"cannot be read: {str(error).splitlines()[0][:200]}"
 
 
 def damaged_file(uri: str, what: str) -> DamagedFileError:
@@ -141,15 +145,21 @@ def damaged_file(uri: str, what: str) -> DamagedFileError:
 def damage_of(storage: Storage, file: DataFile) -> str | None:
     """A message about the damage of a file; None if the checksums of its footer and all pages match
     and no row is missing."""
-    if (what := _wrong_end(storage, file)) is not None:
-        return what
+    return _wrong_end(storage, file) or damage_of_pages(storage, file.path, file.rows)
+
+
+def damage_of_pages(storage: Storage, path: str, had: int | None = None) -> str | None:
+    """A message about the damage of a file; None if it can be read, the checksums of all pages
+    match, and it has as many rows as it ``had``, if this is known."""
     try:
-        with storage.open(file.path) as source:
+        with storage.open(path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
             rows = sum(batch.num_rows for batch in parquet.iter_batches(_ROWS))
+    except FileNotFoundError:
+        return "is missing"
     except (OSError, pa.ArrowException) as error:
-        return f"cannot be read: {str(error).splitlines()[0][:200]}"
-    return None if rows == file.rows else f"has {rows:,} rows, had {file.rows:,}"
+        return _cannot_be_read(error)
+    return None if had in (None, rows) else f"has {rows:,} rows, had {had:,}"
 
 
 def _wrong_end(storage: Storage, file: DataFile) -> str | None:

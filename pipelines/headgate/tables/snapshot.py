@@ -41,9 +41,17 @@ class TablePosition:
     def total(self, key: str) -> int:
         return int(self.state.total.get(key, 0))
 
+    @property
+    def handle(self) -> DeltaTable:
+        """The handle of delta-rs, at ``version``. Raises LogGapError."""
+        handle = self.table.handle
+        if handle.version() == self.version:
+            return handle
+        return DeltaTable(self.table.storage.uri(), version=self.version)
+
     def dataset(self) -> Dataset:
         """The rows of the version, for Arrow and DuckDB. This reads no row yet."""
-        return DeltaTable(self.table.storage.uri(), version=self.version).to_pyarrow_dataset()
+        return self.handle.to_pyarrow_dataset()
 
 
 @dataclass(frozen=True)

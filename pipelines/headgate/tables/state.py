@@ -164,7 +164,7 @@ class State:
 
 def commit_time(now: datetime) -> int:
     """``State.at``: microseconds since 1970 UTC."""
-    return int(now.timestamp() * 1_000_000)
+    return (now - _EPOCH) // timedelta(microseconds=1)
 
 
 def time_of(micros: int) -> datetime:

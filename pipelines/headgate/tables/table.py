@@ -27,7 +27,7 @@ from headgate.tables.log import commit_metadata, has_entry
 from headgate.tables.log_folder import last_checkpoint, log_folder
 from headgate.tables.log_follower import LogFollower
 from headgate.tables.state import State
-from headgate.tables.writing import Files, write, write_wider
+from headgate.tables.writing import write, write_wider
 
 # Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI can read it. Set
 # here so that no default of a cluster turns a feature on. Only Headgate may trim logs: the state is
@@ -41,7 +41,7 @@ PROPERTIES: Mapping[str, str | None] = {
 }
 
 
-class Table:
+class Table(LogFollower):
     """``path`` is the table's folder in ``storage``, ``name`` its name in messages. ``app`` is the
     application id of its transactions. It contains no path, because tables may move.
 
@@ -53,14 +53,12 @@ class Table:
     def __init__(
         self, storage: Storage, path: str, *, pipeline: str, log: str | None = None
     ) -> None:
+        super().__init__(storage.at(log or path), path)
         self._place = (storage, path, pipeline, log)
         self.storage = storage.at(path)
-        self.log = storage.at(log or path)
-        self.name = path
         self.app = transaction_id(pipeline, path)
         self.partition_by = [FINAL] if kind_of(path) == GOLD else []
         self.epoch = 0
-        self._followed = LogFollower(self.log, self.name)
         self.gate: Gate | None = None
 
     @property
@@ -116,33 +114,13 @@ class Table:
         storage, path, pipeline, _ = self._place
         return Table(storage, path, pipeline=pipeline, log=log)
 
-    @property
-    def version(self) -> int:
-        """The version as of the last refresh."""
-        return self._followed.version
-
-    @property
-    def handle(self) -> DeltaTable:
-        """The handle of delta-rs, at the version of the last refresh. Raises LogGapError."""
-        return self._followed.handle
-
-    @property
-    def schema(self) -> Schema:
-        """The columns as of the last refresh."""
-        return self._followed.schema
-
-    @property
-    def state(self) -> State:
-        """The state as of the last refresh."""
-        return self._followed.state
-
     def refresh(self) -> State:
         """Read the end of the log and return the table's state.
 
         Raises FencedError if a driver with a higher epoch owns the table, LogGapError if its log
         cannot be read.
         """
-        self._followed.update()
+        self._update()
         state = self.state
         if self.epoch and state.epoch > self.epoch:
             raise FencedError(
@@ -172,12 +150,12 @@ class Table:
         """Raises LogGapError if the refreshed log has other files or columns than its last commit
         recorded: an earlier entry or a checkpoint is damaged."""
         state = self.state
-        if not self._followed.is_foreign and self._live_digest() != state.files:
-            raise self._followed.damaged(
+        if not self._is_foreign and self._live_digest() != state.files:
+            raise self._damaged(
                 "the files in the log differ from those that its last commit recorded"
             )
         if state.shape not in ("", self._shape()):
-            raise self._followed.damaged(
+            raise self._damaged(
                 "the columns in the log differ from those that its last commit recorded"
             )
 
@@ -210,7 +188,7 @@ class Table:
         if gate is not None and (add or remove or gate.wants_all):
             state = gate(state, [*add, *moved], remove)
         version, handle = self.version, self._handle_of_commit(state)
-        held = self._live_digest() if self._followed.is_foreign else self.state.files
+        held = self._live_digest() if self._is_foreign else self.state.files
         state = replace(
             state,
             epoch=self.epoch,
@@ -228,8 +206,8 @@ class Table:
             if wider is not None:
                 write_wider(handle, self.app, state, wider)
             else:
-                files = Files(add, remove, moved)
-                write(handle, self.app, state, files, self.partition_by, schema)
+                files = {"add": add, "remove": remove, "moved": moved}
+                write(handle, self.app, state, self.partition_by, schema, **files)
         except CommitFailedError as error:
             raise self._refused(state, error) from error
         except DeltaError as error:
@@ -239,7 +217,7 @@ class Table:
         # After entries were trimmed, a late commit could get the version of a trimmed entry.
         if last_checkpoint(self.log) > version + 1:
             raise self._refused(state, "a newer checkpoint exists")
-        self._followed.committed(handle)
+        self._committed(handle)
         failpoint(f"{kind_of(self.name).name}.committed")
         return state
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
 from deltalake.transaction import AddAction, RemoveAction
@@ -13,32 +12,27 @@ from headgate.tables.log import commit_metadata
 from headgate.tables.state import State
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files of a commit. ``moved`` are added files whose rows were in removed ones."""
-
-    add: Sequence[DataFile]
-    remove: Sequence[DataFile]
-    moved: Sequence[DataFile]
-
-
 def write(
     handle: DeltaTable,
     app: str,
     state: State,
-    files: Files,
     partition_by: Sequence[str],
     schema: Schema | None,
+    *,
+    add: Sequence[DataFile],
+    remove: Sequence[DataFile],
+    moved: Sequence[DataFile],
 ) -> None:
-    """Add and remove ``files`` under ``state``. ``schema`` replaces the table's: with it, all live
-    files are removed. Raises CommitFailedError or another DeltaError.
+    """Add and remove files under ``state``. ``moved`` are added files whose rows were in removed
+    ones. ``schema`` replaces the table's: with it, all live files are removed. Raises
+    CommitFailedError or another DeltaError.
     """
     new_rows, at = state.kind != "maintenance", state.at // 1000
     # An overwrite removes all live files, and is the only way to drop a column.
-    gone = () if schema else files.remove
+    gone = () if schema else remove
     actions: list[AddAction | RemoveAction] = [
-        *(f.added(at, new_rows=new_rows) for f in files.add),
-        *(f.added(at, new_rows=False) for f in files.moved),
+        *(f.added(at, new_rows=new_rows) for f in add),
+        *(f.added(at, new_rows=False) for f in moved),
         *(f.removed(at, rows_gone=new_rows) for f in gone),
     ]
     handle.create_write_transaction(
@@ -46,7 +40,7 @@ def write(
         mode="overwrite" if schema else "append",
         schema=schema or handle.schema(),
         partition_by=list(partition_by) or None,
-        commit_properties=_properties(app, state, [*files.add, *files.moved], files.remove),
+        commit_properties=_properties(app, state, [*add, *moved], remove),
         post_commithook_properties=_AFTERWARDS,
     )
 

@@ -63,9 +63,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 def look_again(table: Table) -> None:
     """Load the latest version of a table without a check whether it is fenced."""
-    followed = table._followed
-    followed._handle = DeltaTable(table.log.uri())
-    followed._version = followed._handle.version()
+    table._handle = DeltaTable(table.log.uri())
+    table._version = table._handle.version()
 
 
 @broken("a refused commit is not tried again on a new version", "REFUSED_ENDS-damage")

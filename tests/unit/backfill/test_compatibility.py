@@ -11,7 +11,7 @@ import pytest
 from headgate.backfill.compatibility import require_compatible
 from headgate.backfill.errors import OtherDeclarationError
 from headgate.commands import Place
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from tests.support.readings import declare
 
@@ -23,7 +23,7 @@ def deployed(tmp_path: Path) -> Pipeline:
 
 def changed(pipeline: Pipeline, old: str, new: str) -> Pipeline:
     assert old in pipeline.text
-    return load_text(pipeline.text.replace(old, new, 1), pipeline.file)
+    return load(pipeline.file, text=pipeline.text.replace(old, new, 1))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from headgate.backfill.report import ColumnDifference, Published, Report, Sample, TableReport
+from headgate.storage.documents import decoded
 
 EQUAL = TableReport("sales", 7, 4, 0, 0, 0, 2, 2, "4-ab", "4-ab")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -51,7 +52,7 @@ def test_a_document_is_the_report() -> None:
     ):
         document = json.loads(json.dumps(report.document()))
         assert document["result"] == report.result
-        assert Report.of(document) == report
+        assert decoded(document, Report) == report
 
 
 def test_a_report_of_an_earlier_version_is_read() -> None:
@@ -59,4 +60,4 @@ def test_a_report_of_an_earlier_version_is_read() -> None:
     text = json.dumps(REPORT.document())
     earlier = text.replace('"result"', '"verdict"')
     assert earlier != text
-    assert Report.of(json.loads(earlier)) == REPORT
+    assert decoded(json.loads(earlier), Report) == REPORT

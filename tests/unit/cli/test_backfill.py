@@ -14,9 +14,9 @@ import pytest
 from headgate.backfill.report import Published, Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.backfill.running import Asked, Outcome
-from headgate.cli.backfill import computing, publishing
-from headgate.cli.backfill.publishing import UnexpectedRowsError, publish_here
-from headgate.lineage import emitting
+from headgate.cli.backfill import publishing, verb
+from headgate.cli.backfill.publishing import publish_here
+from headgate.errors import HeadgateError
 from headgate.operations.requests import waiting
 from headgate.savepoints.store import savepoints
 from headgate.tables.arrow import stage_arrow
@@ -47,8 +47,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Given:
     def give(table: TableReport, published: Published | None = None) -> None:
         report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,), published)
         outcome = Outcome(report, {}, 0)
-        monkeypatch.setattr(computing, "compute_here", lambda *_, **__: outcome)
-        monkeypatch.setattr(emitting, "send_backfill", lambda *_: None)
+        monkeypatch.setattr(verb, "compute_here", lambda *_, **__: outcome)
+        monkeypatch.setattr(verb, "send_backfill", lambda *_: None)
 
     return give
 
@@ -168,7 +168,7 @@ def test_rows_that_nobody_expects_are_not_published(
     asked = Asked(declared, declared, ("a", "b"), NOON, None)
     monkeypatch.setattr(publishing, "await_request", lambda *_, **__: Published(1, "s1"))
     for expected in ({"a": "1-ff"}, {"a": "1-ff", "b": "1-fe"}):
-        with pytest.raises(UnexpectedRowsError, match=r"gold\.b: .* 1-ff was computed") as caught:
+        with pytest.raises(HeadgateError, match=r"gold\.b: .* 1-ff was computed") as caught:
             publish_here("", expected)(layout, asked, outcome, "")
         assert caught.value.exit_code == 11
         assert "gold.a" not in str(caught.value)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.declaration import NoSuchPipelineError, declarations, find
+from headgate.cli.declaration import declarations, find
 from headgate.cli.options import command_at
 from headgate.commands import program
+from headgate.errors import UsageError
 from headgate.storage.places import absolute
 
 
@@ -50,9 +51,16 @@ def test_a_path_is_taken_as_it_is() -> None:
     assert find("elsewhere/a.yml") == Path("elsewhere/a.yml")
 
 
-@pytest.mark.parametrize("typed", ["a.yml", "folder/a", "a"])
-def test_what_is_not_there_is_refused(typed: str) -> None:
-    with pytest.raises(NoSuchPipelineError, match="a"):
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("a.yml", "^a.yml: there is no such file"),
+        ("folder/a", "^folder/a: there is no such file"),
+        ("a", "^there is no pipeline a"),
+    ],
+)
+def test_what_is_not_there_is_refused(typed: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         find(typed)
 
 

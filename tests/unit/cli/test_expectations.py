@@ -205,6 +205,7 @@ def test_a_table_that_is_not_there_or_has_no_suite(
     code, _, err = ask("expectations", "export", "tiny", "silver.goot")
     assert code == 2
     assert "no table 'silver.goot' (did you mean \"silver.good\"?)" in err
+    assert "there are: silver.good, gold.per_minute; see headgate plan tiny" in err
     pipeline, *root = of_lake
     code, _, err = ask("expectations", "export", pipeline, "silver.good", *root)
     assert code == 2

@@ -173,5 +173,5 @@ def test_a_retry_is_a_request(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
 def test_a_table_without_a_gate(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
     code, _, err = ask("gate", "retry", *of_lake, "gold.nothing")
     assert code == 2
-    assert "has no gold table 'gold.nothing' with expectations" in err
-    assert "those with expectations: gold.per_minute" in err
+    assert "tiny has no gold table with expectations named 'gold.nothing'" in err
+    assert "there are: gold.per_minute\n" in err

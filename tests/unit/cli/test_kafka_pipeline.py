@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from headgate.cli.driving import NoJarsError, jars_for
+from headgate.cli.driving import jars_for
 from headgate.cli.inspect.backlogs import furthest
-from headgate.cli.lifecycle.background import SourceSilentError, _start
+from headgate.cli.lifecycle.background import _start
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
+from headgate.errors import HeadgateError
 from headgate.jobs.progress import Progress
 from headgate.ledger import balance
 from headgate.querying.names import tables
@@ -202,7 +203,7 @@ def without_publish(text: str) -> str:
 def test_a_pipeline_of_kafka_needs_the_jars(text: str, tmp_path: Path, no_jars: None) -> None:
     file = tmp_path / "shop.yml"
     file.write_text(text)
-    with pytest.raises(NoJarsError, match="shop needs Spark's Kafka connector") as refused:
+    with pytest.raises(HeadgateError, match="shop needs Spark's Kafka connector") as refused:
         jars_for(load(file))
     assert refused.value.exit_code == 8
     assert "headgate doctor --fetch-jars" in refused.value.remedy
@@ -212,7 +213,7 @@ def test_a_pipeline_of_files_needs_none(lake: Lake, no_jars: None) -> None:
     assert jars_for(lake.pipeline) == ()
     sink = KafkaSink("localhost:9092", "finals")
     finals = Publication("finals", "late", "per_minute", None, "kafka", sink)
-    with pytest.raises(NoJarsError):
+    with pytest.raises(HeadgateError, match="tiny needs Spark's Kafka connector"):
         jars_for(replace(lake.pipeline, publish={"finals": finals}))
 
 
@@ -242,8 +243,11 @@ def test_a_start_over_brokers_that_do_not_answer_is_given_up(
     launched, stopped = SimpleNamespace(waits_for="no answer for 30 s", pid=7), list[Layout]()
     monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
     monkeypatch.setattr("headgate.supervision.local.stop", stopped.append)
-    with pytest.raises(SourceSilentError, match=r"no answer for 30 s; tiny is stopped again"):
+    with pytest.raises(
+        HeadgateError, match=r"no answer for 30 s; tiny is stopped again"
+    ) as given_up:
         _start(load(topic.pipeline.file), topic.layout, "lake", lambda _: None, ())
+    assert given_up.value.exit_code == 3
     assert len(stopped) == 1
 
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 import typer
 
-from headgate.cli.gold_name import NoSuchGoldError, gold_table
-from headgate.cli.late.replaying import ReplayHeldError, _state
+from headgate.cli.late.replaying import _state
 from headgate.cli.late.selecting import (
     LateCount,
     nothing_meant,
     selection,
 )
+from headgate.cli.named import gold_table
 from headgate.declaration.model import GoldTable
+from headgate.errors import HeadgateError, UsageError
 from headgate.operations import requests
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
@@ -35,7 +36,7 @@ def bands(tmp_path: Path) -> GoldTable:
 def test_a_table_has_its_name_with_and_without_the_layer(tmp_path: Path) -> None:
     declared = declare(tmp_path, tmp_path)
     assert gold_table(declared, "bands") is gold_table(declared, "gold.bands")
-    with pytest.raises(NoSuchGoldError, match="no gold table 'gold.band'") as refused:
+    with pytest.raises(UsageError, match="no gold table 'gold.band'") as refused:
         gold_table(declared, "gold.band")
     assert "gold.bands" in refused.value.remedy
 
@@ -101,6 +102,6 @@ def test_a_replay_of_a_held_table_says_so_at_once(gated: Lake) -> None:
     bronze.commit(replace(state, kind="operation", operation=operation.number, payload=taken))
     assert _state(declared, layout, table, request) == (None, True)
     hold(gated)
-    with pytest.raises(ReplayHeldError, match=r"gold/per_minute is held by its rules") as held:
+    with pytest.raises(HeadgateError, match=r"gold/per_minute is held by its rules") as held:
         _state(declared, layout, table, request)
     assert held.value.exit_code == 10

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.load_following import LoadStoppedError, expected_end, in_words, require_done
+from headgate.cli.load_following import expected_end, in_words, require_done
+from headgate.errors import HeadgateError
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
 from headgate.loads.state import LoadState
@@ -210,8 +211,9 @@ def test_a_line_says_how_far_it_is() -> None:
 def test_a_stopped_load_is_an_error_with_two_ways_on() -> None:
     require_done(STATE)
     stopped = LoadState(**{**vars(STATE), "state": "stopped", "why": "x is gone"})
-    with pytest.raises(LoadStoppedError, match="after 1,500 records: x is gone") as refused:
+    with pytest.raises(HeadgateError, match="after 1,500 records: x is gone") as refused:
         require_done(stopped)
+    assert refused.value.exit_code == 3
     assert "--resume" in refused.value.remedy
     assert "--cancel" in refused.value.remedy
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli import driving, log_file
 from headgate.cli import load_following as following
+from headgate.cli import log_file
 from headgate.cli.load import verb
 from headgate.cli.load_following import follow
 from headgate.cli.load_hindrance import hindrance
@@ -50,7 +50,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(driver: Driver) -> None:
         assert driver is not None
 
-    monkeypatch.setattr(driving, "drive", ended)
+    monkeypatch.setattr(verb, "drive", ended)
     monkeypatch.setattr(log_file, "divert_to", lambda *_: None)
     monkeypatch.setattr(verb, "require_machine", lambda _: None)
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from headgate.cli.maintain import maintenance
 from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.requests import Answer, asked, write_answer
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
-from headgate.supervision import maintaining
+from headgate.supervision.maintaining import maintain
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import add_batch, take
@@ -99,7 +100,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, layout: Layout, job: str, **answer:
         assert request is not None
         write_answer(layout, job, Answer(request.id, request.what, is_done=True, **answer))
 
-    monkeypatch.setattr(maintaining, "maintain", partial(maintaining.maintain, wait=wait))
+    monkeypatch.setattr(maintenance, "maintain", partial(maintain, wait=wait))
 
 
 def test_a_running_job_is_asked(

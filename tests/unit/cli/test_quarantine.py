@@ -76,7 +76,9 @@ def test_a_reason_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
     for verb in (["show"], ["list"], ["replay", "--dry-run"], ["export", "-o", "new"]):
         code, out, err = ask("quarantine", *verb, *of_lake, "--reason", "wrong_typ")
         assert (code, out) == (2, "")
-        assert "there is no reason 'wrong_typ'; the nearest one is wrong_type\n" in err
+        assert "there is no reason 'wrong_typ' (did you mean \"wrong_type\"?)\n" in err
+        assert "there are: unparsable, " in err
+        assert "; a rule's id is for --rule\n" in err
 
 
 class Records:
@@ -114,7 +116,8 @@ def test_a_filter_that_matches_nothing_says_what_there_is(
 
 def test_a_table_that_has_no_refused_records(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
     code, _, err = ask("quarantine", "show", *of_lake, "--table", "rejected.good")
-    assert (code, "there are: quarantine" in err) == (2, True)
+    assert (code, "there are: quarantine\n" in err) == (2, True)
+    assert "tiny has no refused records in a table 'rejected.good'" in err
 
 
 def test_a_file_is_never_replaced(ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path) -> None:

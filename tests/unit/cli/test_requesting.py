@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
 from headgate.cli import driving, requesting
-from headgate.cli.requesting import await_request
+from headgate.cli.requesting import await_request, carried_out
 from headgate.errors import HeadgateError
 from headgate.jobs.driver import Driver
 from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
+from headgate.operations import requests
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from tests.unit.ledger.conftest import Lake
 
 WORDS = HeadgateError("neither happens", remedy="look")
@@ -60,3 +66,27 @@ def test_an_operation_has_the_tables_first(
     driven.clear()
     with pytest.raises(HeadgateError, match="neither happens"):
         await_request(lake.pipeline, "lake", look, gone=WORDS, waits=WORDS)
+
+
+def test_a_request_is_carried_out_when_every_table_has_it(lake: Lake) -> None:
+    tables = [lake.table("gold/per_minute"), lake.table("silver/good")]
+
+    def found() -> tuple[Operation | None, bool]:
+        return carried_out(lake.pipeline, lake.layout, request, tables)
+
+    request = requests.ask(lake.layout, "late_replay", {}, datetime(2026, 1, 2, tzinfo=UTC))
+    assert found() == (None, True)
+    bronze = lake.table("bronze/events")
+    state = bronze.refresh()
+    operation = Operation(state.operation + 1, "late_replay", state.n, request.document)
+    payload = replace(BronzePayload.of(state), operations=(operation,))
+    number = operation.number
+    bronze.commit(replace(state, kind="operation", operation=number, payload=payload))
+    requests.remove(lake.layout, request)
+    for table in tables:
+        assert found() == (None, True)
+        table.commit(replace(table.refresh(), kind="operation", operation=number))
+    assert found() == (operation, False)
+    other = requests.ask(lake.layout, "late_replay", {}, datetime(2026, 1, 3, tzinfo=UTC))
+    requests.remove(lake.layout, other)
+    assert carried_out(lake.pipeline, lake.layout, other, tables) == (None, False)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headgate import exit_codes
-from headgate.cli import driving
+from headgate.cli.setup import up as verb
 from headgate.process_tree import guard
 from headgate.standalone import running
 from headgate.standalone.running import LOGS, Standalone
@@ -36,7 +36,7 @@ def up(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[T
     """Run ``headgate up`` with a tree."""
     (tmp_path / "dags").mkdir()
     monkeypatch.setattr(running, "require_airflow", lambda: None)
-    monkeypatch.setattr(driving, "require_java", lambda: None)
+    monkeypatch.setattr(verb, "require_java", lambda: None)
 
     def run(tree: Tree) -> tuple[int, str, str]:
         def start(settings: Settings, *_: object, **__: object) -> Standalone:

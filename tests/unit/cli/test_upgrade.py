@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.cli import restoring
+from headgate.cli.lifecycle import upgrade
 from headgate.declaration.load import load
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.errors import SavepointError
@@ -69,9 +69,9 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.setattr(local, "stop", lambda _: ("a job",) if jobs.ran else ())
     monkeypatch.setattr(local, "kill", lambda _: ())
     monkeypatch.setattr(local, "launch", jobs.launch)
-    monkeypatch.setattr("headgate.supervision.job_state.probe", lambda *_: ())
-    monkeypatch.setattr("headgate.supervision.job_state.overall", jobs.state)
-    monkeypatch.setattr("headgate.savepoints.deployment.deployment", jobs.found)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: ())
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.overall", jobs.state)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.deployment", jobs.found)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.POLL_EVERY", 0.01)
     return jobs
 
@@ -124,7 +124,7 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
 ) -> None:
     """After the launch the rebuild is empty, as it is until the source has been read again."""
     jobs.rebuilt, jobs.states = EVERYTHING, [state]
-    monkeypatch.setattr("headgate.cli.restoring.restore_in_place", lambda *_, **__: None)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.restore_in_place", lambda *_, **__: None)
 
     def launch(*_: object) -> int:
         begin(lake, EVERYTHING)
@@ -166,7 +166,7 @@ def test_tables_that_get_fields_are_waited_for_and_go_back_with_bronze(
 
     for path in EVERYTHING:
         define(path, "the one before")
-    monkeypatch.setattr("headgate.cli.restoring.restore_in_place", restore)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.restore_in_place", restore)
     monkeypatch.setattr(local, "launch", launch)
     code, _, err = ask("upgrade", *of_lake, *impatient, "--json")
     assert (code, restored) == ((0, []) if is_done else (7, [True]))
@@ -238,7 +238,7 @@ def test_a_way_back_that_is_refused_names_the_savepoint_and_what_to_type(
         raise SavepointError("the source is gone", remedy="find it")
 
     jobs.states, jobs.rebuilt = ["dead"], EVERYTHING
-    module = local if refuses == "kill" else restoring
+    module = local if refuses == "kill" else upgrade
     monkeypatch.setattr(module, {"kill": "kill", "restore": "restore_in_place"}[refuses], refuse)
     code, _, err = ask("upgrade", *of_lake, "--json")
     saved = savepoints(lake.layout)[0].id

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -14,6 +16,8 @@ import pytest
 from headgate.dashboard.login.passwords import FILE, Password, made
 from headgate.dashboard.login.sessions import Sessions
 from headgate.dashboard.login.throttle import FREE, Throttle
+from headgate.dashboard.questions import reader
+from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.reading.columns import ColumnCache
 from headgate.dashboard.reading.shown import Declarations
 from headgate.dashboard.server.app import dashboard_app
@@ -43,6 +47,24 @@ def test_memory_is_bounded(shop: Charted) -> None:
     assert cache.source(version, ("channel",)).num_rows == 104
     assert cache._bytes <= 10_000
     assert ColumnCache(most_rows=10).source(version, ("channel",)) is version.dataset
+
+
+def test_threads_may_forget_facts_that_others_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_KNOWN", 1)
+    shared, asked = Reader(), range(20_000)
+
+    def ask(_: int) -> list[int]:
+        return [shared.known("same", n % 3, partial(int, n % 3)) for n in asked]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = [*pool.map(ask, range(8))]
+    finally:
+        sys.setswitchinterval(before)
+    assert found == [[n % 3 for n in asked]] * 8
+    assert len(shared._known) == 1
 
 
 def test_a_version_that_is_held_is_never_shown(shop: Charted) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from headgate.dashboard.errors import BadQuestionError
-from headgate.dashboard.questions.facts import facts
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import selection
 from headgate.dashboard.questions.series import SeriesQuestion, grouping, series
+from headgate.dashboard.questions.view import GoldView
 from tests.support.charted import NOON, Charted, late_sale, sale
 
 START = NOON.timestamp()
@@ -25,9 +25,8 @@ def asked(
     top: int = 5,
     **given: Any,
 ) -> dict[str, Any]:
-    shown = shop.shown()
-    table = shown.gold("sales")
-    known = facts(table)
+    view = GoldView.of(reader, shop.shown(), "sales")
+    known = view.facts
     question = SeriesQuestion(
         figure=known.figure(figure),
         by=grouping(known, known.figure(figure), by),
@@ -35,9 +34,7 @@ def asked(
         width=width,
         top=top,
     )
-    gold, late = shown.version("gold/sales"), shown.version("late/sales")
-    assert gold is not None
-    return series(reader, table, known, question, gold, late)
+    return series(view, question)
 
 
 def lines(found: dict[str, Any]) -> dict[str, list[float | None]]:

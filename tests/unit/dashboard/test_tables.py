@@ -12,19 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.dashboard.errors import BadQuestionError, ChangedTableError, TooMuchError
-from headgate.dashboard.questions import about, refused
+from headgate.dashboard.questions import about
 from headgate.dashboard.questions import rows as rows_of_gold
-from headgate.dashboard.questions.facts import Facts, facts
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.refused import RefusedQuestion, late_rows, quarantined
 from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.top import top, values
+from headgate.dashboard.questions.view import GoldView, TableView
 from headgate.dashboard.reading.engine import Engine, Limits
-from headgate.dashboard.reading.shown import Shown
-from headgate.dashboard.reading.versions import Version
 from headgate.declaration.load import load
-from headgate.declaration.model import GoldTable
 from tests.support.charted import Charted, invalid, late_sale, sale
 
 YEAR_10000 = 253_402_300_800_000_000
@@ -41,23 +38,26 @@ HOSTILE = {
 }
 
 
-def parts(shop: Charted) -> tuple[Shown, GoldTable, Facts, Version]:
-    shown = shop.shown()
-    table = shown.gold("sales")
-    gold = shown.version("gold/sales")
-    assert gold is not None
-    return shown, table, facts(table), gold
+def gold_of(shop: Charted, reader: Reader) -> GoldView:
+    return GoldView.of(reader, shop.shown(), "sales")
+
+
+def view_of(shop: Charted, reader: Reader, path: str) -> TableView:
+    return TableView(reader, shop.shown().existing(path))
 
 
 def page(shop: Charted, reader: Reader, **asked: Any) -> dict[str, Any]:
-    _, table, known, gold = parts(shop)
     question = RowsQuestion(**{"selection": Selection(), **asked})
-    return rows(reader, table, known, question, gold)
+    return rows(gold_of(shop, reader), question)
+
+
+def tops(shop: Charted, reader: Reader, figure: str) -> dict[str, Any]:
+    gold = gold_of(shop, reader)
+    return top(gold, gold.facts.figure(figure), ("channel",), Selection())
 
 
 def test_top_keys_of_a_sum(shop: Charted, reader: Reader) -> None:
-    _, table, known, gold = parts(shop)
-    found = top(reader, table, known, known.figure("revenue"), ("channel",), Selection(), gold)
+    found = tops(shop, reader, "revenue")
     assert (found["over"], found["groups"]) == ("sum", 2)
     assert [(r["keys"], r["text"]) for r in found["rows"]] == [
         (["app"], "105.00"),
@@ -67,17 +67,16 @@ def test_top_keys_of_a_sum(shop: Charted, reader: Reader) -> None:
 
 
 def test_top_keys_of_an_average(shop: Charted, reader: Reader) -> None:
-    _, table, known, gold = parts(shop)
-    found = top(reader, table, known, known.figure("typical"), ("channel",), Selection(), gold)
+    found = tops(shop, reader, "typical")
     assert (found["over"], found["rows"][0]["share"]) == ("avg", None)
 
 
 def test_values_of_a_key(shop: Charted, reader: Reader) -> None:
-    *_, gold = parts(shop)
+    gold = gold_of(shop, reader)
     app, web = ({"shown": each, "exact": each} for each in ("app", "web"))
-    assert values(reader, "channel", "", gold) == [app, web]
-    assert values(reader, "channel", "WE", gold) == [web]
-    assert values(reader, "channel", "%", gold) == []
+    assert values(gold, "channel", "") == [app, web]
+    assert values(gold, "channel", "WE") == [web]
+    assert values(gold, "channel", "%") == []
 
 
 @pytest.mark.parametrize("channel", ["k" * 100, "é" * 500, "a\u200db", "", None])
@@ -86,22 +85,20 @@ def test_the_rows_of_a_top_key_are_found(
 ) -> None:
     """Also if the shown text differs from the key."""
     shop.sell(final=[sale(9, channel, 99, "1.00")])
-    _, table, known, gold = parts(shop)
-    found = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
+    found = tops(shop, reader, "orders")
     (exact,) = found["rows"][0]["exact"]
     assert exact == channel
     assert page(shop, reader, selection=Selection(keys=(("channel", exact),)))["total"] == 1
     if channel is not None:
-        said = values(reader, "channel", channel, gold)
+        said = values(gold_of(shop, reader), "channel", channel)
         assert said[0]["exact"] == channel or channel == ""
 
 
 def test_a_long_value_is_no_filter(shop: Charted, reader: Reader) -> None:
     shop.sell(final=[sale(9, "é" * 501, 99, "1.00")])
-    _, table, known, gold = parts(shop)
-    found = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
+    found = tops(shop, reader, "orders")
     assert (found["rows"][0]["exact"], found["rows"][0]["keys"][0][:80]) == ((None,), "é" * 80)
-    assert values(reader, "channel", "é", gold)[0]["exact"] is None
+    assert values(gold_of(shop, reader), "channel", "é")[0]["exact"] is None
 
 
 def test_rows_begin_with_the_newest(shop: Charted, reader: Reader) -> None:
@@ -125,18 +122,15 @@ def test_pages_are_parts_of_one_order(shop: Charted, reader: Reader) -> None:
 def test_no_page_repeats_rows_beyond_the_limit(
     shop: Charted, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (rows_of_gold, refused):
-        monkeypatch.setattr(module, "REACHABLE", 4)
+    monkeypatch.setattr(rows_of_gold, "REACHABLE", 4)
     shop.add("quarantine/orders", [invalid(each, "unparsable", b"{") for each in range(5)])
     shop.add("late/sales", [late_sale(each, "app", 90.0) for each in range(5)])
-    quarantine, late = (shop.shown().version(p) for p in ("quarantine/orders", "late/sales"))
-    assert quarantine is not None
-    assert late is not None
+    quarantine, late = (view_of(shop, reader, p) for p in ("quarantine/orders", "late/sales"))
     asked = [RefusedQuestion(size=3, page=number) for number in range(4)]
     for pages in (
         [page(shop, reader, size=each.size, page=each.page) for each in asked],
-        [quarantined(reader, quarantine, each) for each in asked],
-        [late_rows(reader, late, each, ("window_start",)) for each in asked],
+        [quarantined(quarantine, each) for each in asked],
+        [late_rows(late, each, ("window_start",)) for each in asked],
     ):
         assert [len(each["cells"]) for each in pages] == [3, 1, 0, 0]
         assert {each["reachable"] for each in pages} == {4}
@@ -177,18 +171,17 @@ def test_a_value_of_ten_megabytes_is_cut(shop: Charted, reader: Reader) -> None:
     found = page(shop, reader, size=1)
     cell = found["cells"][0][found["columns"].index("channel")]
     assert cell == "x" * 300 + "… (10,000,000 characters)"
-    _, table, known, gold = parts(shop)
-    shown = top(reader, table, known, known.figure("orders"), ("channel",), Selection(), gold)
+    shown = tops(shop, reader, "orders")
     assert max(len(row["keys"][0]) for row in shown["rows"]) < 120
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_files_are_exact(shop: Charted, reader: Reader, tmp_path: Path, form: str) -> None:
-    _, table, known, gold = parts(shop)
+    gold = gold_of(shop, reader)
     file = tmp_path / "rows"
     chosen = Selection(keys=(("channel", "web"),))
     with file.open("wb") as opened:
-        write_file(reader, table, known, chosen, gold, form, opened)
+        write_file(gold, chosen, form, opened)
     if form == "csv":
         with file.open(newline="") as text:
             found = list(csv.DictReader(text))
@@ -197,16 +190,16 @@ def test_files_are_exact(shop: Charted, reader: Reader, tmp_path: Path, form: st
     else:
         read = pq.read_table(file)
         assert read.column("revenue").to_pylist() == [Decimal("30.00"), Decimal("10.00")]
-        assert read.column_names == gold.schema.names
+        assert read.column_names == gold.version.schema.names
 
 
 def test_large_files(shop: Charted, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, table, known, gold = parts(shop)
+    gold = gold_of(shop, reader)
 
     def channels(**chosen: str) -> list[str]:
         file = io.BytesIO()
         selection = Selection(keys=tuple(chosen.items()))
-        write_file(reader, table, known, selection, gold, "parquet", file)
+        write_file(gold, selection, "parquet", file)
         found: list[str] = pq.read_table(file).column("channel").to_pylist()
         return found
 
@@ -239,9 +232,8 @@ def test_a_file_that_takes_too_long() -> None:
 
 
 def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
-    version = shop.shown().version("quarantine/orders")
-    assert version is not None
-    found = quarantined(reader, version, RefusedQuestion())
+    view = view_of(shop, reader, "quarantine/orders")
+    found = quarantined(view, RefusedQuestion())
     assert found["reasons"] == [
         {"reason": "missing_id", "count": 1},
         {"reason": "unparsable", "count": 1},
@@ -252,28 +244,24 @@ def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
     assert row["value"] == '{"xx": xxxx}'
     assert "Kim" not in str(found)
     shop.add("quarantine/orders", [invalid(9, "unparsable", b"\xff\xfe<b>")])
-    newer = shop.shown().version("quarantine/orders")
-    assert newer is not None
-    newest = quarantined(reader, newer, RefusedQuestion())
+    newest = quarantined(view_of(shop, reader, "quarantine/orders"), RefusedQuestion())
     assert newest["cells"][0][newest["columns"].index("value")] == "\\xxx\\xxx<x>"
-    shown = quarantined(reader, version, RefusedQuestion(show_values=True, reason="missing_id"))
+    shown = quarantined(view, RefusedQuestion(show_values=True, reason="missing_id"))
     assert (shown["total"], "Kim-7" in str(shown)) == (1, True)
 
 
 def test_reasons_without_a_line_of_their_own_are_counted(shop: Charted, reader: Reader) -> None:
     more = [invalid(each, f"reason{each}", b"{") for each in range(6)]
     shop.add("quarantine/orders", more)
-    version = shop.shown().version("quarantine/orders")
-    assert version is not None
-    series = quarantined(reader, version, RefusedQuestion())["over_time"]["series"]
+    view = view_of(shop, reader, "quarantine/orders")
+    series = quarantined(view, RefusedQuestion())["over_time"]["series"]
     assert [each["label"] for each in series][5:] == ["reason4", "others"]
     assert [sum(each["v"]) for each in series] == [1] * 6 + [2]
 
 
 def test_late_rows(shop: Charted, reader: Reader) -> None:
-    version = shop.shown().version("late/sales")
-    assert version is not None
-    found = late_rows(reader, version, RefusedQuestion(), ("window_start", "window_end"))
+    view = view_of(shop, reader, "late/sales")
+    found = late_rows(view, RefusedQuestion(), ("window_start", "window_end"))
     assert found["seconds"]["max"] == 90
     assert found["columns"][:3] == ("window_start", "window_end", "late_seconds")
     row = dict(zip(found["columns"], found["cells"][0], strict=True))
@@ -282,8 +270,7 @@ def test_late_rows(shop: Charted, reader: Reader) -> None:
 
 
 def test_shares(shop: Charted, reader: Reader) -> None:
-    shown, _, known, gold = parts(shop)
-    said = about.about(reader, shown, known, gold)
+    said = about.about(gold_of(shop, reader))
     assert (said["n"], said["rows"], said["final"]) == (1, 5, 4)
     assert said["late_share"] == pytest.approx(2 / 18)
     assert said["quarantined_share"] == pytest.approx(2 / 20)
@@ -294,6 +281,5 @@ def test_a_table_that_is_older_than_its_declaration(shop: Charted, reader: Reade
     text = shop.file.read_text().replace("largest: max", "greatest: max")
     shop.file.write_text(text)
     shop.pipeline = load(shop.file)
-    _, table, known, gold = parts(shop)
-    with pytest.raises(ChangedTableError, match="has no column greatest"):
-        top(reader, table, known, known.figure("greatest"), ("channel",), Selection(), gold)
+    with pytest.raises(ChangedTableError, match="the table gold has no column greatest"):
+        tops(shop, reader, "greatest")

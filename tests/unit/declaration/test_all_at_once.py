@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from headgate.declaration.errors import DeclarationError, Problem
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from tests.support.rounds import IN_FULL
 from tests.unit.declaration.conftest import BASE, KAFKA
 from tests.unit.declaration.test_mutations import paths
@@ -143,7 +142,7 @@ def test_one_cause_is_told_once(path: tuple[str, ...], refuse: Refuse) -> None:
 
 def problems_of(text: str) -> tuple[Problem, ...]:
     try:
-        load_text(text, Path("shop.yml"))
+        load("shop.yml", text=text)
     except DeclarationError as error:
         return error.problems
     return ()

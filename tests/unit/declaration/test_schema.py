@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,15 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from headgate.declaration.reference.expectations import with_expectations
+from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
+from headgate.declaration.reference.expectations import expectations
 from headgate.declaration.reference.page import (
     DOCUMENT,
     EXAMPLE,
     QUALITY,
     SCHEMA,
-    document,
+    reference,
+    with_tables,
 )
 from headgate.declaration.reference.schema import json_schema, json_text
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
@@ -114,7 +117,33 @@ def test_what_ships_is_up_to_date() -> None:
     """If this fails, run: python -m headgate.declaration.reference.page"""
     assert (ROOT / SCHEMA).read_text(encoding="utf-8") == json_text()
     example = (ROOT / EXAMPLE).read_text(encoding="utf-8")
-    assert (ROOT / DOCUMENT).read_text(encoding="utf-8") == document(example)
+    page = (ROOT / DOCUMENT).read_text(encoding="utf-8")
+    assert page == with_tables(page, reference(example))
     quality = (ROOT / QUALITY).read_text(encoding="utf-8")
-    assert quality == with_expectations(quality)
+    assert quality == with_tables(quality, expectations())
     assert all(f"| `{name}` |" in quality for name in ROW_EXPECTATIONS)
+
+
+def test_the_prose_has_the_patterns_of_names() -> None:
+    page = (ROOT / DOCUMENT).read_text(encoding="utf-8")
+    assert f"matches\n  `{NAME_PATTERN}`." in page
+    assert f"cases: `{COLUMN_PATTERN}`." in page
+
+
+PAGE = """A <!-- x. Written by: me -->old<!-- end of x -->.
+<!-- y. Written by: me -->
+<!-- end of y -->
+"""
+
+
+def test_a_page_gets_what_is_between_markers() -> None:
+    page = with_tables(PAGE, {"x": "new", "y": "| 1 |"})
+    assert page == PAGE.replace("old", "new").replace("me -->\n", "me -->\n| 1 |\n")
+    assert with_tables(page, {"x": "new", "y": "| 1 |"}) == page
+
+
+@pytest.mark.parametrize("marker", re.findall("<!--.*?-->", PAGE))
+def test_a_page_without_a_marker_is_refused(marker: str) -> None:
+    for wrong in (PAGE.replace(marker, ""), PAGE + PAGE, PAGE.replace("x", "z")):
+        with pytest.raises(ValueError, match="needs those of"):
+            with_tables(wrong, {"x": "new", "y": ""})

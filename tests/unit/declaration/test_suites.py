@@ -9,7 +9,7 @@ from sqlglot.dialects.spark import Spark
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.expressions.expression import parse_condition
-from headgate.declaration.load import load, load_text
+from headgate.declaration.load import load
 from headgate.declaration.model import SilverTable
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reading.checked import Report
@@ -301,7 +301,7 @@ def test_a_suite_that_cannot_be_read(content: bytes, says: str, project: Path) -
 def clean(suite: str | None) -> SilverTable:
     text = DECLARATION if suite else DECLARATION.replace("    expectations: orders_are_sound\n", "")
     suites = {"orders_are_sound": suite or ""}
-    return load_text(text, Path("shop.yml"), suites).silver["clean"]
+    return load("shop.yml", text=text, suites=suites).silver["clean"]
 
 
 def test_rules_are_not_part_of_what_a_table_is_but_having_some_is() -> None:
@@ -313,7 +313,7 @@ def test_rules_are_not_part_of_what_a_table_is_but_having_some_is() -> None:
 
     def digests(suite: str | None) -> tuple[str, ...]:
         text = DECLARATION if suite else DECLARATION.replace("expectations:", "where: price > 0 #")
-        pipeline = load_text(text, Path("shop.yml"), {"orders_are_sound": suite or ""})
+        pipeline = load("shop.yml", text=text, suites={"orders_are_sound": suite or ""})
         return pipeline.digest, pipeline.definitions["silver/clean"]
 
     assert digests(one) == digests(other)

@@ -16,6 +16,7 @@ from headgate.gates import documents
 from headgate.gates.documents import Release
 from headgate.gates.gate import TableGate
 from headgate.gates.validations import validations
+from headgate.storage.documents import encoded
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import DataFile
@@ -173,7 +174,7 @@ def test_a_release_lets_one_version_pass(
     given = gated.release(upto, operation)
     assert gated.commit(n, operation=by) is passes
     if passes:
-        assert gated.said["released"] == given.as_dict()
+        assert gated.said["released"] == encoded(given)
         assert documents.released(gated.layout, "t") is None
         assert not gated.commit(n + 1)
 

@@ -19,7 +19,7 @@ from headgate.gates.validations import (
     named_validations,
     validations,
 )
-from headgate.storage.documents import Document, read_document
+from headgate.storage.documents import Document, decoded, read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 
@@ -110,9 +110,9 @@ def test_a_long_hold_keeps_its_beginning_and_its_event(
 
 
 def test_a_document_of_an_earlier_version_is_read() -> None:
-    document = validation(1, BROKEN).as_dict()
+    document = validation(1, BROKEN).document()
     del document["operation"], document["generation"]
-    assert Validation.of(document) == validation(1, BROKEN)
+    assert decoded(document, Validation) == validation(1, BROKEN)
 
 
 def test_each_document_is_read_once_for_events(
@@ -128,7 +128,7 @@ def test_each_document_is_read_once_for_events(
         reads.append(path)
         return read_document(storage, path)
 
-    monkeypatch.setattr(module, "read_document", counted)
+    monkeypatch.setattr("headgate.storage.documents.read_document", counted)
     (held,) = found.after("")
     assert held.event == "held"
     reads.clear()

@@ -22,7 +22,7 @@ from headgate.declaration.kinds import (
     kind_of,
     name_of,
 )
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.graph.graph import Graph, graph_of
 
 PACKAGE = Path(headgate.errors.__file__).parent
@@ -59,7 +59,7 @@ publish:
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     suites = {"free": "expectations: [{id: small, expect: amount < 9}]"}
-    return graph_of(load_text(DECLARATION, tmp_path / "shop.yml", suites))
+    return graph_of(load(tmp_path / "shop.yml", text=DECLARATION, suites=suites))
 
 
 def test_a_table_stands_after_those_that_feed_it_and_a_side_table_before_its_table(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.storage.layout import Layout
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -64,8 +64,9 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
 
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
     runtime = SimpleNamespace(
-        pipeline=load_text(DECLARATION, tmp_path / "p.yml"),
+        pipeline=load(tmp_path / "p.yml", text=DECLARATION),
         head=SimpleNamespace(table=made["bronze/b"]),
+        bronze={},
         table=made.__getitem__,
     )
     refreshed: Counter[str] = Counter()

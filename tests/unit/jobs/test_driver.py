@@ -101,21 +101,25 @@ def test_a_stop_ends_the_wait_for_sinks(
 ) -> None:
     """Also the stop request of another process, which is a document."""
     monkeypatch.setattr(stream, "process", lambda _: None)
-    monkeypatch.setattr(module, "replay", lambda *_: None)
+    monkeypatch.setattr(module, "take_in", lambda *_: None)
     tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
     task = Task(tables.runtime.pipeline, str(tmp_path), once=True)
     driver, asked = Driver(task), list[bool]()
 
-    def require_published(is_stopped: Callable[[], bool]) -> bool:
+    def require_done(_: datetime, is_stopped: Callable[[], bool]) -> bool:
         asked.append(is_stopped())
         request_stop(tables.layout)
         asked.append(is_stopped())
         return False
 
     nothing = SimpleNamespace(finish=lambda *_, **__: None, backlog=Backlog("files", 0))
-    catch_up = SimpleNamespace(run=lambda **_: None, require_published=require_published)
     run: Any = SimpleNamespace(
-        runtime=tables.runtime, task=task, catch_up=catch_up, progress=nothing, writes_bronze=True
+        runtime=tables.runtime,
+        task=task,
+        catch_up=SimpleNamespace(run=lambda **_: None),
+        publications=SimpleNamespace(require_done=require_done),
+        progress=nothing,
+        writes_bronze=True,
     )
     driver._process(run)
     assert asked == [False, True]

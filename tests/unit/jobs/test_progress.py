@@ -11,7 +11,7 @@ import pytest
 from headgate.declaration.load import load
 from headgate.jobs.progress import IDLE_WRITES, Progress
 from headgate.storage.backlog import Backlog
-from headgate.storage.documents import read_document
+from headgate.storage.documents import decoded, read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.state import commit_time
@@ -107,7 +107,7 @@ def test_while_a_batch_runs_only_its_backlog_is_told(
     clock.tick(6)
     progress.idle(Backlog("files", 3, 300), None)
     document = seen(tables)
-    assert Backlog.from_document(document["backlog"]) == Backlog("files", 3, 300)
+    assert decoded(document["backlog"], Backlog) == Backlog("files", 3, 300)
     assert document["updated"] == NOON.isoformat()
     assert not tables.refreshed
 

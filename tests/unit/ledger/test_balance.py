@@ -12,7 +12,8 @@ import pytest
 from headgate.errors import HeadgateError
 from headgate.ledger import balance
 from headgate.storage.layout import Layout
-from headgate.tables.errors import LogGapError
+from headgate.tables.errors import DamagedFileError, LogGapError
+from tests.support.damage import HARMS, harm
 from tests.unit.ledger.conftest import Lake, bronze, fill, silver
 
 
@@ -141,6 +142,16 @@ def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None
         (2, "b.gz", "set_aside", "cut")
     ]
     assert account.balanced
+
+
+@pytest.mark.parametrize("how", HARMS)
+def test_a_damaged_log_of_files_is_named(lake: Lake, tmp_path: Path, how: str) -> None:
+    event = {"event": 1, "sequence": 1, "path": "a.json", "status": "recorded", "reason": None}
+    lake.commit("_headgate/files/events", 2, [event], {"files": 1})
+    (file,) = tmp_path.rglob("_headgate/files/events/data/**/*.parquet")
+    harm(file, how)
+    with pytest.raises(DamagedFileError, match="_headgate/files/events"):
+        balance(lake.layout, lake.pipeline)
 
 
 def test_a_pipeline_that_never_ran_is_an_error_with_the_next_command(

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_measure
-from headgate.declaration.load import load_text
+from headgate.declaration.load import load
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Measure
 from headgate.declaration.plan import plan
@@ -104,7 +104,7 @@ def toy(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("toy")
 def test_a_measure_of_another_package_is_declared_like_any(tmp_path: Path) -> None:
-    pipeline = load_text(DECLARATION, tmp_path / "shop.yml")
+    pipeline = load(tmp_path / "shop.yml", text=DECLARATION)
     said = plan(pipeline)["gold"]["per_hour"]["measures"]["all"]
     assert (said["type"], said["state"]) == ("double", "a product")
     (measure,) = pipeline.gold["per_hour"].measures

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.suites.arguments import Argument
+from headgate.declaration.suites.arguments import Argument, ArgumentKind
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
 from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
@@ -23,25 +23,25 @@ from tests.support import browser
 pytestmark = pytest.mark.slow  # great_expectations takes seconds to load
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-GIVEN = {
-    "column": "amount",
-    "columns": ["amount", "name"],
-    "value": 3,
-    "values": ["x", "y"],
-    "pairs": [["x", "y"]],
-    "length": 2,
-    "regex": "^a",
-    "regexes": ["^a", "b"],
-    "flag": True,
-    "number": 1,
-    "share": 0.9,
-    "moment": "now - 10 minutes",
-    "silver": "price * 2",
+GIVEN: dict[ArgumentKind, object] = {
+    ArgumentKind.COLUMN: "amount",
+    ArgumentKind.COLUMNS: ["amount", "name"],
+    ArgumentKind.VALUE: 3,
+    ArgumentKind.VALUES: ["x", "y"],
+    ArgumentKind.PAIRS: [["x", "y"]],
+    ArgumentKind.LENGTH: 2,
+    ArgumentKind.REGEX: "^a",
+    ArgumentKind.REGEXES: ["^a", "b"],
+    ArgumentKind.FLAG: True,
+    ArgumentKind.NUMBER: 1,
+    ArgumentKind.SHARE: 0.9,
+    ArgumentKind.MOMENT: "now - 10 minutes",
+    ArgumentKind.SILVER: "price * 2",
 }
 
 
 def rule(name: str, arguments: tuple[Argument, ...]) -> Rule:
-    given = {a.name: a.choices[0] if a.kind == "choice" else GIVEN[a.kind] for a in arguments}
+    given = {a.name: a.choices[0] if a.choices else GIVEN[a.kind] for a in arguments}
     return Rule(name, name, given, action="hold")
 
 

@@ -18,7 +18,7 @@ from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, pub
 from headgate.savepoints.resets import Resets, Target, intend
 from headgate.savepoints.restore import restore
 from headgate.savepoints.store import create
-from headgate.storage.documents import DamagedDocumentError
+from headgate.storage.documents import DamagedDocumentError, decoded
 from headgate.tables.errors import FencedError, LogGapError
 from headgate.tables.history import batches
 from headgate.tables.payloads.bronze import BronzePayload
@@ -227,7 +227,7 @@ def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.Monk
 
 def test_an_intent_of_an_earlier_version_can_be_read() -> None:
     said = {"version": None, "files": "0", "definition": "d", "schema": "{}", "keep": False}
-    assert Target.of(said) == Target(files="0")
+    assert decoded(said, Target) == Target(files="0")
 
 
 def test_a_start_goes_on_with_it_though_the_current_table_is_of_another_declaration(

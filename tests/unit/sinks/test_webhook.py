@@ -195,7 +195,7 @@ def test_a_receiver_that_answers_and_dies_gets_the_same_row_twice(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_row_on_which_the_receiver_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "READ", 1.0)
+    monkeypatch.setattr(requests, "READ", 3.0)
     with receiving() as receiver, closing(writer(receiver, tmp_path, attempts=2)) as to:
         receiver.answer = lambda request: "hang" if request.id == "bad" else 200
         send_all(to, outgoing(Row("bad", "k0"), Row("r1", "k1")))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
+from headgate.storage.documents import DamagedDocumentError, write_document
 from headgate.storage.layout import Layout
-from headgate.storage.stopping import StopRequest
+from headgate.storage.stopping import SUPERVISOR, StopRequest
 from headgate.supervision.claim import (
     Claim,
     claim,
@@ -30,6 +33,12 @@ def test_the_newest_claim_holds(layout: Layout) -> None:
     claim(layout, TWO)
     assert not is_claimed_by(layout, "one")
     assert claimed(layout) == TWO
+
+
+def test_a_document_that_is_no_claim_is_damaged(layout: Layout) -> None:
+    write_document(layout.storage, SUPERVISOR, {"token": "one", "by": ["dag"], "is_over": False})
+    with pytest.raises(DamagedDocumentError, match=r"supervisor\.json: .* field `since`"):
+        claimed(layout)
 
 
 def test_only_its_own_claim_is_given_up(layout: Layout) -> None:

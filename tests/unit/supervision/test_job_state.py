@@ -54,7 +54,9 @@ def test_the_last_status_of_a_stopped_job_stays_valid(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=5, released=True)
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)
-    assert (job.state, job.n) == ("stopped", 7)
+    assert (job.state, job.n, job.epoch, job.finished) == ("stopped", 7, 5, False)
+    report(layout, "fused", epoch=4, n=7, state="finished")
+    assert probe(layout, NOW)[0].finished
 
 
 @pytest.mark.parametrize(

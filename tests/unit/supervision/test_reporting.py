@@ -10,6 +10,8 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
+from headgate.expectations.result import RuleResult
+from headgate.gates.documents import Hold
 from headgate.savepoints.store import create
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
@@ -144,11 +146,11 @@ def test_the_tables_of_a_stream(lake: Lake) -> None:
     assert tables.problems == {}
     account = tables.account
     assert account is not None
-    assert (account.n, account.read, account.duplicate, account.quarantined) == (2, 7, 1, 1)
-    assert (account.pairs, account.late, account.differences) == (3, 1, ())
-    assert [(g.table, g.lag, g.late) for g in account.gold] == [("per_minute", 1, 1)]
-    assert tables.savepoints is not None
-    assert [(s.id, s.note) for s in tables.savepoints.newest] == [(taken.id, "a note")]
+    ledger = account.ledger
+    assert (ledger.n, ledger.read, ledger.duplicate, ledger.quarantined) == (2, 7, 1, 1)
+    assert ledger.differences == ()
+    assert [(g.table, g.lag, g.late) for g in ledger.gold] == [("per_minute", 1, 1)]
+    assert tables.savepoints == (taken,)
     assert tables.history is not None
     assert [(batch.n, batch.rows) for batch in tables.history] == [(1, 6), (2, 1)]
     assert tables.freshness == Freshness({"per_minute": None})
@@ -175,11 +177,10 @@ def test_tables_that_never_were(tmp_path: Path) -> None:
 
 def test_a_ledger_that_does_not_balance_is_reported(lake: Lake) -> None:
     fill(lake, late_rows=())
-    account = tables_of_stream(lake.layout, lake.pipeline).account
-    assert account is not None
-    assert account.differences == (
+    document = tables_document(tables_of_stream(lake.layout, lake.pipeline))
+    assert document["account"]["differences"] == [
         "gold/per_minute: late = rows of its late table: expected 1, found 0 (batch 1)",
-    )
+    ]
 
 
 def test_a_damaged_table_hides_nothing_else(lake: Lake) -> None:
@@ -198,9 +199,8 @@ def test_a_damaged_savepoint_is_counted(lake: Lake) -> None:
     fill(lake)
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     Path(lake.layout.storage.uri(Layout.savepoint(taken.id))).write_text("{}")
-    found = tables_of_stream(lake.layout, lake.pipeline).savepoints
-    assert found is not None
-    assert (found.number, found.damaged, found.newest) == (1, 1, ())
+    found = tables_document(tables_of_stream(lake.layout, lake.pipeline))["savepoints"]
+    assert found == {"number": 1, "damaged": 1, "newest": []}
 
 
 def test_documents_have_plain_values(lake: Lake) -> None:
@@ -217,3 +217,56 @@ def test_documents_have_plain_values(lake: Lake) -> None:
     tables = tables_document(tables_of_stream(lake.layout, lake.pipeline))
     assert isinstance(tables["history"][0]["took"], float)
     assert tables["account"]["gold"][0]["final"] is None
+
+
+def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
+    fill(lake)
+    taken = create(lake.layout, lake.pipeline, datetime.now(UTC), "a note")
+    met = RuleResult("few", "critical", "hold", met=True, observed="1")
+    held = Hold("per_minute", 1, 2, NOW, NOW, (met, replace(met, met=False, observed="9")))
+    tables = tables_of_stream(lake.layout, lake.pipeline)
+    document = tables_document(replace(tables, held=(held,)))
+    assert [each.keys() for each in document.pop("history")] == [
+        {"n", "committed", "took", "rows"}
+    ] * 2
+    assert document == {
+        "account": {
+            "n": 2,
+            "generation": 0,
+            "read": 7,
+            "duplicate": 1,
+            "quarantined": 1,
+            "filtered": 1,
+            "pairs": 3,
+            "late": 1,
+            "gaps": 0,
+            "differences": [],
+            "gold": [
+                {"table": "per_minute", "final": None, "lag": 1, "rows": 1, "pairs": 3, "late": 1}
+            ],
+        },
+        "savepoints": {
+            "number": 1,
+            "damaged": 0,
+            "newest": [
+                {"id": taken.id, "created": taken.created.isoformat(), "n": 1, "note": "a note"}
+            ],
+        },
+        "freshness": {
+            "gold": {"per_minute": None},
+            "clock": None,
+            "arrived": None,
+            "changed": None,
+        },
+        "held": [
+            {
+                "table": "gold/per_minute",
+                "n": 1,
+                "since": NOW.isoformat(),
+                "rules": ["few (critical): not met, it is 9"],
+            }
+        ],
+        "past": {"loads": [], "replays": [], "backfills": []},
+        "problems": {},
+        "has_rules": False,
+    }

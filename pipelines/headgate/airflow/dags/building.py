@@ -220,11 +220,7 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
     ) as dag:
         final = [
             GoldFinalSensor(
-                task_id=_task_id(f"{table}_is_final", gold),
-                file=about["file"],
-                root=about["root"],
-                table=table,
-                up_to=TO,
+                task_id=_task_id(f"{table}_is_final", gold), table=table, up_to=TO, **about
             )
             for table in gold
         ]

@@ -10,21 +10,19 @@ from headgate.supervision.launcher import Stream
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Keywords(TypedDict):
-    """The arguments of stream operators: plain text, because tasks may be mapped."""
-
-    file: str
-    name: str
-    root: str
-    launcher: str
-
-
 class Tables(TypedDict):
-    """The arguments of operators on a pipeline's tables."""
+    """The arguments of operators on a pipeline's tables: plain text, because tasks may be
+    mapped."""
 
     file: str
     name: str
     root: str
+
+
+class Keywords(Tables):
+    """The arguments of stream operators."""
+
+    launcher: str
 
 
 def tables(stream: Stream) -> Tables:
@@ -32,4 +30,4 @@ def tables(stream: Stream) -> Tables:
 
 
 def keywords(stream: Stream, launcher: str) -> Keywords:
-    return Keywords(file=str(stream.file), name=stream.name, root=stream.root, launcher=launcher)
+    return {**tables(stream), "launcher": launcher}

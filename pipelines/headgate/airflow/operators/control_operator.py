@@ -82,7 +82,7 @@ class ControlOperator(StreamTask):
             launcher.stop(stream)
             done.append("stopped")
         if self.action in ("savepoint", "stop with savepoint"):
-            done.append(f"savepoint {_take(stream, self.action)}")
+            done.append(f"savepoint {self._take()}")
         if self.action not in ("stop", "stop with savepoint", "savepoint"):
             done.append(launcher.launch(stream, options))
         result = f"{self.name}: {', '.join(done)}"
@@ -91,13 +91,12 @@ class ControlOperator(StreamTask):
 
     def _ask(self, context: Context) -> str:
         """Pass the held versions to the tasks that follow. Fails if no version is held."""
-        from headgate.declaration.load import load
         from headgate.gates.documents import holds
+        from headgate.storage.documents import encoded
 
-        stream = self._stream
         held = [
-            hold.as_dict() | {"title": hold.title, "what": hold.what, "why": hold.why}
-            for hold in holds(stream.layout, load(stream.file, needs_secrets=False))
+            encoded(hold) | {"title": hold.title, "what": hold.what, "why": hold.why}
+            for hold in holds(self._stream.layout, self._declared())
         ]
         if not held:
             raise AirflowFailException(f"{self.name}: no gold table is held by its rules")
@@ -107,12 +106,10 @@ class ControlOperator(StreamTask):
     def _replay(self) -> str:
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
         starts."""
-        from headgate.declaration.load import load
         from headgate.operations.late_replay import meant
         from headgate.operations.requests import ask
 
-        stream, now = self._stream, datetime.now(UTC)
-        declared = load(stream.file, needs_secrets=False).gold
+        now, declared = datetime.now(UTC), self._declared().gold
         wanted = self.table.removeprefix("gold.")
         if wanted and wanted not in declared:
             names = ", ".join(f"gold.{name}" for name in declared)
@@ -121,7 +118,7 @@ class ControlOperator(StreamTask):
             )
         tables = [wanted] if wanted else [*declared]
         for name in tables:
-            ask(stream.layout, "late_replay", meant(name, by="Airflow"), now)
+            ask(self._stream.layout, "late_replay", meant(name, by="Airflow"), now)
         asked = ", ".join(f"gold.{name}" for name in tables)
         return f"{self.name}: late rows of {asked} are replayed between two batches"
 
@@ -129,10 +126,9 @@ class ControlOperator(StreamTask):
         """Check what can keep the action from being completed after the stream was stopped. Raises
         what a driver would raise about the declaration; for a restart, also about the tables, which
         a restore resets."""
-        from headgate.declaration.load import load
         from headgate.jobs.refusing import require_tables
 
-        declared = load(stream.file, needs_secrets=False)
+        declared = self._declared()
         if self.action == "restart":
             require_tables(declared, stream.layout)
 
@@ -144,6 +140,12 @@ class ControlOperator(StreamTask):
 
             return "--from-savepoint", find(stream.layout, self.savepoint).id
         return ("--take-over",) if self.action == "take over" else ()
+
+    def _take(self) -> str:
+        from headgate.savepoints.store import create
+
+        note = "Airflow" if self.action == "savepoint" else "at stop"
+        return create(self._stream.layout, self._declared(), datetime.now(UTC), note).id
 
 
 def refusal(action: str, savepoint: str, table: str = "") -> str | None:
@@ -158,11 +160,3 @@ def refusal(action: str, savepoint: str, table: str = "") -> str | None:
     if table and action != REPLAY:
         return f"{action!r} takes no table: leave it empty, or choose {REPLAY!r}"
     return None
-
-
-def _take(stream: Stream, action: str) -> str:
-    from headgate.declaration.load import load
-    from headgate.savepoints.store import create
-
-    note = "Airflow" if action == "savepoint" else "at stop"
-    return create(stream.layout, load(stream.file, needs_secrets=False), datetime.now(UTC), note).id

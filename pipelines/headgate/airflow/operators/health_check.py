@@ -45,10 +45,9 @@ class HealthCheck(StreamTask):
             raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(problems))
 
     def _results(self, now: datetime) -> Mapping[Check, tuple[str, ...]]:
-        from headgate.declaration.load import load
         from headgate.supervision.health import HealthContext, results
 
         stream = self._stream
         jobs = self._launcher.probe(stream, now)
-        context = HealthContext(load(stream.file, needs_secrets=False), stream.layout, jobs, now)
+        context = HealthContext(self._declared(), stream.layout, jobs, now)
         return results(self.checks, context, self.limits)

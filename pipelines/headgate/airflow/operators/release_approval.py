@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 HELD = "held"
-"""The XCom key under which the task ``asks`` stores the held versions, each a ``Hold.as_dict`` with
-``title``, ``what`` and ``why``."""
+"""The XCom key under which the task ``asks`` stores the held versions, each an encoded ``Hold``
+with ``title``, ``what`` and ``why``."""
 REASON = "reason"
 
 
@@ -54,6 +54,7 @@ class ReleaseOperator(TablesTask):
 
     def execute(self, context: Context) -> str:
         from headgate.gates.documents import Hold, release
+        from headgate.storage.documents import decoded
 
         answer = context["ti"].xcom_pull(task_ids=self.approval)
         by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
@@ -62,7 +63,7 @@ class ReleaseOperator(TablesTask):
         _, layout = self._opened()
         done = []
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):
-            hold = Hold.of(each)
+            hold = decoded(each, Hold)
             release(layout, hold.gate, hold.release(by, reason, datetime.now(UTC)))
             done.append(f"{hold.title}, {hold.what}")
         result = f"{self.name}: {by} released {', '.join(done)}: {reason}"

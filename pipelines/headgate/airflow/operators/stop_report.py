@@ -52,19 +52,17 @@ class StopReport(StreamTask):
             yield f"exit code {failure.code}: {failure.reason}\n{failure.remedy}"
         yield from (line(job, now) for job in jobs)
         if jobs:
-            yield from _ledger(stream)
+            yield from self._ledger(stream)
         kept = savepoints(stream.layout)
         yield f"{len(kept)} savepoints" + (f", the newest: {kept[0].id}" if kept else "")
 
+    def _ledger(self, stream: Stream) -> Iterator[str]:
+        from headgate.ledger import balance
 
-def _ledger(stream: Stream) -> Iterator[str]:
-    from headgate.declaration.load import load
-    from headgate.ledger import balance
-
-    try:
-        account = balance(stream.layout, load(stream.file, needs_secrets=False))
-    except HeadgateError as error:
-        yield f"the ledger cannot be read: {error.text(stream.place)}"
-        return
-    yield "the ledger balances" if account.balanced else "the ledger does not balance:"
-    yield from map(str, account.differences)
+        try:
+            account = balance(stream.layout, self._declared())
+        except HeadgateError as error:
+            yield f"the ledger cannot be read: {error.text(stream.place)}"
+            return
+        yield "the ledger balances" if account.balanced else "the ledger does not balance:"
+        yield from map(str, account.differences)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from airflow.sdk import BaseOperator
-
-from headgate.commands import set_place
-from headgate.supervision.launcher import LOCAL, Launcher, Stream, launcher_of
+from headgate.airflow.operators.tables_task import TablesTask
+from headgate.supervision.launcher import LOCAL, Launcher, launcher_of
 
 
-class StreamTask(BaseOperator):
+class StreamTask(TablesTask):
     """A task for the stream of the pipeline ``name``.
 
     :param file: the declaration.
@@ -25,22 +22,9 @@ class StreamTask(BaseOperator):
     # task.
     template_fields: Sequence[str] = ("file", "name", "root", "launcher")
 
-    def __init__(
-        self, *, file: str, name: str, root: str, launcher: str = LOCAL, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.file = file
-        self.name = name
-        self.root = root
+    def __init__(self, *, name: str, launcher: str = LOCAL, **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
         self.launcher = launcher
-
-    def pre_execute(self, context: Any) -> None:
-        """Render commands in the messages of this process for the stream."""
-        set_place(self._stream.place)
-
-    @property
-    def _stream(self) -> Stream:
-        return Stream(Path(self.file), self.name, self.root)
 
     @property
     def _launcher(self) -> Launcher:

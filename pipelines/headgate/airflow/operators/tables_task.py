@@ -28,14 +28,23 @@ class TablesTask(BaseOperator):
 
     def pre_execute(self, context: Any) -> None:
         """Render commands in the messages of this process for the pipeline."""
-        set_place(Stream(Path(self.file), self.name, self.root).place)
+        set_place(self._stream.place)
 
-    def _opened(self) -> tuple[Pipeline, Layout]:
+    @property
+    def _stream(self) -> Stream:
+        return Stream(Path(self.file), self.name, self.root)
+
+    def _declared(self) -> Pipeline:
         """Load the declaration, without secrets: no task here uses a sink or reads a source. Raises
-        DeclarationError, and AirflowSkipException if the pipeline has never run."""
+        DeclarationError."""
         from headgate.declaration.load import load
 
-        declared = load(self.file, needs_secrets=False)
+        return load(self.file, needs_secrets=False)
+
+    def _opened(self) -> tuple[Pipeline, Layout]:
+        """Load the declaration. Raises DeclarationError, and AirflowSkipException if the pipeline
+        has never run."""
+        declared = self._declared()
         layout = Layout.of(self.root, declared.name)
         if not layout.storage.folders("bronze"):
             raise AirflowSkipException(f"the pipeline has never run under {layout.storage.root}")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
-
 from headgate.airflow.interval import require_interval
+from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
-from headgate.commands import anywhere, set_place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class GoldFinalSensor(BaseOperator):
+class GoldFinalSensor(TablesTask):
     """Succeeds once every window of ``table`` that ends at ``up_to`` or before is final: later
     events do not change the rows that a downstream task reads of them. It holds no worker while it
     waits.
@@ -32,8 +29,6 @@ class GoldFinalSensor(BaseOperator):
     def __init__(
         self,
         *,
-        file: str,
-        root: str,
         table: str,
         up_to: str,
         interval: timedelta = timedelta(seconds=10),
@@ -41,16 +36,10 @@ class GoldFinalSensor(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.file = file
-        self.root = root
         self.table = table
         self.up_to = up_to
         self.interval = interval
         self.timeout = timeout
-
-    def pre_execute(self, context: Any) -> None:
-        """Render commands in the messages of this process for the pipeline."""
-        set_place(anywhere(Path(self.file), self.root))
 
     def execute(self, context: Context) -> None:
         require_interval(self.dag_id, self.up_to)

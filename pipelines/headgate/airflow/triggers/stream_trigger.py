@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ START_AGAIN = f"Start it again: the DAG %s__control, or: {pipeline_command('star
 _QUIET = timedelta(minutes=1)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StreamTrigger(PlainTrigger):
     """Fires once: ``{"event": "down", "condition", "fingerprint"}`` if a driver has to be started
     (as in ``Observation``), ``{"event": "failed"}`` if a person has to act first, ``{"event":
@@ -37,45 +39,28 @@ class StreamTrigger(PlainTrigger):
     once. All times are in seconds, ``until`` in ISO 8601.
     """
 
-    def __init__(
-        self,
-        *,
-        file: str,
-        name: str,
-        root: str,
-        launcher: str,
-        token: str,
-        until: str,
-        wait: float,
-        interval: float,
-        stuck_after: float,
-        reported: str | None = None,
-    ) -> None:
-        super().__init__(
-            file=file,
-            name=name,
-            root=root,
-            launcher=launcher,
-            token=token,
-            until=until,
-            wait=wait,
-            interval=interval,
-            stuck_after=stuck_after,
-            reported=reported,
-        )
-        self._stream = Stream(Path(file), name, root)
-        self._launcher = launcher_of(launcher)
-        self._token = token
-        self._until = datetime.fromisoformat(until)
-        self._wait = wait
-        self._interval = interval
-        self._stuck_after = timedelta(seconds=stuck_after)
-        self._reported = datetime.fromisoformat(reported) if reported else None
+    file: str
+    name: str
+    root: str
+    launcher: str
+    token: str
+    until: str
+    wait: float
+    interval: float
+    stuck_after: float
+    reported: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._stream = Stream(Path(self.file), self.name, self.root)
+        self._launcher = launcher_of(self.launcher)
+        self._until = datetime.fromisoformat(self.until)
+        self._reported = datetime.fromisoformat(self.reported) if self.reported else None
         self._logged = datetime.min.replace(tzinfo=UTC)
         self._news: object = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        await asyncio.sleep(self._wait)
+        await asyncio.sleep(self.wait)
         seen: Observation | None = None
         while True:
             now = datetime.now(UTC)
@@ -96,7 +81,7 @@ class StreamTrigger(PlainTrigger):
                 await self.settled()
                 yield event({"event": "rotated"})
                 return
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.interval)
 
     async def on_kill(self) -> None:
         """Called when the task is marked, cleared or deleted. A cleared task adopts the stream
@@ -104,14 +89,14 @@ class StreamTrigger(PlainTrigger):
         name = self._stream.name
         try:
             state = await asyncio.to_thread(self._state)
-            ours = await asyncio.to_thread(is_claimed_by, self._stream.layout, self._token)
+            ours = await asyncio.to_thread(is_claimed_by, self._stream.layout, self.token)
         except Exception as error:
             self.log.warning("%s continues: the state of this task cannot be read: %s", name, error)
             return
         if ours and state in OVER:
             self.log.info("%s is asked to stop after its batch: this task is %s", name, state)
             await asyncio.to_thread(request_stop, self._stream.layout)
-            await asyncio.to_thread(give_up, self._stream.layout, self._token)
+            await asyncio.to_thread(give_up, self._stream.layout, self.token)
         else:
             self.log.info("%s continues: a task will supervise it again", name)
 
@@ -127,9 +112,8 @@ class StreamTrigger(PlainTrigger):
         jobs = self._launcher.probe(self._stream, now)
         layout = self._stream.layout
         asked, failure = stop_asked(layout), last_failure(layout)
-        found = observe(
-            jobs, now, before, stop_asked=asked, stuck_after=self._stuck_after, failure=failure
-        )
+        after = timedelta(seconds=self.stuck_after)
+        found = observe(jobs, now, before, stop_asked=asked, stuck_after=after, failure=failure)
         return jobs, found, failure
 
     def _start_again(self) -> str:

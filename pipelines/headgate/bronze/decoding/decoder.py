@@ -57,8 +57,8 @@ class Decoder:
     def __init__(self, record: Record, format: RecordFormat) -> None:
         self._record, self._is_csv = record, format == "csv"
         column = cell_column if self._is_csv else json_column
-        self._columns: dict[str, ColumnType] = {c.name: column(c.type) for c in record.schema}
-        self._types = {c.name: c.type for c in record.schema}
+        self._types = record.types
+        self._columns: dict[str, ColumnType] = {n: column(t) for n, t in self._types.items()}
         self._validator = RecordValidator(record, format)
         document = document_of(self._columns, strict=record.unknown_fields != "ignore")
         self._decode = msgspec.json.Decoder(document).decode

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headgate.cli.gold_name import gold_table
+from headgate.backfill.compatibility import require_compatible, require_windows
+from headgate.cli.named import gold_table
 from headgate.cli.times import time_range
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 
 if TYPE_CHECKING:
     from headgate.backfill.running import Asked
-    from headgate.declaration.model import Pipeline
 
 
 def asked_of(
@@ -25,10 +27,8 @@ def asked_of(
     other: Path | None,
     now: datetime,
 ) -> Asked:
-    """Raises BadParameter, NoSuchGoldError, DeclarationError, OtherDeclarationError."""
-    from headgate.backfill.compatibility import require_compatible, require_windows
+    """Raises BadParameter, UsageError, DeclarationError, OtherDeclarationError."""
     from headgate.backfill.running import Asked
-    from headgate.declaration.load import load
 
     first, last = time_range(begin, end, now)
     assert first is not None

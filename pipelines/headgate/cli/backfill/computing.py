@@ -9,12 +9,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from headgate.backfill.report import Published
+from headgate.backfill.reports import write_report
+from headgate.backfill.store import remove_left
+from headgate.cli import log_file
 from headgate.cli.driving import require_machine
+from headgate.cli.screen import waiting as shown_waiting
+from headgate.savepoints.holds import holding
+from headgate.storage.documents import new_id
+from headgate.storage.layout import Layout
+from headgate.tables.errors import NoTablesError
+from headgate.tables.snapshot import head_table
 
 if TYPE_CHECKING:
-    from headgate.backfill.report import Published
     from headgate.backfill.running import Asked, Outcome
-    from headgate.storage.layout import Layout
 
     Publish = Callable[[Layout, Asked, Outcome, str], Published]
 
@@ -27,15 +35,7 @@ most."""
 def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | None) -> Outcome:
     """Compute and compare; ``publish`` is called if a row differs. Raises NoTablesError before
     anything is written, and what ``backfill.running.compute`` raises."""
-    from headgate.backfill.reports import write_report
     from headgate.backfill.running import compute
-    from headgate.backfill.store import remove_left
-    from headgate.cli.log_file import divert_to
-    from headgate.cli.screen import waiting as shown_waiting
-    from headgate.savepoints.holds import holding
-    from headgate.storage.documents import new_id
-    from headgate.tables.errors import NoTablesError
-    from headgate.tables.snapshot import head_table
 
     def session() -> AbstractContextManager[Any]:
         from headgate.jobs.session import passing_session
@@ -46,7 +46,7 @@ def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | 
         raise NoTablesError(asked.deployed.name, layout.storage.root)
     require_machine(asked.deployed)
     os.nice(_NICENESS)
-    divert_to(layout, "backfill")
+    log_file.divert_to(layout, "backfill")
     remove_left(layout, asked.deployed)
     now = datetime.now(UTC)
     with holding(layout, id_ := new_id(now)):

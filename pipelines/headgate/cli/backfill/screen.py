@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+
+from headgate.backfill.report import Report, Sample, TableReport
 from headgate.cli.options import command
-from headgate.cli.output import grid, plural, size_of
+from headgate.cli.output import Shown, grid, plural, size_of
 from headgate.cli.rows import as_text, cells
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from rich.table import Table
-
     from headgate.backfill.plan import Planned
-    from headgate.backfill.report import Report, Sample, TableReport
     from headgate.backfill.running import Asked
-    from headgate.cli.output import Shown
 
 _MARKS = {"equal": "✓", "differs": "✗", "empty": "-"}
 Finals = Callable[[str], "tuple[datetime, datetime] | None"]
@@ -26,11 +24,9 @@ Finals = Callable[[str], "tuple[datetime, datetime] | None"]
 
 def shown(report: Report, finals: Finals) -> Iterator[Shown]:
     """The report: counts and digests of every table, then what differs."""
-    counts = grid("", "gold", "batch:", "windows:", "equal:", "changed:", "new:", "gone:")
-    for table in report.tables:
-        numbers = (table.n, table.windows, table.equal, table.changed, table.new, table.gone)
-        counts.add_row(*cells(table.table, *(f"{number:,}" for number in numbers)))
-    yield counts
+    headers = ("gold", "batch:", "windows:", "equal:", "changed:", "new:", "gone:")
+    rows = ((t.table, t.n, t.windows, t.equal, t.changed, t.new, t.gone) for t in report.tables)
+    yield grid("", *headers, rows=rows)
     for table in report.tables:
         yield from _of_table(table)
         if table.result == "empty":
@@ -146,8 +142,5 @@ def plan_shown(document: Mapping[str, Any]) -> Iterator[Shown]:
     rows, files, steps = (f"{document[name]:,}" for name in ("rows", "files", "steps"))
     size = size_of(document["bytes"])
     yield f"rows of bronze to read: {rows} ({size}); files: {files}; steps: {steps}"
-    found = grid("", "gold", "batch:", "windows:", "rows:")
-    for table in document["tables"]:
-        numbers = (f"{table[name]:,}" for name in ("n", "windows", "rows"))
-        found.add_row(*cells(table["table"], *numbers))
-    yield found
+    tables = ((t["table"], t["n"], t["windows"], t["rows"]) for t in document["tables"])
+    yield grid("", "gold", "batch:", "windows:", "rows:", rows=tables)

@@ -11,15 +11,30 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate import exit_codes
+from headgate.backfill.reports import reports, taken_back
 from headgate.cli import declaration
 from headgate.cli.backfill.asking import asked_of, expected_of
+from headgate.cli.backfill.computing import compute_here
+from headgate.cli.backfill.publishing import publish_here
+from headgate.cli.backfill.screen import (
+    final_windows,
+    listed,
+    next_steps,
+    plan_document,
+    plan_shown,
+    shown,
+)
+from headgate.cli.backfill.windows import final_range, windows_of
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
+from headgate.declaration.model import Pipeline
+from headgate.lineage.emitting import send_backfill
+from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.snapshot import head_table
 
 if TYPE_CHECKING:
     from headgate.backfill.running import Asked
-    from headgate.declaration.model import Pipeline
-    from headgate.storage.layout import Layout
 
 Tables = Annotated[
     list[str] | None,
@@ -100,11 +115,6 @@ def backfill(
     if dry_run:
         _show_plan(layout, asked, json=json)
         return
-    from headgate.cli.backfill.computing import compute_here
-    from headgate.cli.backfill.publishing import publish_here
-    from headgate.cli.backfill.screen import next_steps, shown
-    from headgate.cli.backfill.windows import final_range
-    from headgate.lineage.emitting import send_backfill
 
     publishing = publish_here(note, expected) if publish else None
     outcome = compute_here(layout, asked, root, publish=publishing)
@@ -124,11 +134,6 @@ def backfill(
 
 
 def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
-    from headgate.backfill.reports import reports, taken_back
-    from headgate.cli.backfill.screen import listed
-    from headgate.tables.payloads.bronze import BronzePayload
-    from headgate.tables.snapshot import head_table
-
     found, back = list(reports(layout)), frozenset[str]()
     if any(report.published for report in found):
         bronze = head_table(layout, declared)
@@ -142,8 +147,6 @@ def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
 
 def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
     from headgate.backfill.running import plan_of
-    from headgate.cli.backfill.screen import final_windows, plan_document, plan_shown
-    from headgate.cli.backfill.windows import final_range, windows_of
 
     _, plan = plan_of(layout, asked)
     windows = windows_of(layout, asked)

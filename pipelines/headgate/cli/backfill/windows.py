@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from headgate.declaration.operators import columns_of
+from headgate.querying.sql import select
+from headgate.storage.layout import Layout
+
 if TYPE_CHECKING:
     from headgate.backfill.running import Asked
-    from headgate.storage.layout import Layout
 
 
 def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
     """The number of final windows in the range and of their rows, by table."""
-    from headgate.declaration.operators import columns_of
-    from headgate.querying.sql import select
-
     found = {}
     for name in asked.tables:
         begin, end = [*columns_of(asked.deployed.gold[name])][:2]
@@ -30,9 +30,6 @@ def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
 
 def final_range(layout: Layout, asked: Asked, name: str) -> tuple[datetime, datetime] | None:
     """The time range of the final windows of a gold table; None if it has none."""
-    from headgate.declaration.operators import columns_of
-    from headgate.querying.sql import select
-
     begin, end = [*columns_of(asked.deployed.gold[name])][:2]
     sql = f"SELECT min({begin}), max({end}) FROM gold.{name} WHERE final"
     ((first, last),) = select(asked.deployed, layout, sql)[1]

@@ -14,6 +14,16 @@ from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
 from headgate.commands import rendered, shell_command
 from headgate.dashboard import FOLDER, PORT
+from headgate.dashboard.boards.reading import board_files, read_board
+from headgate.dashboard.boards.runner import ChartRunner
+from headgate.dashboard.errors import DashboardError
+from headgate.dashboard.login.passwords import made
+from headgate.dashboard.server.serving import Settings, checked_base, serve
+from headgate.declaration.files import declarations_in, project_folder
+from headgate.declaration.load import load
+from headgate.declaration.loopback import is_loopback
+from headgate.errors import UsageError
+from headgate.process_tree.ports import free_port
 
 _LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."
 
@@ -63,9 +73,6 @@ def dashboard(
     Read-only, on 127.0.0.1, with a password that is printed once. Charts of your own are in
     dashboards/*.yml.
     """
-    from headgate.dashboard.server.serving import Settings, checked_base, serve
-    from headgate.process_tree.ports import free_port
-
     files = [declaration.find(word) for word in pipelines] or _all()
     if check:
         _respond_checked(files, json)
@@ -82,12 +89,10 @@ def dashboard(
 
 
 def _all() -> list[Path]:
-    """The declarations of the project. Raises NoSuchPipelineError if there is none."""
-    from headgate.declaration.files import declarations_in
-
+    """The declarations of the project. Raises UsageError if there is none."""
     found = [*declarations_in(Path("pipelines")), *declarations_in(Path())]
     if not found:
-        raise declaration.NoSuchPipelineError(
+        raise UsageError(
             "there is no declaration in pipelines/",
             remedy=f"name one: {shell_command('dashboard', 'shop')}, of: {shell_command('list')}",
         )
@@ -95,9 +100,6 @@ def _all() -> list[Path]:
 
 
 def _require_login_for(host: str, login: bool) -> None:
-    from headgate.dashboard.errors import DashboardError
-    from headgate.declaration.loopback import is_loopback
-
     if not login and not is_loopback(host):
         raise DashboardError(
             f"without a login, the dashboard is served on loopback alone, not at {host}",
@@ -106,8 +108,6 @@ def _require_login_for(host: str, login: bool) -> None:
 
 
 def _password(keep: Path | None, anew: bool) -> str | None:
-    from headgate.dashboard.login.passwords import made
-
     return made(keep, anew=anew) if keep is not None else None
 
 
@@ -126,11 +126,6 @@ def _respond(address: str, password: str | None, keep: Path | None, json: bool) 
 
 def _respond_checked(files: list[Path], json: bool) -> None:
     """Raises BoardError for the first file with problems."""
-    from headgate.dashboard.boards.reading import board_files, read_board
-    from headgate.dashboard.boards.runner import ChartRunner
-    from headgate.declaration.files import project_folder
-    from headgate.declaration.load import load
-
     declared = {each.name: each for each in (load(file, needs_secrets=False) for file in files)}
     projects = dict.fromkeys(project_folder(file) for file in files)
     runner = ChartRunner()

@@ -18,6 +18,7 @@ from headgate import exit_codes
 from headgate.cli.options import Json, checked_root
 from headgate.cli.output import console, respond
 from headgate.declaration.kinds import GOLD, kind_of
+from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def demo(
     measured = {
         "root": str(folder),
         "first_gold_seconds": first_gold,
-        "held": held and held.hold.as_dict(),
-        "released": held and held.given.as_dict(),
+        "held": held and encoded(held.hold),
+        "released": held and encoded(held.given),
     }
     respond(
         json,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
-from headgate.declaration.suites.model import count_key
+from headgate.declaration.kinds import SILVER
+from headgate.declaration.model import Pipeline
+from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.suites.plan import suite_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headgate.declaration.model import Pipeline
-    from headgate.declaration.suites.model import Suite
-    from headgate.storage.layout import Layout
+from headgate.querying.without_pandas import leave_pandas_out
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 
 def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -36,11 +35,10 @@ def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = 
     shown = grid("", "table", "rule", "action", "severity", "broken:", "asks")
     for suite in suites:
         for rule in suite["rules"]:
-            broken = "-" if rule["broken"] is None else f"{rule['broken']:,}"
-            shown.add_row(
-                *cells(suite["table"], rule["id"], _action(rule), rule["severity"], broken),
-                *cells(rule.get("condition") or f"{rule['expectation']} {rule['arguments']}"),
-            )
+            broken = "-" if rule["broken"] is None else rule["broken"]
+            asks = rule.get("condition") or f"{rule['expectation']} {rule['arguments']}"
+            said = (rule["id"], _action(rule), rule["severity"], broken, asks)
+            shown.add_row(*cells(suite["table"], *said))
     document = {"pipeline": declared.name, "suites": suites}
     respond(json, document, shown if suites else f"no table of {declared.name} has a suite")
 
@@ -63,11 +61,6 @@ def _action(rule: Mapping[str, Any]) -> str:
 
 def _totals(declared: Pipeline, layout: Layout, name: str) -> Mapping[str, int] | None:
     """The counts of a silver table so far; None if the table does not exist yet."""
-    from headgate.querying.without_pandas import leave_pandas_out
-
     leave_pandas_out()
-    from headgate.declaration.kinds import SILVER
-    from headgate.tables.table import Table
-
     table = Table(layout.storage, SILVER.path(name), pipeline=declared.name)
     return table.refresh().total if table.exists else None

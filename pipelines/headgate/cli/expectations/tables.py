@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from headgate import exit_codes
+from headgate.cli.named import named
 from headgate.commands import pipeline_command
-from headgate.declaration.nearest import nearest
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import GoldTable, Pipeline, SilverTable
-    from headgate.declaration.names import Columns
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.names import Columns
+from headgate.declaration.operators import gold_columns
 
 TableName = Annotated[
     str,
@@ -26,35 +23,17 @@ Output = Annotated[
 ]
 
 
-class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
-    """The pipeline has no table of this name, or the table has no suite."""
-
-
 def table_of(declared: Pipeline, word: str) -> SilverTable | GoldTable:
-    """Raises NoSuchTableError with the nearest name."""
+    """Raises UsageError with the nearest name."""
     known: dict[str, SilverTable | GoldTable] = {
         **{f"silver.{name}": table for name, table in declared.silver.items()},
         **{f"gold.{name}": table for name, table in declared.gold.items()},
     }
-    if word not in known:
-        guess = nearest(word, known)
-        hint = f' (did you mean "{guess}"?)' if guess else ""
-        raise NoSuchTableError(
-            f"{declared.name} has no table {word!r}{hint}",
-            remedy=f"its tables: {', '.join(known)}; see {pipeline_command('plan')}",
-        )
-    return known[word]
+    return named(known, word, f"{declared.name} has no table", f"; see {pipeline_command('plan')}")
 
 
 def columns_of(declared: Pipeline, table: SilverTable | GoldTable) -> Columns:
-    """The columns that rules can use, with their types."""
-    from headgate.declaration.model import GoldTable
-    from headgate.declaration.names import STATUS_COLUMNS, silver_columns
-    from headgate.declaration.operators import columns_of as result_columns
-
+    """All columns of the table, with their types."""
     if isinstance(table, GoldTable):
-        held = {column.name: column.type for column in table.schema}
-        return {**result_columns(table), **held, **STATUS_COLUMNS}
-    rescues = declared.sources[table.source].record.unknown_fields == "rescue"
-    own = silver_columns(rescues=rescues, has_suite=False)
-    return {**{column.name: column.type for column in table.schema}, **own}
+        return gold_columns(table)
+    return table.row(declared.sources[table.source].record)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json as jsons
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.expectations.listing import list_suites
 from headgate.cli.expectations.tables import (
-    NoSuchTableError,
     Output,
     TableName,
     columns_of,
@@ -22,10 +20,14 @@ from headgate.cli.expectations.tables import (
 from headgate.cli.new_file import write_new
 from headgate.cli.options import DEFAULT_ROOT, PipelineName, Root
 from headgate.commands import pipeline_command, rendered, shell_command
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import GoldTable, SilverTable
+from headgate.declaration.model import GoldTable, SilverTable
+from headgate.declaration.operators import begin_of
+from headgate.errors import HeadgateError, UsageError
+from headgate.expectations import profiling
+from headgate.expectations.exporting import exported, left_out
+from headgate.expectations.importing import imported
+from headgate.expectations.written import suite_text
+from headgate.querying.sql import select
 
 app = typer.Typer(
     help="The rules that rows must meet, and Great Expectations.", no_args_is_help=True
@@ -33,33 +35,20 @@ app = typer.Typer(
 app.command("list")(list_suites)
 
 
-class UnsupportedSuiteError(HeadgateError, code=exit_codes.USAGE):
-    """A suite of Great Expectations cannot be read, or Headgate does not support its
-    expectations."""
-
-
-class NothingSeenError(HeadgateError):
-    """A table has no rows to propose rules from."""
-
-
 @app.command("profile")
 def profile(
     pipeline: PipelineName, table: TableName, output: Output = None, root: Root = DEFAULT_ROOT
 ) -> None:
     """Propose a suite that all rows of a table meet. Its rules only warn."""
-    from headgate.expectations import profiling
-    from headgate.expectations.written import suite_text
-    from headgate.querying.sql import select
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     named = table_of(declared, table)
-    columns = {column.name: column.type for column in named.schema}
+    columns = named.types
     layer = table.partition(".")[0]
     path = f'{layer}."{named.name}"'
     _, [row] = select(declared, layout, profiling.statistics_sql(path, columns))
     rows, found = profiling.profile(row, columns)
     if not rows:
-        raise NothingSeenError(
+        raise HeadgateError(
             f"{table} has no rows, and nothing can be proposed",
             remedy=f"let it have some first: {pipeline_command('run', '--once')}",
         )
@@ -75,9 +64,6 @@ def profile(
 
 def _keys(table: SilverTable | GoldTable) -> tuple[str, ...]:
     """The columns that identify a row of a gold table; empty for silver."""
-    from headgate.declaration.model import GoldTable
-    from headgate.declaration.operators import begin_of
-
     if not isinstance(table, GoldTable):
         return ()
     return (*begin_of(table), *(group.name for group in table.by))
@@ -88,12 +74,10 @@ def export(
     pipeline: PipelineName, table: TableName, output: Output = None, root: Root = DEFAULT_ROOT
 ) -> None:
     """Print a table's suite as the JSON of a suite of Great Expectations."""
-    from headgate.expectations.exporting import exported, left_out
-
     declared, _ = declaration.opened(pipeline, root, needs_secrets=False)
     named = table_of(declared, table)
     if named.suite is None:
-        raise NoSuchTableError(
+        raise UsageError(
             f"{table} has no suite",
             remedy=f"propose one: {pipeline_command('expectations profile', table)}",
         )
@@ -128,9 +112,6 @@ def import_suite(
     ] = False,
 ) -> None:
     """Print a suite of Great Expectations as one of Headgate."""
-    from headgate.expectations.importing import imported
-    from headgate.expectations.written import suite_text
-
     found = imported(_text(file), str(file), of_gold=gold)
     table, side = ("gold.TABLE", "versions") if gold else ("silver.TABLE", "rows")
     listed = "\n".join(map(str, found.unsupported))
@@ -139,13 +120,11 @@ def import_suite(
     if found.unsupported and not skip_unsupported:
         again = ["--gold"] * gold + ["--skip-unsupported"]
         without = shell_command("expectations import", str(file), *again, rooted=False)
-        raise UnsupportedSuiteError(
-            f"{said}\n{listed}", remedy=f"change them, or leave them out: {without}"
-        )
+        raise UsageError(f"{said}\n{listed}", remedy=f"change them, or leave them out: {without}")
     if found.unsupported:
         print(f"left out of {said}\n{listed}", file=sys.stderr)
     if not found.rules:
-        raise UnsupportedSuiteError(
+        raise UsageError(
             f"{file} has no expectation that rules of {side} can ask",
             remedy="propose a suite from a table's rows: "
             + pipeline_command("expectations profile", table),
@@ -159,7 +138,7 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UnsupportedSuiteError(
+        raise UsageError(
             f"{file} cannot be read: {reason}", remedy="name the JSON of a suite"
         ) from error
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from headgate.cli.output import grid
-from headgate.cli.rows import cells
 
 if TYPE_CHECKING:
     from headgate.storage.backlog import Backlog, PartitionBacklog
@@ -25,14 +24,11 @@ def furthest(partitions: Mapping[str, PartitionBacklog]) -> list[tuple[str, Part
 
 
 def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
-    table = grid("", "partition", "unread:", "for:")
     ordered = furthest(partitions)
-    for name, behind in ordered[:SHOWN]:
-        table.add_row(*cells(name, f"{behind.records:,}", f"{behind.seconds:,.0f} s"))
+    rows = [(name, p.records, f"{p.seconds:,.0f} s") for name, p in ordered[:SHOWN]]
     if rest := ordered[SHOWN:]:
-        unread = sum(behind.records for _, behind in rest)
-        table.add_row(*cells(f"{len(rest):,} more", f"{unread:,}", ""))
-    return table
+        rows.append((f"{len(rest):,} more", sum(p.records for _, p in rest), ""))
+    return grid("", "partition", "unread:", "for:", rows=rows)
 
 
 def waiting_for(backlog: Backlog) -> str | None:

@@ -40,15 +40,10 @@ def show(found: Checkpoints) -> None:
     out, now = console(), datetime.now(UTC)
     table = grid("checkpoints", "batch:", "committed", "age:", "took:", "rows:", "size:")
     for each in found.history:
-        age, took = now - each.committed, each.took.total_seconds()
-        table.add_row(
-            f"{each.n:,}",
-            f"{each.committed:%F %T}Z",
-            f"{age.total_seconds():,.0f} s",
-            f"{took:.2f} s",
-            f"{each.rows:,}",
-            size_of(each.bytes),
-        )
+        age = f"{(now - each.committed).total_seconds():,.0f} s"
+        took = f"{each.took.total_seconds():.2f} s"
+        row = (each.n, each.committed, age, took, each.rows, size_of(each.bytes))
+        table.add_row(*cells(*row))
     out.print(table)
     out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
     for lag in found.replay:
@@ -61,11 +56,11 @@ def show(found: Checkpoints) -> None:
         place = f"operation {operation.number}, after batch {operation.n:,}"
         message = f"{place}: {tables} must {operation.what}"
         out.print(f"  {message}", markup=False)
-    table = grid("\nopen windows", "table", "window", "rows:", "state:")
-    for window in found.windows:
-        span = " to ".join(f"{time:%F %T}Z" for time in window.span)
-        table.add_row(*cells(window.table, span, f"{window.rows:,}", size_of(window.bytes)))
-    out.print(table)
+    windows = (
+        (w.table, " to ".join(f"{time:%F %T}Z" for time in w.span), w.rows, size_of(w.bytes))
+        for w in found.windows
+    )
+    out.print(grid("\nopen windows", "table", "window", "rows:", "state:", rows=windows))
     for name in sorted({name_of(w.table) for w in found.windows}):
         # The layer is included: a table's name may be a keyword of SQL, such as "order".
         line = command("query", f"SELECT * FROM gold.{name} WHERE NOT final")

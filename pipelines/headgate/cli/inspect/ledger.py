@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.ledger_screen import MARK, show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import console, plural, respond
+from headgate.cli.output import Shown, console, plural, respond
 from headgate.cli.rows import shown
+from headgate.cli.screen import waiting
+from headgate.ledger import balance
+from headgate.ledger.by_id import Proof
+from headgate.ledger.by_id import by_id as prove
 from headgate.querying.without_pandas import leave_pandas_out
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from headgate.cli.output import Shown
-    from headgate.ledger.by_id import Proof
 
 
 def ledger(
@@ -35,14 +34,9 @@ def ledger(
     With --by-id, it names the first positions and ids that differ.
     """
     leave_pandas_out()
-    from headgate.ledger import balance
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     account, proof = balance(layout, declared), None
     if by_id:
-        from headgate.cli.screen import waiting
-        from headgate.ledger.by_id import by_id as prove
-
         with waiting("reading every table"):
             proof = prove(layout, declared)
     balanced = account.balanced and (proof is None or proof.holds)

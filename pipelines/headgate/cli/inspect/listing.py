@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headgate.cli import declaration
 from headgate.cli.inspect import elsewhere
@@ -14,12 +14,12 @@ from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.declaration.errors import DeclarationError
+from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
-
-if TYPE_CHECKING:
-    from headgate.supervision.elsewhere import Sighting
+from headgate.supervision.elsewhere import Sighting
+from headgate.supervision.job_state import overall, probe
 
 
 def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -41,17 +41,14 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
         if problem := entry.get("problem") or entry.get("failure"):
             table.add_row(*cells("", "", problem))
         for found in entry.get("elsewhere", ()):
-            table.add_row(*cells("", elsewhere.in_words(found, root), found["file"] or ""))
+            table.add_row(*cells("", elsewhere.in_words(found, root), found["file"]))
     for other in others:
         where = elsewhere.in_words(other, root)
-        table.add_row(*cells(other["pipeline"], where, other["file"] or ""))
+        table.add_row(*cells(other["pipeline"], where, other["file"]))
     respond(json, {"pipelines": listed, "others": others}, table)
 
 
 def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
-    from headgate.declaration.load import load
-    from headgate.supervision.job_state import overall, probe
-
     about = {"name": file.stem, "file": str(file)}
     try:
         declared = load(file, needs_secrets=False)

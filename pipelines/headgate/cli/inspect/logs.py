@@ -11,12 +11,9 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.errors import HeadgateError
+from headgate.supervision import logs as files
 
 _MOST = 1_000_000
-
-
-class NoLogError(HeadgateError):
-    """There is no log yet."""
 
 
 def logs(
@@ -32,12 +29,11 @@ def logs(
     """Show the log of a pipeline that `start` has started."""
     if follow and json:
         raise typer.BadParameter("cannot be combined with --follow", param_hint="--json")
-    from headgate.supervision import logs as files
 
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     path = files.newest_spark_log(layout) if spark else files.run_log(layout)
     if path is None or (not path.exists() and not follow):
-        raise NoLogError(
+        raise HeadgateError(
             f"{declared.name} has no log under {files.log_folder(layout)}",
             remedy=command("start"),
         )

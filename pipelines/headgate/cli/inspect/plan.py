@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headgate.cli import declaration
 from headgate.cli.deployment_screen import as_dict, show
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import respond
+from headgate.cli.output import Shown, respond
 from headgate.commands import NEW_ROOT, pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.declaration.plan import describe
+from headgate.declaration.plan import plan as planned
 from headgate.errors import HeadgateError
+from headgate.savepoints.declarations import kept
+from headgate.savepoints.deployment import Deployment, deployment
 from headgate.storage.layout import Layout
-
-if TYPE_CHECKING:
-    from headgate.cli.output import Shown
-    from headgate.declaration.model import Pipeline
-    from headgate.savepoints.deployment import Deployment
-
-
-class NotKeptError(HeadgateError):
-    """The tables were made from several declarations, or the text is not kept."""
 
 
 def plan(
@@ -39,10 +35,6 @@ def plan(
     Shows tables, schemas, windows and state. For existing tables, shows what a start does with
     each.
     """
-    from headgate.declaration.plan import describe
-    from headgate.declaration.plan import plan as planned
-    from headgate.savepoints.deployment import deployment
-
     declared, layout = declaration.opened(pipeline, root)
     found = deployment(layout, declared)
     if deployed:
@@ -55,12 +47,10 @@ def plan(
 
 
 def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, json: bool) -> None:
-    """Print the text unchanged, with comments and placeholders. Raises NotKeptError,
-    SavepointError."""
-    from headgate.savepoints.declarations import kept
-
+    """Print the text unchanged, with comments and placeholders. Raises HeadgateError if
+    the tables were made from several declarations, SavepointError."""
     if not found.declaration:
-        raise NotKeptError(
+        raise HeadgateError(
             f"no declaration is kept that all tables under {layout.storage.root} were made from",
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )

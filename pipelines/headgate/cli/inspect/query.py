@@ -16,6 +16,7 @@ from headgate.cli.rows import as_text, print_rows
 from headgate.querying.names import Queried
 from headgate.querying.sandbox import QueryError
 from headgate.querying.sql import answer, pipelines_in
+from headgate.querying.versions import versions_at
 
 
 def query(
@@ -61,8 +62,6 @@ def query(
 
 
 def _versions(queried: Queried, n: int) -> Mapping[str, int]:
-    from headgate.querying.versions import versions_at
-
     return versions_at(queried.layout, queried.pipeline, n).versions
 
 

@@ -19,6 +19,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.cli.undone_loads import show_undone, undone_loads
+from headgate.storage.documents import encoded
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
@@ -80,13 +81,13 @@ def status(
                 "pipeline": declared.name,
                 "state": state,
                 "ended": ended,
-                "failure": failure and asdict(failure) | {"at": failure.at.isoformat()},
+                "failure": failure and encoded(failure),
                 "paused": paused and paused.isoformat(),
                 "jobs": [_as_dict(job) for job in jobs],
                 "elsewhere": other_documents,
                 "freshness": fresh,
                 "rebuilding": rebuild_progress(layout, declared),
-                "held": [hold.as_dict() for hold in held],
+                "held": [encoded(hold) for hold in held],
                 "dead_letters": refused,
                 "open_loads": [asdict(each) for each in loads if each.state != "stopped"],
                 "stopped_loads": [asdict(each) for each in loads if each.state == "stopped"],
@@ -209,7 +210,7 @@ def _state(job: JobState, ended: Ended | None) -> str:
 
 def _as_dict(job: JobState) -> dict[str, object]:
     trend = trend_for(job)
-    return job.as_dict() | {"trend": trend and trend.as_dict()}
+    return encoded(job) | {"trend": trend and trend.as_dict()}
 
 
 def _remark(

@@ -9,7 +9,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
-from headgate.cli.rows import cells
+from headgate.querying.versions import versions_at
 
 
 def versions(
@@ -25,15 +25,12 @@ def versions(
 
     They have all of the same batches, so a reader that opens them sees one state of the pipeline.
     """
-    from headgate.querying.versions import versions_at
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = versions_at(layout, declared, n)
     tables = {
         path: {"version": version, "uri": layout.storage.uri(path)}
         for path, version in found.versions.items()
     }
-    shown = grid(f"batch {found.n}", "table", "version:", "folder")
-    for path, each in tables.items():
-        shown.add_row(*cells(path, each["version"], each["uri"]))
+    rows = ((path, str(each["version"]), each["uri"]) for path, each in tables.items())
+    shown = grid(f"batch {found.n}", "table", "version:", "folder", rows=rows)
     respond(json, {"pipeline": declared.name, "n": found.n, "tables": tables}, shown)

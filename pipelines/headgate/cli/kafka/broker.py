@@ -10,21 +10,17 @@ from typing import Annotated
 import typer
 
 from headgate import exit_codes
-from headgate.broker import FOLDER
+from headgate.broker import FOLDER, running
+from headgate.broker.client import metadata
+from headgate.cli.driving import on_signals, require_java
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
 from headgate.commands import rendered, shell_command
 from headgate.errors import HeadgateError
+from headgate.jars import LockSet, cache_folder, fetch, locked
+from headgate.jars.cache import problems
 
 PORT = 9092
-
-
-class NoBrokerError(HeadgateError):
-    """No broker that `kafka up` has started is running."""
-
-
-class BrokerRunsError(HeadgateError, code=exit_codes.LEASE_HELD):
-    """A broker runs already, with other settings."""
 
 
 def up(
@@ -41,14 +37,13 @@ def up(
     json: Json = False,
 ) -> None:
     """Start a broker on 127.0.0.1. Its topics are kept under the root until they are deleted."""
-    from headgate.broker import running
-
     folder = broker_folder(root)
     if (there := running.running(folder)) is not None:
         if port not in (None, 0, int(there.servers.rpartition(":")[2])) or foreground:
-            raise BrokerRunsError(
+            raise HeadgateError(
                 f"a broker runs already at {there.servers} (process {there.pid})",
                 remedy=shell_command("kafka down"),
+                code=exit_codes.LEASE_HELD,
             )
         _await(there.servers)
         _respond(there.servers, there.pid, root, json, already=True)
@@ -59,10 +54,6 @@ def up(
 
 def _prepare() -> None:
     """Check Java, and fetch the jars the first time."""
-    from headgate.cli.driving import require_java
-    from headgate.jars import LockSet, cache_folder, fetch, locked
-    from headgate.jars.cache import problems
-
     require_java()
     if missing := problems(cache_folder(), locked(LockSet.KAFKA)):
         print(f"fetching {len(missing)} jars of the broker, once …", file=sys.stderr)
@@ -70,14 +61,11 @@ def _prepare() -> None:
 
 
 def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> None:
-    from headgate.broker.running import start
-    from headgate.cli.driving import on_signals
-
     if not foreground:
-        broker = start(folder, port, detached=True)
+        broker = running.start(folder, port, detached=True)
         _respond(broker.servers, broker.pid, root, json)
         return
-    with start(folder, port) as broker, on_signals() as asked:
+    with running.start(folder, port) as broker, on_signals() as asked:
         _respond(broker.servers, broker.pid, root, json)
         while not asked:
             time.sleep(0.2)
@@ -89,10 +77,7 @@ def _run(folder: Path, port: int, foreground: bool, root: str, json: bool) -> No
 
 def _await(servers: str) -> None:
     """Wait for a broker that another process has just started."""
-    from headgate.broker.client import metadata
-    from headgate.broker.running import UP_WITHIN
-
-    metadata(servers, UP_WITHIN)
+    metadata(servers, running.UP_WITHIN)
 
 
 def _respond(
@@ -112,8 +97,6 @@ def _respond(
 
 def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Stop the broker that `up` started, and wait until it has ended."""
-    from headgate.broker import running
-
     ended = running.end(broker_folder(root))
     message = f"no broker runs in {broker_folder(root)}"
     if ended is not None:
@@ -126,13 +109,11 @@ def broker_folder(root: str) -> Path:
 
 
 def servers_of(given: str | None, root: str) -> str:
-    from headgate.broker import running
-
     if given is not None:
         return given
     there = running.running(broker_folder(root))
     if there is None:
-        raise NoBrokerError(
+        raise HeadgateError(
             f"no broker runs in {broker_folder(root)}",
             remedy=f"{shell_command('kafka up')}, or name another with --servers",
         )

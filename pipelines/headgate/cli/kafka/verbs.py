@@ -9,21 +9,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
-from headgate import exit_codes
+from headgate.broker import consuming, producing
+from headgate.broker import topics as all_topics
+from headgate.broker.consuming import Start
 from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, plural, respond
 from headgate.cli.rows import cells, shown
 from headgate.commands import shell_command
-from headgate.errors import HeadgateError
+from headgate.errors import UsageError
 from headgate.storage.places import at_home
-
-if TYPE_CHECKING:
-    from headgate.broker.consuming import Start
 
 app = typer.Typer(help="A Kafka broker to develop with, and its topics.", no_args_is_help=True)
 app.command()(up)
@@ -41,10 +40,6 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
 
 # JSON does not escape these control characters, and a terminal would interpret them.
 _OBEYED = re.compile("[\x7f-\x9f]")
-
-
-class NoFileError(HeadgateError, code=exit_codes.USAGE):
-    """A file to send cannot be read."""
 
 
 @app.command("topics")
@@ -67,8 +62,6 @@ def topics(
     json: Json = False,
 ) -> None:
     """List the topics, with the earliest and the latest offset of each partition."""
-    from headgate.broker import topics as all_topics
-
     if partitions is not None and create is None:
         raise typer.BadParameter("belongs to --create", param_hint="--partitions")
     if create is not None and create == delete:
@@ -81,8 +74,8 @@ def topics(
     found = all_topics.listing(there)
     table = grid("", "topic", "partition:", "earliest:", "latest:")
     for p in found:
-        offsets = ("-" if offset is None else offset for offset in (p.earliest, p.latest))
-        table.add_row(*cells(p.topic, p.partition, *offsets))
+        numbers = (p.partition, p.earliest, p.latest)
+        table.add_row(*cells(p.topic, *("-" if n is None else str(n) for n in numbers)))
     shown = table if found else f"no topics at {there}"
     respond(json, {"servers": there, "partitions": [asdict(p) for p in found]}, shown)
 
@@ -102,8 +95,6 @@ def produce(
     json: Json = False,
 ) -> None:
     """Send a file to a topic, each line a record. Returns when all are acknowledged."""
-    from headgate.broker import producing
-
     there = servers_of(servers, root)
     name = "stdin" if file == "-" else file
     at = [] if servers is None else ["--servers", servers]
@@ -128,7 +119,7 @@ def _open(file: str) -> Iterator[BinaryIO]:
     try:
         opened = at_home(file).open("rb")
     except OSError as error:
-        raise NoFileError(
+        raise UsageError(
             f"{file} cannot be read: {error.strerror}",
             remedy="name a file that can be read, or - for stdin",
         ) from error
@@ -153,8 +144,6 @@ def consume(
     json: Json = False,
 ) -> None:
     """Print the committed records of a topic, each as a line of JSON."""
-    from headgate.broker import consuming
-
     count = 0
     records = consuming.consume(servers_of(servers, root), topic, _start(start), follow=follow)
     with suppress(KeyboardInterrupt):

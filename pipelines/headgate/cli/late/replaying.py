@@ -5,30 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headgate import exit_codes
+from headgate.cli import log_file
 from headgate.cli.driving import require_machine
 from headgate.cli.late.selecting import require_marks, rows_of
 from headgate.cli.options import command
 from headgate.cli.output import plural, respond
 from headgate.cli.person import person
-from headgate.cli.requesting import PATIENCE, await_request
+from headgate.cli.requesting import PATIENCE, await_request, carried_out
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import GOLD
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import begin_of
 from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import GoldTable, Pipeline
-    from headgate.operations.requests import Request
-    from headgate.storage.layout import Layout
-
-
-class NotReplayedError(HeadgateError):
-    """The replay did not take place, or is not done yet."""
-
-
-class ReplayHeldError(HeadgateError, code=exit_codes.HELD):
-    """The table with the replay breaks its rules."""
+from headgate.gates.documents import holds
+from headgate.operations import requests
+from headgate.operations.requests import Request
+from headgate.querying.sql import select
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -51,10 +48,8 @@ def replay_rows(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Show what would be folded, or request the replay and wait for it. Raises NotReplayedError or
-    ReplayHeldError."""
-    from headgate.cli.log_file import divert_to
-
+    """Show what would be folded, or request the replay and wait for it. Raises HeadgateError if
+    the replay did not take place, is not done yet, or breaks the table's rules."""
     require_machine(declared)
     name = f"gold.{table.name}"
     if dry_run:
@@ -66,17 +61,17 @@ def replay_rows(
         respond(json, {"pipeline": declared.name, **document}, said)
         return
     require_marks(declared, layout, table)
-    divert_to(layout, "late")
+    log_file.divert_to(layout, "late")
     request = _ask(layout, wanted, note)
     done = await_request(
         declared,
         root,
         lambda: _state(declared, layout, table, request),
-        gone=NotReplayedError(
+        gone=HeadgateError(
             f"{name}: the request no longer exists, and no table has carried it out",
             remedy=f"see what happened: {pipeline_command('logs')}",
         ),
-        waits=NotReplayedError(
+        waits=HeadgateError(
             f"{name} has not carried the replay out within {PATIENCE:.0f} s; it will do so",
             remedy=f"{pipeline_command('status')}; a gate may hold the table: "
             + pipeline_command("gate status"),
@@ -94,16 +89,12 @@ def replay_rows(
 
 
 def _windows(rows: Any, table: GoldTable) -> int:
-    from headgate.declaration.operators import begin_of
-
     if not (begin := begin_of(table)):
         return min(len(rows), 1)
     return len(rows.column(begin[0]).unique())
 
 
 def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
-    from headgate.operations import requests
-
     document = {**wanted, "by": person(note)}
     return requests.ask(layout, "late_replay", document, datetime.now(UTC))
 
@@ -111,41 +102,29 @@ def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
 def _state(
     declared: Pipeline, layout: Layout, table: GoldTable, request: Request
 ) -> tuple[Replayed | None, bool]:
-    """The replay if gold has carried it out, and whether gold will still do so. The request is read
-    before bronze, because it is removed after bronze's commit. Raises ReplayHeldError."""
-    from headgate.declaration.kinds import GOLD
-    from headgate.graph.graph import graph_of
-    from headgate.operations.requests import waiting
-    from headgate.tables.table import Table
-
-    waits = any(each.id == request.id for each in waiting(layout))
-    head = graph_of(declared).head.path
-    bronze = Table(layout.storage, head, pipeline=declared.name).refresh()
-    operation = request.operation(bronze)
+    """The replay if gold has carried it out, and whether gold will still do so. Raises
+    HeadgateError if a gate holds the table."""
+    gold = Table(layout.storage, GOLD.path(table.name), pipeline=declared.name)
+    operation, still = carried_out(declared, layout, request, [gold])
     if operation is None:
-        return None, waits
-    gold = Table(layout.storage, GOLD.path(table.name), pipeline=declared.name).refresh()
-    if gold.operation < operation.number:
-        _require_free(declared, layout, table)
-        return None, True
+        if still:
+            _require_free(declared, layout, table)
+        return None, still
     pairs = _pairs(declared, layout, table, operation.number)
     return Replayed(operation.number, operation.n, pairs), False
 
 
 def _require_free(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
-    """Raises ReplayHeldError if a gate holds the table: a person has to decide."""
-    from headgate.gates.documents import holds
-
+    """Raises HeadgateError if a gate holds the table: a person has to decide."""
     for hold in holds(layout, declared):
         if hold.table == table.name and not hold.log:
-            raise ReplayHeldError(
+            raise HeadgateError(
                 f"the replay waits: {hold.title} is held by its rules: {hold.why}",
                 remedy=f"see what can be done: {pipeline_command('gate status')}",
+                code=exit_codes.HELD,
             )
 
 
 def _pairs(declared: Pipeline, layout: Layout, table: GoldTable, number: int) -> int:
-    from headgate.querying.sql import select
-
     sql = f"SELECT count(*) FROM late.{table.name} WHERE replayed = {number}"
     return int(select(declared, layout, sql)[1][0][0])

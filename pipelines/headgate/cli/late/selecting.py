@@ -11,15 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headgate import exit_codes
+from headgate.cli import log_file
+from headgate.cli.driving import require_java
+from headgate.cli.rows import as_text
+from headgate.cli.screen import waiting as shown_waiting
 from headgate.cli.times import time_range
-from headgate.errors import HeadgateError
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import LATE
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.names import REPLAYED
+from headgate.errors import UsageError
+from headgate.operations.late_replay import meant
+from headgate.operators.contract import is_final
+from headgate.querying.sql import select
+from headgate.storage.layout import Layout
+from headgate.tables.snapshot import snapshot
+from headgate.tables.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate.declaration.model import GoldTable, Pipeline
-    from headgate.storage.layout import Layout
 
 From = Annotated[
     str | None,
@@ -44,11 +55,6 @@ Key = Annotated[
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class OlderTableError(HeadgateError, code=exit_codes.USAGE):
-    """The late table was created by an older version, without the column that marks replayed
-    rows."""
-
-
 @dataclass(frozen=True)
 class LateCount:
     """The numbers of waiting and of replayed pairs in a late table. ``oldest`` and ``newest`` are
@@ -65,8 +71,6 @@ def selection(
     table: GoldTable, begin: str | None, end: str | None, keys: Sequence[str] | None
 ) -> dict[str, Any]:
     """The document of a replay (``operations.late_replay``). Raises BadParameter."""
-    from headgate.operations.late_replay import meant
-
     given = time_range(begin, end, datetime.now(UTC))
     first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
     return meant(table.name, first, last, _keys(table, keys or ()))
@@ -92,8 +96,6 @@ def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
 
 def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
     """The late rows of each gold table, without Spark."""
-    from headgate.querying.sql import select
-
     found = []
     for name in declared.gold:
         sql = (
@@ -113,8 +115,6 @@ def nothing_meant(
 ) -> str:
     """The message if no late row is selected: whether other rows wait, and their range of event
     times."""
-    from headgate.cli.rows import as_text
-
     if not count.waiting:
         return "no late row waits"
     given = [("--from", begin), ("--to", end), *(("--key", key) for key in keys or ())]
@@ -124,30 +124,22 @@ def nothing_meant(
 
 
 def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
-    """Raises OlderTableError."""
-    from headgate.commands import pipeline_command
-
+    """Raises UsageError for a late table of an older version, which has no column for the marks."""
     if not _has_marks(declared, layout, table.name):
         rebuild = pipeline_command("run", "--full-refresh", f"gold.{table.name}")
-        raise OlderTableError(
+        raise UsageError(
             f"late.{table.name} was made by an older version, and cannot mark what is replayed",
             remedy=f"rebuild the table, and it can: {rebuild}",
         )
 
 
 def _has_marks(declared: Pipeline, layout: Layout, name: str) -> bool:
-    from headgate.declaration.names import REPLAYED
-
     fields = _late_table(declared, layout, name).handle.schema().fields
     return any(field.name == REPLAYED for field in fields)
 
 
 def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:
     """Raises HeadgateError if the pipeline has no tables."""
-    from headgate.declaration.kinds import LATE
-    from headgate.tables.snapshot import snapshot
-    from headgate.tables.table import Table
-
     table = Table(layout.storage, LATE.path(name), pipeline=declared.name)
     try:
         table.refresh()
@@ -169,18 +161,12 @@ def rows_of(
     """The selected late rows that wait, in the order of event time, and at most ``limit`` of them.
     With ``only_of_final``, only the rows that a replay would fold now, because their results are
     final. Spark reads them, as in the replay, because a column of ``by`` may be any expression."""
-    from headgate.cli.driving import require_java
-    from headgate.cli.log_file import divert_to
-
     require_marks(declared, layout, table)
     require_java()
-    divert_to(layout, "late")
-    from headgate.cli.screen import waiting as shown_waiting
+    log_file.divert_to(layout, "late")
     from headgate.gold.late_replay import LATE_TIME, Selection
     from headgate.jobs.session import passing_session
-    from headgate.operators.contract import is_final
     from headgate.tables.frames import Rows
-    from headgate.tables.table import Table
 
     late, chosen = _late_table(declared, layout, table.name), Selection.of(wanted)
     with (

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.gold_name import gold_table
 from headgate.cli.late.replaying import replay_rows
 from headgate.cli.late.selecting import (
     From,
@@ -19,9 +18,10 @@ from headgate.cli.late.selecting import (
     rows_of,
     selection,
 )
+from headgate.cli.named import gold_table
 from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
-from headgate.cli.rows import as_text, cells
+from headgate.cli.rows import as_text, cells, table_of
 
 app = typer.Typer(
     help="Late rows: show them, fold them into the final rows.",
@@ -37,8 +37,8 @@ def list_late(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = Fa
     found = counts(declared, layout)
     shown = grid("", "gold", "waiting:", "replayed:", "oldest event", "newest event")
     for each in found:
-        times = ("" if time is None else as_text(time) for time in (each.oldest, each.newest))
-        shown.add_row(*cells(each.table, f"{each.waiting:,}", f"{each.replayed:,}", *times))
+        times = (time and as_text(time) for time in (each.oldest, each.newest))
+        shown.add_row(*cells(each.table, each.waiting, each.replayed, *times))
     waits = [each.table for each in found if each.waiting]
     words = [command("late replay", f"gold.{waits[0]}", "--dry-run")] if waits else []
     document = {"pipeline": declared.name, "late": [_document(each) for each in found]}
@@ -62,8 +62,6 @@ def show_late(
     json: Json = False,
 ) -> None:
     """Show late rows that wait, in the order of their event times."""
-    from headgate.cli.rows import table_of
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     gold = gold_table(declared, table)
     wanted = selection(gold, begin, end, key)

@@ -6,14 +6,16 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.driving import require_machine
 from headgate.cli.lifecycle.folders import make_root, require_input
 from headgate.cli.lifecycle.pausing import check_pause
+from headgate.cli.lifecycle.run import check_gap, go_back
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -27,19 +29,15 @@ from headgate.cli.options import (
 from headgate.cli.output import respond
 from headgate.cli.screen import Say, waiting
 from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.jobs.refusing import require_free, require_tables
+from headgate.savepoints.store import create
+from headgate.sources.contract import connector_of
 from headgate.storage.layout import Layout
+from headgate.supervision import local
+from headgate.supervision.job_state import JobState
 from headgate.supervision.log_lines import options_of
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.supervision.job_state import JobState
-
-
-class SourceSilentError(HeadgateError, code=exit_codes.SOURCE):
-    """The source does not answer a driver that has been started."""
-
 
 Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
 TakeOver = Annotated[bool, typer.Option("--take-over", help="Take it from whoever runs it.")]
@@ -61,8 +59,6 @@ def start(
         if not take_over:
             require_free(declared, layout)
         if from_savepoint is not None:
-            from headgate.cli.lifecycle.run import go_back
-
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, layout, from_savepoint)
         require_tables(declared, layout)  # what a restore resets is not checked
@@ -86,8 +82,6 @@ def stop(
         ended = _stop(layout, now)
         taken = None
         if savepoint:
-            from headgate.savepoints.store import create
-
             say("taking a savepoint")
             taken = create(layout, declared, datetime.now(UTC), "at stop").id
     how = "killed" if now else "stopped"
@@ -122,9 +116,6 @@ def restart(
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:
     """Raises what a driver would raise about the request, the machine and the sources, as far as
     this can be checked without a JVM. Changes no table."""
-    from headgate.cli.driving import require_machine
-    from headgate.cli.lifecycle.run import check_gap
-
     check_gap(declared, accept_gap)
     make_root(layout)
     require_input(declared)
@@ -132,19 +123,18 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
 
 
 def _start(declared: Pipeline, layout: Layout, root: str, say: Say, options: Sequence[str]) -> int:
-    """Start a driver and return its pid when it has reached its source. Raises SourceSilentError if
+    """Start a driver and return its pid when it has reached its source. Raises HeadgateError if
     the source does not answer; the driver is then stopped."""
-    from headgate.supervision.local import launch
-
     check_pause(declared, layout)
     say("starting a process")
-    started = launch(layout, declared.file, root, options, say)
+    started = local.launch(layout, declared.file, root, options, say)
     if started.waits_for is not None and _is_remote(declared):
         say("stopping: the source does not answer")
         _stop(layout, now=False)
-        raise SourceSilentError(
+        raise HeadgateError(
             f"{started.waits_for}; {declared.name} is stopped again",
             f"see whether they listen, then: {pipeline_command('start')}",
+            code=exit_codes.SOURCE,
         )
     if started.waits_for is not None:
         print(started.waits_for, file=sys.stderr)
@@ -152,8 +142,6 @@ def _start(declared: Pipeline, layout: Layout, root: str, say: Say, options: Seq
 
 
 def _is_remote(declared: Pipeline) -> bool:
-    from headgate.sources.contract import connector_of
-
     return any(connector_of(source).is_remote for source in declared.sources.values())
 
 
@@ -162,8 +150,6 @@ def _stopping(now: bool) -> str:
 
 
 def _stop(layout: Layout, now: bool) -> tuple[JobState, ...]:
-    from headgate.supervision import local
-
     return local.stop_now(layout) if now else local.stop(layout)
 
 

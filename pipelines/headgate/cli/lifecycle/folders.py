@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.commands import shell_command
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.sources.contract import connector_of
 from headgate.storage.layout import CONTROL, Layout
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-
-
-class RootError(HeadgateError, code=exit_codes.MACHINE):
-    """The folder for tables and logs cannot be used."""
 
 
 def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
     """Remarks about missing input. Raises SourceError if a source cannot deliver any."""
-    from headgate.sources.contract import connector_of
-
     remarks = (
         connector_of(source).remark(source.reads, pipeline.file)
         for source in pipeline.sources.values()
@@ -32,20 +24,20 @@ def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
 
 def require_input(pipeline: Pipeline) -> None:
     """Raises SourceError if the folder or topic of a source does not exist yet."""
-    from headgate.sources.contract import connector_of
-
     for source in pipeline.sources.values():
         connector_of(source).require_input(source.reads, pipeline.file)
 
 
 def make_root(layout: Layout) -> None:
-    """Create the folder of a pipeline's documents and logs. Raises RootError if that fails."""
+    """Create the folder of a pipeline's documents and logs. Raises HeadgateError if that fails."""
     folder = Path(layout.storage.root) / CONTROL / "logs"
     doctor = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
     remedy = f"{doctor}, or choose another --root"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RootError(f"{folder} cannot be made: {error.strerror}", remedy) from error
+        raise HeadgateError(
+            f"{folder} cannot be made: {error.strerror}", remedy, code=exit_codes.MACHINE
+        ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise RootError(f"{folder} may not be written", remedy)
+        raise HeadgateError(f"{folder} may not be written", remedy, code=exit_codes.MACHINE)

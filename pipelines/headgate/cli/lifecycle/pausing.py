@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 from headgate.storage.pausing import resume as end_pause
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-
-
-class PausedError(HeadgateError, code=exit_codes.PAUSED):
-    """The pipeline is paused."""
-
-
-class NeverRanError(HeadgateError):
-    """The pipeline has no tables or jobs yet."""
+from headgate.supervision import local
+from headgate.supervision.job_state import overall, probe
 
 
 def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -33,9 +24,6 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
 
     A pipeline that does not run is paused when it is started; a message says so.
     """
-    from headgate.supervision import local
-    from headgate.supervision.job_state import overall, probe
-
     declared = declaration.load(pipeline, needs_secrets=False)
     layout = _known(declared, root)
     with waiting("waiting for the current batch to end"):
@@ -59,8 +47,6 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
 
 def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Continue after `pause`."""
-    from headgate.supervision.job_state import probe
-
     declared = declaration.load(pipeline, needs_secrets=False)
     layout = _known(declared, root)
     since = end_pause(layout)
@@ -73,23 +59,21 @@ def resume(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
 
 
 def check_pause(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
-    """Print a warning if the pipeline is paused. Raises PausedError for ``once``."""
+    """Print a warning if the pipeline is paused. Raises HeadgateError for ``once``."""
     if (since := paused_since(layout)) is None:
         return
     message = f"{declared.name} is PAUSED since {_time(since)}: it reads no new data until:"
     remedy = command("resume")
     if once:
-        raise PausedError(message, remedy)
+        raise HeadgateError(message, remedy, code=exit_codes.PAUSED)
     print(f"{message}\n{remedy}", file=sys.stderr)
 
 
 def _known(declared: Pipeline, root: str) -> Layout:
-    """Raises NeverRanError if the pipeline never ran under ``root``, which may be mistyped."""
-    from headgate.supervision.job_state import probe
-
+    """Raises HeadgateError if the pipeline never ran under ``root``, which may be mistyped."""
     layout = Layout.of(root, declared.name)
     if not probe(layout, datetime.now(UTC)):
-        raise NeverRanError(
+        raise HeadgateError(
             f"{declared.name} has never run under {root}",
             remedy=f"{command('start')}, or name its folder with --root",
         )

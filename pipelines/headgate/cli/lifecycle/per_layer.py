@@ -5,16 +5,13 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.cli.driving import on_signals
 from headgate.cli.lifecycle.recording import AlreadyRecordedError
+from headgate.jobs.task import Task
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
-
-if TYPE_CHECKING:
-    from headgate.jobs.task import Task
 
 POLL_EVERY = 0.2  # seconds
 
@@ -26,8 +23,8 @@ class LayerFailedError(AlreadyRecordedError):
         super().__init__(
             f"the {layer} job ended with exit code {code}",
             remedy="its own message is above: fix that, and run again; every table continues",
+            code=max(code, exit_codes.FAILED),
         )
-        self.exit_code = code if code > 0 else 1  # type: ignore[misc]
 
 
 def run_layers(task: Task, more: Sequence[str]) -> bool:

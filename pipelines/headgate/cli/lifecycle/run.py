@@ -18,6 +18,7 @@ from headgate.cli.lifecycle.concluding import conclude, end_early
 from headgate.cli.lifecycle.folders import check_sources, make_root
 from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.recording import failure_recorded
+from headgate.cli.named import named
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -131,14 +132,11 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
 
 
 def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
-    """The paths of tables named as ``gold.NAME`` or ``silver.NAME``. Raises BadParameter."""
+    """The paths of tables named as ``gold.NAME`` or ``silver.NAME``. Raises UsageError."""
     valid = {f"silver.{name}": SILVER.path(name) for name in declared.silver}
     valid |= {f"gold.{name}": GOLD.path(name) for name in declared.gold}
-    for name in names:
-        if name not in valid:
-            message = f"{name}: one of {', '.join(valid)}"
-            raise typer.BadParameter(message, param_hint="--full-refresh")
-    return tuple(valid[name] for name in names)
+    what = f"--full-refresh: {declared.name} has no table"
+    return tuple(named(valid, name, what) for name in names)
 
 
 def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from headgate.cli.lifecycle.concluding import end_early
 from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
+from headgate.cli.restoring import restore_in_place
 from headgate.cli.screen import Say, waiting
 from headgate.cli.undone_loads import (
     left_by_loads,
@@ -29,29 +30,24 @@ from headgate.cli.undone_loads import (
     wait_for_loads,
 )
 from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
+from headgate.savepoints.deployment import Deployment, deployment
+from headgate.savepoints.rebuilds import continued
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create, settled_snapshot
 from headgate.storage.layout import Layout
+from headgate.supervision import local
+from headgate.supervision.job_state import overall, probe
 from headgate.supervision.log_lines import options_of
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.savepoints.deployment import Deployment
-    from headgate.savepoints.savepoint import Savepoint
+from headgate.tables.snapshot import snapshot
 
 POLL_EVERY = 1.0  # seconds
 
 
 class UpgradeError(HeadgateError, code=exit_codes.USAGE):
     """The new declaration cannot be deployed."""
-
-
-class RolledBackError(HeadgateError, code=exit_codes.NOT_ALIVE):
-    """The new declaration made no progress, and the savepoint was restored."""
-
-
-class NotRolledBackError(HeadgateError, code=exit_codes.NOT_ALIVE):
-    """The new declaration made no progress, and the rollback failed."""
 
 
 def upgrade(
@@ -78,10 +74,6 @@ def upgrade(
     started. A pipeline that did not run before is stopped again afterwards, once its open loads of
     history are done: a bronze that was rebuilt reads them again.
     """
-    from headgate.savepoints.deployment import deployment
-    from headgate.savepoints.store import settled_snapshot
-    from headgate.supervision import local
-
     with waiting("comparing the declaration with the tables"):
         declared, layout = declaration.opened(pipeline, root)
         found = deployment(layout, declared)
@@ -109,9 +101,10 @@ def upgrade(
             kept = found.declaration
             old = ["--declared-as", kept, *logs] if ended and kept else None
             runs = _roll_back(layout, declared, found, savepoint, root, error, old)
-            raise RolledBackError(
+            raise HeadgateError(
                 f"rolled back to savepoint {savepoint.id}: {error.message}",
                 remedy=_after_rollback(declared, found, runs=runs),
+                code=exit_codes.NOT_ALIVE,
             ) from error
         if not ended:
             say("stopping again: it did not run before")
@@ -123,8 +116,6 @@ def upgrade(
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
-    from headgate.savepoints.store import create
-
     try:
         return create(layout, declared, datetime.now(UTC), "before an upgrade")
     except HeadgateError as error:
@@ -148,8 +139,6 @@ def _await_progress(
     """Wait until the rebuild is published, or until ``patience`` is over and it has processed at
     least one batch. ``had`` is bronze's batch before the upgrade. Raises UpgradeError, also if a
     job ended."""
-    from headgate.supervision.job_state import overall, probe
-
     deadline = time.monotonic() + patience
     say(f"waiting for the first batch of {', '.join(found.to_rebuild()) or 'the new one'}")
     while True:
@@ -175,9 +164,6 @@ def _await_progress(
 def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
     """The tables to rebuild that have processed no batch although bronze has one, and those whose
     rebuild has not begun."""
-    from headgate.savepoints.rebuilds import continued
-    from headgate.tables.snapshot import snapshot
-
     at = snapshot(layout, declared)
     rebuild = continued(layout, declared, at.bronze.state.generation)
     if rebuild is None:  # not begun, or published
@@ -201,10 +187,7 @@ def _roll_back(
     options: Sequence[str] | None,
 ) -> bool:
     """Restore the savepoint, and start a driver with ``options`` unless they are None; returns
-    whether it was started. Raises NotRolledBackError."""
-    from headgate.cli.restoring import restore_in_place
-    from headgate.supervision import local
-
+    whether it was started. Raises HeadgateError if this fails."""
     reread = graph_of(declared).head.path in found.to_change()
     back = command("savepoint restore", savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"
@@ -220,10 +203,11 @@ def _roll_back(
             local.launch(layout, declared.file, root, options)
             return True
     except HeadgateError as error:
-        raise NotRolledBackError(
+        raise HeadgateError(
             f"{why.message}; and the rollback to savepoint {savepoint.id} is not finished: "
             f"{error.message}; {done}",
             remedy=f"{error.remedy}\n{remedy}",
+            code=exit_codes.NOT_ALIVE,
         ) from error
     return False
 

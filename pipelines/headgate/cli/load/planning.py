@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headgate import exit_codes
 from headgate.cli.driving import jars_for
 from headgate.cli.options import command
 from headgate.cli.person import person
 from headgate.cli.screen import waiting
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline, Source
-    from headgate.loads.requests import LoadRequest
-    from headgate.storage.layout import Layout
-
-
-class CannotLoadError(HeadgateError, code=exit_codes.USAGE):
-    """The pipeline cannot take the load."""
-
+from headgate.declaration.kinds import BRONZE
+from headgate.declaration.model import Pipeline, Source
+from headgate.errors import UsageError
+from headgate.loads import requests
+from headgate.loads.requests import LoadRequest
+from headgate.sources.contract import DeployedSource, connector_of
+from headgate.sources.loading import LoadWanted
+from headgate.storage.documents import new_id
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 Chosen = tuple[str | None, tuple[str, ...], datetime | None, datetime | None]
 """Files, topics, and the range of times in which they were written: from, to."""
@@ -36,12 +34,8 @@ def planned(
     note: str,
     paced: Mapping[str, Any],
 ) -> LoadRequest:
-    """Write the request for a load. Raises CannotLoadError or SourceError; then no request was
+    """Write the request for a load. Raises UsageError or SourceError; then no request was
     written."""
-    from headgate.loads import requests
-    from headgate.sources.contract import DeployedSource, connector_of
-    from headgate.sources.loading import LoadWanted
-    from headgate.storage.documents import new_id
 
     def session() -> AbstractContextManager[Any]:
         from headgate.jobs.session import passing_session
@@ -62,21 +56,18 @@ def planned(
 
 
 def _source(declared: Pipeline, name: str | None) -> Source:
-    """Raises CannotLoadError."""
+    """Raises UsageError if the option names no source, or one must be named."""
     found = [each for key, each in declared.sources.items() if name in (None, key)]
     if len(found) != 1:
         which = "it has several sources" if found else f"it has no source {name!r}"
         names = ", ".join(declared.sources)
-        raise CannotLoadError(f"{declared.name}: {which}", remedy=f"--source is one of: {names}")
+        raise UsageError(f"{declared.name}: {which}", remedy=f"--source is one of: {names}")
     return found[0]
 
 
 def _require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
-    from headgate.declaration.kinds import BRONZE
-    from headgate.tables.table import Table
-
     if not Table(layout.storage, BRONZE.path(source), pipeline=declared.name).exists:
-        raise CannotLoadError(
+        raise UsageError(
             f"{declared.name} has no tables yet: history is loaded beside a stream that has begun",
             remedy=command("run", "--once"),
         )

@@ -8,34 +8,28 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from headgate import exit_codes
-from headgate.cli import declaration
-from headgate.cli.driving import require_machine
+from headgate.cli import declaration, log_file
+from headgate.cli.driving import drive, driver_of_requests, require_machine
 from headgate.cli.load.planning import planned
 from headgate.cli.load_following import follow, in_words, require_done
 from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, plural, respond
-from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.cli.times import time_range
 from headgate.cli.undone_loads import LeftError, load_states
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.loads.requests import LoadRequest
-    from headgate.loads.state import LoadState
-    from headgate.storage.layout import Layout
-
-
-class NoLoadError(HeadgateError, code=exit_codes.USAGE):
-    """The option applies to no load, or to several."""
-
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError, UsageError
+from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
+from headgate.loads import requests
+from headgate.loads.requests import LoadRequest, folder_of
+from headgate.loads.state import LoadState, state_of
+from headgate.sources.contract import DeployedSource, connector_of
+from headgate.storage.layout import Layout
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
 _UNDONE = ("open", "paused", "stopped")
@@ -104,8 +98,6 @@ def load(
 
     Without options: shows the loads of a pipeline.
     """
-    from headgate.loads.state import state_of
-
     if files is not None and not files.strip():
         said = "it must name files, a folder, or a pattern"
         raise typer.BadParameter(said, param_hint="--files")
@@ -161,9 +153,6 @@ def _require_meaning(
 
 def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> dict[str, str]:
     """What the load could not read, and why."""
-    from headgate.loads.requests import folder_of
-    from headgate.sources.contract import DeployedSource, connector_of
-
     source = declared.sources[request.source]
     place = DeployedSource(layout.storage, declared.name, source)
     return dict(connector_of(source).passed_over(place, folder_of(layout, request.id)))
@@ -171,9 +160,8 @@ def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> di
 
 def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
     """Change the load that ``option`` and ``id_`` select. A load that was taken back continues only
-    if ``id_`` names it. Raises NoLoadError."""
-    from headgate.loads import requests
-    from headgate.loads.state import state_of
+    if ``id_`` names it. Raises UsageError if it is no load, or
+    several."""
 
     def is_meant(each: LoadRequest) -> bool:
         if id_ not in (None, each.id):
@@ -194,7 +182,7 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
             which = "no load is open"
         else:
             which = f"the load {id_} is {ended}" if ended else f"it has no load {id_}"
-        raise NoLoadError(f"{declared.name}: {which}", remedy=f"see them: {command('load')}")
+        raise UsageError(f"{declared.name}: {which}", remedy=f"see them: {command('load')}")
     changes: dict[str, Any] = {"wish": _WISHES[option], "why": ""}
     if option == "--cancel":
         changes["until"] = None
@@ -204,13 +192,9 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
 def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:
     """Wait until the running driver has carried the load out. If no driver runs, start one here,
     which ends after the load."""
-    from headgate.cli.driving import drive, driver_of_requests
-    from headgate.cli.log_file import divert_to
-    from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
-
     require_machine(declared)
     driver = driver_of_requests(declared, root, loads=True)
-    divert_to(layout, "load")
+    log_file.divert_to(layout, "load")
     with waiting("starting a driver for the load") as say:
         ended = threading.Event()
 
@@ -236,10 +220,7 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
         finally:
             ended.set()
             teller.join(timeout=2)
-    from headgate.loads.requests import find
-    from headgate.loads.state import state_of
-
-    return state_of(layout, declared.name, find(layout, request.id) or request)
+    return state_of(layout, declared.name, requests.find(layout, request.id) or request)
 
 
 def _said(declared: Pipeline, state: LoadState) -> list[str]:
@@ -255,10 +236,8 @@ def _said(declared: Pipeline, state: LoadState) -> list[str]:
 
 def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
     found = load_states(layout, declared)
-    shown: Any = grid("", "load", "state", "read:", "records:", "what")
-    for each in found:
-        read = f"{each.read:,} of {each.total:,} {each.unit}"
-        shown.add_row(*cells(each.id, each.state, read, f"{each.rows:,}", each.what))
+    rows = ((e.id, e.state, f"{e.read:,} of {e.total:,} {e.unit}", e.rows, e.what) for e in found)
+    shown = grid("", "load", "state", "read:", "records:", "what", rows=rows)
     troubles = [f"{each.id}: {each.why}" for each in found if each.why]
     document = {"pipeline": declared.name, "loads": [asdict(each) for each in found]}
     nothing = f"{declared.name} has no loads; begin one: {command('load', '--files', 'archive')}"

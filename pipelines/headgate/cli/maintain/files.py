@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
-from headgate.cli.rows import cells
 from headgate.declaration.kinds import BRONZE, FILES
+from headgate.declaration.model import Pipeline, Source
 from headgate.errors import HeadgateError
+from headgate.jobs.lease import Lease
+from headgate.sources.contract import connector_of
+from headgate.sources.files.log import FilesLog, FileStatus, LoggedFile
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline, Source
-    from headgate.sources.files.log import FilesLog, FileStatus, LoggedFile
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.table import Table
 
 app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
-
-
-class CannotSkipError(HeadgateError):
-    """No file has this number in the log, or the file was read already and has not changed."""
 
 
 @app.command("list")
@@ -53,9 +50,8 @@ def list_files(
         for f in log.files
         if not unread or f.status != "recorded"
     ]
-    table = grid("", "seq:", "path", "bytes:", "modified", "status", "reason")
-    for file in shown:
-        table.add_row(*cells(*("" if v is None else v for v in file.values())))
+    rows = (["" if value is None else str(value) for value in file.values()] for file in shown)
+    table = grid("", "seq:", "path", "bytes:", "modified", "status", "reason", rows=rows)
     respond(json, {"pipeline": declared.name, "files": shown}, table)
 
 
@@ -70,8 +66,6 @@ def skip_file(
     json: Json = False,
 ) -> None:
     """Never read a file (again) that was rewritten, has vanished or cannot be read."""
-    from headgate.jobs.lease import Lease
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     log = _open(declared, layout)
     landing = Storage(_source(declared).reads.path)
@@ -88,7 +82,7 @@ def skip_file(
         was_read = sequence <= _read_up_to(declared, layout) and known.status == "recorded"
         is_withdrawn = was_read or known.status == "withdrawn"
         if was_read and stat is not None and skipped == known:
-            raise CannotSkipError(
+            raise HeadgateError(
                 f"file {sequence} {known.path} has been read already, and has not changed since",
                 remedy="its records are in bronze and stay there",
             )
@@ -103,8 +97,6 @@ def skip_file(
 
 
 def _open(declared: Pipeline, layout: Layout) -> FilesLog:
-    from headgate.sources.files.log import FilesLog
-
     log = FilesLog.of(layout.storage, declared.name, _source(declared).name)
     try:
         log.load()
@@ -119,7 +111,7 @@ def _open(declared: Pipeline, layout: Layout) -> FilesLog:
 def _get(log: FilesLog, sequence: int) -> LoggedFile:
     file = log.get(sequence)
     if file is None:
-        raise CannotSkipError(
+        raise HeadgateError(
             f"no file has sequence {sequence}; the last is {log.last_sequence}",
             remedy=command("files list"),
         )
@@ -128,8 +120,6 @@ def _get(log: FilesLog, sequence: int) -> LoggedFile:
 
 def _source(declared: Pipeline) -> Source:
     """The source that has a files log. Raises HeadgateError if no source has one."""
-    from headgate.sources.contract import connector_of
-
     titles = []
     for source in declared.sources.values():
         kind = connector_of(source)
@@ -143,9 +133,6 @@ def _source(declared: Pipeline) -> Source:
 
 def _read_up_to(declared: Pipeline, layout: Layout) -> int:
     """The sequence up to which bronze has ingested the log."""
-    from headgate.tables.payloads.bronze import BronzePayload
-    from headgate.tables.table import Table
-
     path = BRONZE.path(_source(declared).name)
     bronze = Table(layout.storage, path, pipeline=declared.name)
     return BronzePayload.of(bronze.refresh()).sequence

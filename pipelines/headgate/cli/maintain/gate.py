@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.named import gold_table
 from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
 from headgate.cli.person import person
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.gates.documents import Hold
-    from headgate.storage.layout import Layout
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError, UsageError
+from headgate.gates import documents
+from headgate.gates.documents import Hold, gate_name, holds
+from headgate.storage.documents import encoded
+from headgate.storage.layout import Layout
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.table import Table
 
 app = typer.Typer(help="Gold tables that rules hold back.", no_args_is_help=True)
 
@@ -34,28 +37,12 @@ OfRebuild = Annotated[
 ]
 
 
-class NotHeldError(HeadgateError):
-    """The table is not held, so there is nothing to release."""
-
-
-class BothHeldError(HeadgateError, code=exit_codes.USAGE):
-    """The table and its rebuild are both held, and the command does not name one of them."""
-
-
-class NoGateError(HeadgateError, code=exit_codes.USAGE):
-    """There is no gold table of this name with a suite."""
-
-
 @app.command("status")
 def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Show the gold tables that have rules, and why they are held.
 
     Exit code 10 if one is held.
     """
-    from headgate.gates.documents import gate_name, holds
-    from headgate.tables.payloads.gold import GoldPayload
-    from headgate.tables.table import Table
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = {hold.gate: hold for hold in holds(layout, declared)}
     shown = []
@@ -78,8 +65,8 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
                 "table": gold.name,
                 "suite": table.suite.name,
                 "n": n,
-                "held": held[name].as_dict() if name in held else None,
-                "rebuild": rebuild.as_dict() if rebuild is not None else None,
+                "held": encoded(held[name]) if name in held else None,
+                "rebuild": encoded(rebuild) if rebuild is not None else None,
                 "last": state and GoldPayload.of(state).gate,
             }
         )
@@ -107,8 +94,6 @@ def release(
     The commit keeps who did it, when and why. Later versions are validated as before. A rebuild may
     then be published.
     """
-    from headgate.gates import documents
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
     given = held.release(person(), reason, datetime.now(UTC))
@@ -116,7 +101,7 @@ def release(
     said = f"{held.title}: {held.what} may become visible"
     if held.log:
         said = f"{held.title} may be published"
-    document = {"pipeline": declared.name, "table": GOLD.path(held.table), **given.as_dict()}
+    document = {"pipeline": declared.name, "table": GOLD.path(held.table), **encoded(given)}
     respond(json, document, f"{said}; a running driver does it at once, else the next start")
 
 
@@ -132,8 +117,6 @@ def retry(
 
     Headgate itself tries again, at growing intervals.
     """
-    from headgate.gates import documents
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
     documents.ask_retry(layout, held.gate, datetime.now(UTC))
@@ -142,24 +125,16 @@ def retry(
 
 
 def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) -> Hold:
-    """Why a table, or its rebuild, is held. Raises NoGateError, NotHeldError, BothHeldError."""
-    from headgate.gates.documents import holds
-
-    name = table.removeprefix("gold.").removeprefix(GOLD.path(""))
-    gated = [gold for gold, declares in declared.gold.items() if declares.suite is not None]
-    if name not in gated:
-        names = ", ".join(f"gold.{each}" for each in gated) or "none"
-        raise NoGateError(
-            f"{declared.name} has no gold table {table!r} with expectations",
-            remedy=f"those with expectations: {names}",
-        )
+    """Why a table, or its rebuild, is held. Raises HeadgateError if
+    none of them is, or both and ``rebuild`` names none, and UsageError for a wrong name."""
+    name = gold_table(declared, table, gated=True).name
     found = [hold for hold in holds(layout, declared) if hold.table == name]
     asked = [hold for hold in found if rebuild in (None, bool(hold.log))]
     if not asked:
         title = f"the rebuild of {GOLD.path(name)}" if rebuild else GOLD.path(name)
-        raise NotHeldError(f"{title} is not held", pipeline_command("gate status"))
+        raise HeadgateError(f"{title} is not held", pipeline_command("gate status"))
     if len(asked) > 1:
-        raise BothHeldError(
+        raise UsageError(
             f"{GOLD.path(name)} and its rebuild are held",
             remedy="name one of them: --rebuild, or --current",
         )

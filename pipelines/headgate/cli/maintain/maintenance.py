@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,16 +15,24 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.declaration.errors import Invalid
+from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import parse_duration
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
+from headgate.jobs.lease import Lease
+from headgate.maintenance.report import Report
+from headgate.maintenance.requests import What
+from headgate.maintenance.retention_context import read_context
+from headgate.maintenance.vacuum import list_files, plan
+from headgate.maintenance.work import compact as compact_tables
+from headgate.maintenance.work import vacuum_tables
+from headgate.savepoints.clone import require_whole
+from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.maintenance.report import Report
-    from headgate.maintenance.requests import Answer, What
+from headgate.supervision.job_state import probe
+from headgate.supervision.maintaining import maintain
+from headgate.tables.table import Table
 
 KeepFor = Annotated[
     str,
@@ -71,13 +79,10 @@ def vacuum(
 
 
 def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object]:
-    return {"pipeline": declared.name, "tables": [report.document() for report in reports]}
+    return {"pipeline": declared.name, "tables": [encoded(report) for report in reports]}
 
 
 def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[Report, ...]:
-    from headgate.maintenance.retention_context import read_context
-    from headgate.maintenance.vacuum import list_files, plan
-
     context, now = read_context(layout, declared), datetime.now(UTC)
     found = context.snapshot.tables
     tables = (found[node.path].table for node in graph_of(declared) if node.path in found)
@@ -88,35 +93,20 @@ def _maintain(
     declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
 ) -> tuple[Report, ...]:
     """Running jobs maintain the tables that they write; this process maintains the rest."""
-    from headgate.supervision.job_state import probe
-    from headgate.supervision.maintaining import maintain
-
     alive = [job for job in probe(layout, datetime.now(UTC)) if job.is_alive]
     left = [layer for layer in LAYERS if all(layer not in job.layers for job in alive)]
     answers = maintain(layout, what, keep_for, alive) if alive else {}
     reports = [report for answer in answers.values() for report in answer.reports]
     for answer in answers.values():
         if answer.error is not None:
-            raise _failed(answer)
+            raise HeadgateError(answer.error, answer.remedy, code=answer.exit_code)
     return (*reports, *(_here(declared, layout, left, what, keep_for) if left else ()))
-
-
-def _failed(answer: Answer) -> HeadgateError:
-    error = HeadgateError(str(answer.error), answer.remedy)
-    error.exit_code = answer.exit_code  # type: ignore[misc]
-    return error
 
 
 def _here(
     declared: Pipeline, layout: Layout, layers: Sequence[str], what: What, keep_for: timedelta
 ) -> Iterator[Report]:
     """Maintain the tables of layers without a job, under a lease. Raises LeaseHeldError."""
-    from headgate.jobs.lease import Lease
-    from headgate.maintenance.retention_context import read_context
-    from headgate.maintenance.work import compact as compact_tables
-    from headgate.maintenance.work import vacuum_tables
-    from headgate.savepoints.clone import require_whole
-    from headgate.tables.table import Table
 
     def now() -> datetime:
         return datetime.now(UTC)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from headgate.cli.output import console, grid, plural, size_of
 from headgate.cli.rows import cells
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
-
-if TYPE_CHECKING:
-    from headgate.maintenance.report import Amount, Report
+from headgate.maintenance.report import Amount, Compacted, Report, Vacuumed
+from headgate.maintenance.retention import LOG_WHY, WHY
 
 
 def show_compacted(reports: Sequence[Report]) -> None:
-    from headgate.maintenance.report import Amount, Compacted
-
     done = [report for report in reports if isinstance(report, Compacted)]
-    table = grid("", "table", "merged:", "size:", "into:", "size:", "small files left:")
-    for each in done:
-        numbers = (*_amount(each.merged), *_amount(each.into), f"{each.small.files:,}")
-        table.add_row(*cells(each.table, *numbers))
-    console().print(table)
+    headers = ("table", "merged:", "size:", "into:", "size:", "small files left:")
+    rows = ((e.table, *_amount(e.merged), *_amount(e.into), e.small.files) for e in done)
+    console().print(grid("", *headers, rows=rows))
     merged = sum((each.merged for each in done), Amount())
     into = sum((each.into for each in done), Amount())
     if not merged.files:
@@ -32,9 +26,6 @@ def show_compacted(reports: Sequence[Report]) -> None:
 
 
 def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
-    from headgate.maintenance.report import Amount, Vacuumed
-    from headgate.maintenance.retention import LOG_WHY, WHY
-
     done = [report for report in reports if isinstance(report, Vacuumed)]
     headers = ("table", "removed:", "size:", "in use:", "size:", "kept:", "size:")
     table = grid("", *headers, "log entries removed:", "log from:", "because of")
@@ -42,7 +33,7 @@ def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
         kept = sum((a for reason, a in each.kept.items() if reason != "live"), Amount())
         amounts = (each.removed, each.kept.get("live", Amount()), kept)
         numbers = [number for amount in amounts for number in _amount(amount)]
-        log = (f"{each.entries:,}", f"{each.log_from:,}", LOG_WHY[each.log_why])
+        log = (each.entries, each.log_from, LOG_WHY[each.log_why])
         table.add_row(*cells(each.table, *numbers, *log))
     console().print(table)
     for each in done:
@@ -59,5 +50,5 @@ def _files(amount: Amount) -> str:
     return f"{plural(amount.files, 'file')} ({size_of(amount.bytes)})"
 
 
-def _amount(amount: Amount) -> tuple[str, str]:
-    return f"{amount.files:,}", size_of(amount.bytes)
+def _amount(amount: Amount) -> tuple[int, str]:
+    return amount.files, size_of(amount.bytes)

@@ -8,24 +8,31 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.driving import jars_for
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.rows import shown
 from headgate.commands import rendered
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.jobs.lease import Lease
+from headgate.jobs.rereading import what_is_gone
+from headgate.ledger import balance
+from headgate.repair.apply import apply, highest_epoch, put_documents_aside
+from headgate.repair.documents import LEASES, damaged_documents
+from headgate.repair.examine import examine
+from headgate.repair.plan import Plan
+from headgate.savepoints.clone import require_whole
+from headgate.savepoints.store import newest_good
 from headgate.storage.documents import DamagedDocumentError
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.repair.plan import Plan
 
 
 def repair(
@@ -40,8 +47,6 @@ def repair(
 
     Reads every page of every file. Exit code 5 if damage remains.
     """
-    from headgate.savepoints.clone import require_whole
-
     declared, layout = declaration.opened(pipeline, root)
     if not any(layout.storage.folders()):
         raise HeadgateError(
@@ -71,9 +76,6 @@ def repair(
 
 def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
     """The repair plan. ``scratch`` must not be deleted while the plan is used."""
-    from headgate.cli.driving import jars_for
-    from headgate.jobs.rereading import what_is_gone
-    from headgate.repair.examine import examine
 
     def gone(offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
         return what_is_gone(layout, declared, offsets, topics, jars_for(declared))
@@ -86,10 +88,6 @@ def _repaired(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, 
 
     Raises LeaseHeldError while the pipeline runs, CannotRepairError.
     """
-    from headgate.jobs.lease import Lease
-    from headgate.repair.apply import apply, highest_epoch, put_documents_aside
-    from headgate.repair.documents import LEASES, damaged_documents
-
     leases = [d for d in damaged_documents(layout) if d.path.startswith(LEASES)]
     put_documents_aside(layout, (lease.path for lease in leases), datetime.now(UTC))
     lease = Lease(layout, LAYERS, declared.name, "repair")
@@ -105,8 +103,6 @@ def _repaired(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, 
 def _balances(layout: Layout, declared: Pipeline) -> bool:
     """Whether the ledger balances. True if there is none, because the next run creates a table
     again."""
-    from headgate.ledger import balance
-
     with suppress(HeadgateError):
         return balance(layout, declared).balanced
     return True
@@ -132,8 +128,6 @@ def _show(plan: Plan, declared: Pipeline, layout: Layout, *, dry_run: bool) -> N
 
 
 def _good_savepoint(layout: Layout, declared: Pipeline) -> str | None:
-    from headgate.savepoints.store import newest_good
-
     with suppress(HeadgateError):
         found = newest_good(layout, declared)
         return found.id if found else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,13 +21,21 @@ from headgate.cli.options import (
     command,
 )
 from headgate.cli.output import plural, print_json, respond
+from headgate.cli.restoring import (
+    print_passed_over,
+    require_source_for,
+    reread_only,
+    restore_in_place,
+)
 from headgate.commands import NEW_ROOT
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.savepoints.clone import clone
+from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import create, delete, find, find_any, is_last_good, savepoints
+from headgate.savepoints.verify import damaged_today, verify
 from headgate.storage.layout import Layout
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.savepoints.savepoint import Savepoint
 
 app = typer.Typer(help="Savepoints of a pipeline: take one, go back to one.", no_args_is_help=True)
 
@@ -41,10 +49,6 @@ Reread = Annotated[
 ]
 
 
-class LastGoodError(HeadgateError):
-    """The savepoint is the last one that can be restored."""
-
-
 @app.command("create")
 def create_savepoint(
     pipeline: PipelineName,
@@ -53,8 +57,6 @@ def create_savepoint(
     json: Json = False,
 ) -> None:
     """Take a savepoint, whether the pipeline runs or not; nothing waits for it."""
-    from headgate.savepoints.store import create
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     began = time.monotonic()
     savepoint = create(layout, declared, datetime.now(UTC), note)
@@ -71,9 +73,6 @@ def create_savepoint(
 @app.command("list")
 def list_savepoints(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """List savepoints, the newest first."""
-    from headgate.savepoints.savepoint import Savepoint
-    from headgate.savepoints.store import savepoints
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = savepoints(layout)
     apart = _reread_only(declared, layout, *(e for e in found if isinstance(e, Savepoint)))
@@ -88,8 +87,6 @@ def show_savepoint(
     pipeline: PipelineName, id_: Id = "latest", root: Root = DEFAULT_ROOT, json: Json = False
 ) -> None:
     """Show the version and the batch of each table, and how far the source was read."""
-    from headgate.savepoints.store import find
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     savepoint = find(layout, id_)
     apart = bool(_reread_only(declared, layout, savepoint))
@@ -115,10 +112,6 @@ def verify_savepoint(
     json: Json = False,
 ) -> None:
     """Say whether a savepoint can be restored, and how. Exit code 5 if it cannot."""
-    from headgate.cli.restoring import print_passed_over
-    from headgate.savepoints.store import find
-    from headgate.savepoints.verify import damaged_today, verify
-
     declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
     gone = print_passed_over(declared, layout, savepoint)
@@ -176,10 +169,6 @@ def restore_savepoint(
 
     In place bronze stays, and everything built from it catches up at the next run.
     """
-    from headgate.cli.restoring import print_passed_over, restore_in_place
-    from headgate.savepoints.clone import clone
-    from headgate.savepoints.store import find
-
     target = None if to is None else checked_root(to)
     declared, layout = declaration.opened(pipeline, root)
     savepoint = find(layout, id_)
@@ -215,12 +204,10 @@ def delete_savepoint(
     json: Json = False,
 ) -> None:
     """Delete a savepoint; the next vacuum deletes files that only it needed."""
-    from headgate.savepoints.store import delete, find_any, is_last_good
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = find_any(layout, id_)
     if not force and is_last_good(layout, declared, found):
-        raise LastGoodError(
+        raise HeadgateError(
             f"{found.id} is the last savepoint that can be restored",
             remedy=f"take another one first: {command('savepoint create')}\n"
             f"or delete it all the same: {command('savepoint delete', found.id, '--force')}",
@@ -231,8 +218,6 @@ def delete_savepoint(
 
 
 def _reread_only(declared: Pipeline, layout: Layout, *taken: Savepoint) -> frozenset[str]:
-    from headgate.cli.restoring import reread_only
-
     try:
         return reread_only(declared, layout, taken)
     except HeadgateError:
@@ -240,9 +225,6 @@ def _reread_only(declared: Pipeline, layout: Layout, *taken: Savepoint) -> froze
 
 
 def _source_problems(layout: Layout, declared: Pipeline, savepoint: Savepoint) -> list[str]:
-    from headgate.cli.restoring import require_source_for
-    from headgate.savepoints.errors import SavepointError
-
     try:
         require_source_for(declared, layout, savepoint)
     except SavepointError as error:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headgate.cli.output import console, grid, size_of
 from headgate.cli.rows import cells
+from headgate.declaration.model import Pipeline
+from headgate.savepoints.savepoint import Savepoint
+from headgate.savepoints.store import Unreadable
 from headgate.tables.state import time_of
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.savepoints.savepoint import Savepoint
-    from headgate.savepoints.store import Unreadable
 
 REREAD_ONLY = "with --reread only"
 """Shown for a savepoint that is later than the batch to which bronze was reset."""
@@ -22,8 +20,6 @@ def show_list(
     declared: Pipeline, found: Sequence[Savepoint | Unreadable], reread_only: Collection[str]
 ) -> None:
     """``reread_only`` are the ids of the savepoints that can be restored only with ``--reread``."""
-    from headgate.savepoints.savepoint import Savepoint
-
     table = grid("", "id", "taken", "batch:", "rows:", "size:", "declaration", "note")
     for each in found:
         if isinstance(each, Savepoint):
@@ -31,9 +27,8 @@ def show_list(
             note = "; ".join(
                 [REREAD_ONLY] * (each.id in reread_only) + [each.note] * bool(each.note)
             )
-            taken, size = f"{each.created:%F %T}Z", size_of(each.bytes)
-            numbers = (f"{each.n:,}", f"{each.rows:,}", size)
-            table.add_row(*cells(each.id, taken, *numbers, same, note))
+            numbers = (each.n, each.rows, size_of(each.bytes))
+            table.add_row(*cells(each.id, each.created, *numbers, same, note))
         else:
             table.add_row(*cells(each.id, "damaged", "", "", "", "", each.why))
     console().print(table)
@@ -56,14 +51,12 @@ def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
         out.print(f"  {name:<12} {value}", markup=False, soft_wrap=True)
     table = grid("", "table", "version:", "batch:", "generation:", "rows:", "size:")
     for path, saved in savepoint.tables.items():
-        numbers = (saved.version, saved.n, saved.generation, saved.rows)
-        table.add_row(*cells(path, *(f"{v:,}" for v in numbers), size_of(saved.bytes)))
+        numbers = (saved.version, saved.n, saved.generation, saved.rows, size_of(saved.bytes))
+        table.add_row(*cells(path, *numbers))
     out.print(table)
 
 
 def described(each: Savepoint | Unreadable, *, reread_only: bool = False) -> dict[str, Any]:
-    from headgate.savepoints.savepoint import Savepoint
-
     if not isinstance(each, Savepoint):
         return {"id": each.id, "damaged": each.why}
     return {

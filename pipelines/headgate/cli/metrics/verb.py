@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,13 @@ from headgate.cli import declaration
 from headgate.cli.driving import on_signals
 from headgate.cli.options import DEFAULT_ROOT, Root
 from headgate.commands import rendered
-
-if TYPE_CHECKING:
-    from headgate.metrics.collector import Collector
+from headgate.declaration.loopback import is_loopback
+from headgate.metrics.alert_rules import rules
+from headgate.metrics.collector import Collector
+from headgate.metrics.histograms import Histograms
+from headgate.metrics.server import token_of
+from headgate.metrics.serving import Address, collected
+from headgate.metrics.watched import Watched
 
 PORT = 9464
 
@@ -53,13 +57,8 @@ def metrics(
     if alerts and once:
         raise typer.BadParameter("--once prints metrics, not rules: choose one of the two")
     if alerts:
-        from headgate.metrics.alert_rules import rules
-
         sys.stdout.write(rules())
         return
-    from headgate.metrics.collector import Collector
-    from headgate.metrics.histograms import Histograms
-    from headgate.metrics.watched import Watched
 
     histograms = Histograms()
     watched = Watched(_files(pipelines), root, histograms, only_run=not pipelines, say=_say)
@@ -72,10 +71,6 @@ def metrics(
 
 
 def _serve(collector: Collector, host: str, port: int, token_file: Path | None) -> None:
-    from headgate.declaration.loopback import is_loopback
-    from headgate.metrics.server import token_of
-    from headgate.metrics.serving import Address, collected
-
     if not is_loopback(host) and token_file is None:
         raise typer.BadParameter(
             f"{host} can be reached from other machines: add --token-file", param_hint="--host"

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.named import named
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
-from headgate.cli.publication.letters import discard, letters, resend
-from headgate.cli.publication.naming import Name, NoPublicationError, of_name
+from headgate.cli.publication.letters import Name, discard, letters, resend
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline, Publication
-    from headgate.storage.layout import Layout
+from headgate.declaration.kinds import PUBLICATION
+from headgate.declaration.model import Pipeline, Publication
+from headgate.errors import HeadgateError, UsageError
+from headgate.graph.graph import graph_of
+from headgate.sinks.contract import SINKS, SinkContext, SinkRefusalError
+from headgate.sinks.letters import dead_letters
+from headgate.storage.layout import Layout
+from headgate.supervision.job_state import probe
+from headgate.tables.payloads.publication import PublicationPayload
+from headgate.tables.table import Table
 
 app = typer.Typer(help="What is published, and how far.", no_args_is_help=True)
 for verb in (letters, resend, discard):
     app.command(verb.__name__)(verb)
-
-
-class SinkError(HeadgateError, code=exit_codes.SOURCE):
-    """The sink has refused the request."""
 
 
 @app.command("list")
@@ -35,11 +36,6 @@ def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
 
     Later commits come after the last one that was sent. They may have no rows to send.
     """
-    from datetime import UTC, datetime
-
-    from headgate.sinks.letters import dead_letters
-    from headgate.supervision.job_state import probe
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     stuck = {
         name: found["why"]
@@ -53,7 +49,7 @@ def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
         waiting = _waiting(declared, layout, each)
         table = f"{each.layer}.{each.table}"
         letters, why = refused[name], stuck.get(name)
-        screen.add_row(*cells(name, table, each.kind, waiting, letters, why or ""))
+        screen.add_row(*cells(name, table, each.kind, waiting, letters, why))
         found = {"waiting": waiting, "dead_letters": letters, "why": why}
         shown.append({"name": name, "sink": each.kind, **found})
     words = [] if shown else ["nothing is published"]
@@ -68,17 +64,17 @@ def reset(
 
     For sinks that keep a table (PostgreSQL): also after another program has changed it.
     """
-    from headgate.sinks.contract import SINKS, SinkContext, SinkRefusalError
-
     declared, layout = declaration.opened(pipeline, root)
-    found = of_name(declared, name)
+    found = named(declared.publish, name, f"{declared.name} has no publication")
     context = SinkContext(declared.name, name, layout.storage)
     try:
         done = SINKS[found.kind].reset(found.sink, context)
     except SinkRefusalError as error:
-        raise SinkError(str(error), pipeline_command("publication list")) from error
+        raise HeadgateError(
+            str(error), pipeline_command("publication list"), code=exit_codes.SOURCE
+        ) from error
     if done is None:
-        raise NoPublicationError(
+        raise UsageError(
             f"publish {name}: what {found.kind} has taken cannot be taken back",
             remedy="a publication under another name begins with the first row",
         )
@@ -87,11 +83,6 @@ def reset(
 
 def _waiting(declared: Pipeline, layout: Layout, publication: Publication) -> int:
     """The commits of the table after the last one that is published."""
-    from headgate.declaration.kinds import PUBLICATION
-    from headgate.graph.graph import graph_of
-    from headgate.tables.payloads.publication import PublicationPayload
-    from headgate.tables.table import Table
-
     node = graph_of(declared)[PUBLICATION.path(publication.name)]
     source, position = (
         Table(layout.storage, path, pipeline=declared.name)

@@ -8,17 +8,16 @@ from typing import Annotated
 
 import typer
 
-from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
-from headgate.errors import HeadgateError
+from headgate.errors import UsageError
+from headgate.expectations.data_docs import build
+from headgate.quality.data_docs import runs
+from headgate.quality.findings import findings
+from headgate.quality.page import page
 
 app = typer.Typer(help="What rules have decided.", no_args_is_help=True, callback=lambda: None)
-
-
-class NoPlaceError(HeadgateError, code=exit_codes.USAGE):
-    """The page cannot be written to this path."""
 
 
 @app.command("report")
@@ -48,16 +47,10 @@ def report(
     It is one file, which opens without a network. A file of its name is replaced. Data Docs have a
     page for each of the newest batches and versions.
     """
-    from headgate.quality.findings import findings
-    from headgate.quality.page import page
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = findings(layout, declared, datetime.now(UTC))
     file = output or Path(f"{declared.name}_quality.html")
     if data_docs is not None:
-        from headgate.expectations.data_docs import build
-        from headgate.quality.data_docs import runs
-
         named = [*(t.suite for t in found.silver), *(t.suite for t in found.gold)]
         suites = {suite.name: suite for suite in named}
         shown = tuple(runs(found, show_values=show_values))
@@ -67,7 +60,7 @@ def report(
     try:
         file.write_text(page(found, show_values=show_values), encoding="utf-8")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise NoPlaceError(
+        raise UsageError(
             f"{file} cannot be written: {error.strerror}",
             remedy="name a file in a folder that is there: "
             + command("quality report", "--output", f"{declared.name}_quality.html"),

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.bronze.copies import CorrectedCopies
+from headgate.cli import log_file
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
 from headgate.cli.output import console, grid, plural, respond
@@ -18,17 +20,21 @@ from headgate.cli.requesting import PATIENCE, await_request
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.replay import corrections, requests
+from headgate.replay.corrections import CorrectedRecord, unchanged
+from headgate.replay.refused import RefusedRecords, Selection
+from headgate.replay.requests import Request, carried_out
+from headgate.replay.requests import waiting as waits
+from headgate.sources.contract import DeployedSource, connector_of
+from headgate.storage.documents import new_id
+from headgate.storage.layout import Layout
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.replay import Replay
 
 if TYPE_CHECKING:
-    from headgate.bronze.copies import CorrectedCopies
-    from headgate.declaration.model import Pipeline
-    from headgate.replay.corrections import CorrectedRecord
     from headgate.replay.outcomes import Outcome
-    from headgate.replay.refused import RefusedRecords, Selection
-    from headgate.replay.requests import Request
-    from headgate.storage.layout import Layout
-    from headgate.tables.replay import Replay
 
 MOST = 100_000
 """The most records of one replay. They form one batch, and are in memory at the same time."""
@@ -42,24 +48,14 @@ _STAYS = {
 }
 
 
-class TooManyError(HeadgateError):
-    """More records are selected than one replay may have."""
-
-
-class NotReplayedError(HeadgateError):
-    """The replay did not take place; the records are still refused."""
-
-
 def documents(
     declared: Pipeline, layout: Layout, records: RefusedRecords, wanted: Selection
 ) -> list[CorrectedRecord]:
-    """The selected open records, as documents that can be edited. Raises TooManyError."""
-    from headgate.replay.corrections import unchanged
-    from headgate.sources.contract import DeployedSource, connector_of
-
+    """The selected open records, as documents that can be edited. Raises HeadgateError if they
+    are more than one replay may have."""
     found = records.rows(wanted, MOST + 1)
     if len(found) > MOST:
-        raise TooManyError(
+        raise HeadgateError(
             f"more than {MOST:,} refused records are meant",
             remedy="take them in parts, with --since and --until, --table, --rule or --reason",
         )
@@ -81,9 +77,6 @@ def replay_records(
     json: bool,
 ) -> None:
     """Validate the selected records, and replay those that pass, except in a ``dry_run``."""
-    from headgate.cli.log_file import divert_to
-    from headgate.replay import corrections, requests
-
     require_machine(declared)
     if not dry_run:
         requests.require_none(layout)
@@ -97,7 +90,7 @@ def replay_records(
         empty = f"{edited} has no record" if edited else nothing_meant(records, wanted)
         respond(json, _document(declared, []), empty)
         return
-    divert_to(layout, "replay")
+    log_file.divert_to(layout, "replay")
     with waiting(f"validating {plural(len(corrected), 'record')}"):
         made = corrections.copies(records, corrected, datetime.now(UTC))
         found = _validated(declared, layout, records, corrected, made)
@@ -136,10 +129,6 @@ def _validated(
 
 
 def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str) -> Request:
-    from headgate.replay import requests
-    from headgate.storage.documents import new_id
-    from headgate.tables.payloads.bronze import BronzePayload
-
     now = datetime.now(UTC)
     held = records.bronze.state
     request = requests.Request(
@@ -157,16 +146,17 @@ def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: s
 
 def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
     """Wait until bronze has the replay, and return it. The running driver takes it in; if none
-    runs, one is started here, which ends after it. Raises NotReplayedError."""
+    runs, one is started here, which ends after it. Raises HeadgateError if the replay did not
+    take place."""
     return await_request(
         declared,
         root,
         lambda: _state(declared, layout, request),
-        gone=NotReplayedError(
+        gone=HeadgateError(
             "the tables were reset, or another replay came first: nothing was replayed",
             remedy=f"see what is still refused: {pipeline_command('quarantine list')}",
         ),
-        waits=NotReplayedError(
+        waits=HeadgateError(
             f"no driver has taken the replay in within {PATIENCE:.0f} s; it still waits",
             remedy=f"{pipeline_command('status')}, or take it back: "
             + pipeline_command("quarantine cancel"),
@@ -177,9 +167,6 @@ def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request
 def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:
     """The replay if bronze has it, and whether the request still waits. The request is read before
     bronze, because it is removed after bronze's commit."""
-    from headgate.replay.requests import carried_out
-    from headgate.replay.requests import waiting as waits
-
     still = waits(layout)
     done = carried_out(layout, declared.name, request)
     return done, still is not None and still.id == request.id

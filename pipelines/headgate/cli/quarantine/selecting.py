@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from headgate import exit_codes
+from headgate.bronze.reasons import Reason as Kind
+from headgate.cli.named import named
 from headgate.cli.rows import as_text
 from headgate.cli.times import time_range
-from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
-    from headgate.replay.refused import RefusedRecords, Selection
-    from headgate.storage.layout import Layout
+from headgate.declaration.model import Pipeline
+from headgate.querying.without_pandas import leave_pandas_out
+from headgate.replay.refused import RefusedRecords, Selection, names_of
+from headgate.storage.layout import Layout
 
 TableName = Annotated[
     str | None,
@@ -43,14 +41,6 @@ Until = Annotated[
 ]
 
 
-class NoSuchTableError(HeadgateError, code=exit_codes.USAGE):
-    """No table of refused records has this name."""
-
-
-class NoSuchReasonError(HeadgateError, code=exit_codes.USAGE):
-    """No record goes to quarantine for this reason."""
-
-
 def selection(
     declared: Pipeline,
     table: str | None,
@@ -60,33 +50,17 @@ def selection(
     since: str | None,
     until: str | None,
 ) -> Selection:
-    """Raises NoSuchTableError, NoSuchReasonError, BadParameter."""
-    from headgate.replay.refused import Selection, names_of
-
-    names = list(names_of(declared))
-    if table is not None and table not in names:
-        raise NoSuchTableError(
-            f"{declared.name} has no refused records in a table {table!r}",
-            remedy=f"there are: {', '.join(names)}",
-        )
-    _require_reason(reason)
+    """Raises UsageError, BadParameter."""
+    if table is not None:
+        what = f"{declared.name} has no refused records in a table"
+        named({each: each for each in names_of(declared)}, table, what)
+    if reason is not None:
+        reasons = {str(each): each for each in Kind}
+        named(reasons, reason, "there is no reason", "; a rule's id is for --rule")
     _require_possible(table, rule, reason)
     now = datetime.now(UTC)
     begins, ends = time_range(since, until, now, ("--since", "--until"))
     return Selection(table, rule, reason, event_id, begins, ends)
-
-
-def _require_reason(given: str | None) -> None:
-    """Raises NoSuchReasonError."""
-    from headgate.bronze.reasons import Reason
-
-    if given is None or given in list(Reason):
-        return
-    near = get_close_matches(given, list(Reason), 1)
-    raise NoSuchReasonError(
-        f"there is no reason {given!r}" + (f"; the nearest one is {near[0]}" if near else ""),
-        remedy=f"there are: {', '.join(Reason)}; a rule's id is for --rule",
-    )
 
 
 def _require_possible(table: str | None, rule: str | None, reason: str | None) -> None:
@@ -124,9 +98,5 @@ def _options(wanted: Selection) -> str:
 
 
 def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:
-    from headgate.querying.without_pandas import leave_pandas_out
-
     leave_pandas_out()
-    from headgate.replay.refused import RefusedRecords
-
     return RefusedRecords(layout, declared)

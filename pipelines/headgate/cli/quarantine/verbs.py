@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json as json_
-from datetime import UTC
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -27,19 +27,15 @@ from headgate.cli.quarantine.selecting import (
 )
 from headgate.cli.rows import as_text, cells
 from headgate.errors import HeadgateError
-
-if TYPE_CHECKING:
-    from headgate.replay.refused import Refused
+from headgate.replay import requests
+from headgate.replay.corrections import exported
+from headgate.replay.refused import Refused
 
 app = typer.Typer(
     help="Refused records: show them, correct and replay them. They are in quarantine, or a rule "
     "has rejected them.",
     no_args_is_help=True,
 )
-
-
-class NothingWaitsError(HeadgateError):
-    """No replay waits for a driver."""
 
 
 @app.command("list")
@@ -55,18 +51,14 @@ def list_refused(
 ) -> None:
     """Count refused records by table and reason. A record that breaks several rules is in several
     lines. The replaced ones have a good copy in the tables."""
-    from dataclasses import replace
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = replace(
         selection(declared, table, rule, reason, None, since, until), with_replaced=True
     )
     records = records_of(layout, declared)
     groups = records.groups(wanted)
-    shown = grid("", "table", "reason or rule", "open:", "replaced:", "newest")
-    for each in groups:
-        newest = f"{each.newest.astimezone(UTC):%F %T}Z"
-        shown.add_row(*cells(each.table, each.reason, each.open, each.replaced, newest))
+    lines = ((e.table, e.reason, e.open, e.replaced, e.newest) for e in groups)
+    shown = grid("", "table", "reason or rule", "open:", "replaced:", "newest", rows=lines)
     document = {
         "pipeline": declared.name,
         "refused": [vars(each) | {"newest": each.newest.isoformat()} for each in groups],
@@ -95,8 +87,8 @@ def show_refused(
     rows = records.rows(wanted, limit)
     shown = grid("", "record", "table", "id", "reason or rules", "detail", "value")
     for each in rows:
-        why, said = ", ".join(each.reasons), each.detail or ""
-        shown.add_row(*cells(each.position, each.table, each.event_id or "", why, said, each.value))
+        why, value = ", ".join(each.reasons), as_text(each.value)
+        shown.add_row(*cells(each.position, each.table, each.event_id, why, each.detail, value))
     document = {"pipeline": declared.name, "records": [_document(each) for each in rows]}
     respond(json, document, shown if rows else nothing_meant(records, wanted))
 
@@ -132,8 +124,6 @@ def export_refused(
 ) -> None:
     """Write open refused records into a file, one JSON object a line. Change `value`, and replay
     them with --edited."""
-    from headgate.replay.corrections import exported
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     wanted = selection(declared, table, rule, reason, event_id, since, until)
     require_new(output)
@@ -183,18 +173,16 @@ def replay(
 @app.command("cancel")
 def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Take a replay back that waits for a driver. What a driver has carried out stays."""
-    from headgate.replay import requests
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     request = requests.waiting(layout)
     if request is None:
-        raise NothingWaitsError(
+        raise HeadgateError(
             f"{declared.name}: no replay waits for a driver", command("quarantine list")
         )
     requests.remove(layout, request)
     # A driver that reads requests from now on does not find it. One may have read it before.
     if (done := requests.carried_out(layout, declared.name, request)) is not None:
-        raise NothingWaitsError(
+        raise HeadgateError(
             f"{declared.name}: the replay of {plural(done.rows, 'record')} cannot be taken back: "
             f"it was carried out as batch {done.n:,}",
             command("ledger", "--by-id"),

@@ -16,6 +16,9 @@ from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
+from headgate.doctor import examine
+from headgate.jars import LockSet, fetch
+from headgate.jars.class_archive import record
 
 
 def doctor(
@@ -26,12 +29,7 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Check this machine, and name a remedy for each problem."""
-    from headgate.doctor import examine
-
     if fetch_jars:
-        from headgate.jars import LockSet, fetch
-        from headgate.jars.class_archive import record
-
         with waiting("fetching the jars") as say:
             for lock in LockSet:
                 fetch(lock)

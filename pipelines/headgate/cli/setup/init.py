@@ -11,6 +11,7 @@ import typer
 from headgate.cli.options import Json
 from headgate.cli.output import respond
 from headgate.commands import Place, program, rendered, shell_command
+from headgate.scaffold import create_project
 
 
 def init(
@@ -21,8 +22,6 @@ def init(
     json: Json = False,
 ) -> None:
     """Create a project: declarations, sample data, tests."""
-    from headgate.scaffold import create_project
-
     if not folder:
         raise typer.BadParameter(
             "it is empty; . is the folder that you are in", param_hint="FOLDER"

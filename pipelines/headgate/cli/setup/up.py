@@ -7,20 +7,27 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from headgate.cli.declaration import example
+from headgate.cli.driving import on_signals, require_java
 from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.commands import rendered, shell_command
-from headgate.standalone.settings import WEB
-
-if TYPE_CHECKING:
-    from headgate.standalone.dashboard import Beside
-    from headgate.standalone.running import Standalone
-    from headgate.standalone.settings import Settings
+from headgate.declaration.files import declarations_in
+from headgate.declaration.kinds import GOLD
+from headgate.process_tree import presence
+from headgate.standalone import demo as project
+from headgate.standalone import running
+from headgate.standalone.dashboard import Beside, beside
+from headgate.standalone.errors import AskedWrongError
+from headgate.standalone.running import Standalone
+from headgate.standalone.settings import ADMIN, DATABASE, WEB, Ports, Settings
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 FOLDER = "_airflow"  # under the root; no pipeline's name begins with _
 _DEMO = "demo"
@@ -48,10 +55,6 @@ def up(
     With the demo's stream, or your own DAGs; on 127.0.0.1. When this process ends, all
     others end. The database is SQLite, or the PostgreSQL that HEADGATE_AIRFLOW_DB names.
     """
-    from headgate.cli.driving import on_signals, require_java
-    from headgate.standalone import demo as project
-    from headgate.standalone import running
-
     home = home_under(root)
     running.require_airflow()
     require_java()
@@ -88,8 +91,6 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
 
     The streams that it started end, too, each after its batch.
     """
-    from headgate.process_tree import presence
-
     home = home_under(root)
     with waiting("ending Airflow and the streams that it started"):
         ended = presence.end(home) is not None
@@ -107,11 +108,6 @@ def home_under(root: str) -> Path:
 
 
 def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port: int) -> Settings:
-    from headgate.cli.declaration import example
-    from headgate.standalone import demo as project
-    from headgate.standalone.errors import AskedWrongError
-    from headgate.standalone.settings import DATABASE, Ports, Settings
-
     database = os.environ.get(DATABASE) or None
     if database is not None and not database.startswith(("postgres://", "postgresql")):
         raise AskedWrongError(
@@ -136,9 +132,6 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
 def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None:
     """The dashboard of the demo's pipeline, or of those in ``pipelines/``; None if there are
     none."""
-    from headgate.declaration.files import declarations_in
-    from headgate.standalone.dashboard import beside
-
     files = declarations_in((demo or Path()).absolute() / "pipelines")
     tables = demo / "lake" if demo else Path(root)
     return beside(files, tables, any_port=any_port) if files else None
@@ -147,8 +140,6 @@ def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None
 def _respond(
     started: Standalone, demo: Path | None, board: Beside | None, json: bool, detached: bool
 ) -> None:
-    from headgate.standalone.settings import ADMIN
-
     settings, password = started.settings, started.password
     shown = f"{password}   (shown this once)" if password else "as it was shown"
     streams = [
@@ -192,11 +183,6 @@ def _print_first_gold(demo: Path, asked: Sequence[int]) -> None:
 
 
 def _has_gold(demo: Path) -> bool:
-    from headgate.declaration.kinds import GOLD
-    from headgate.standalone.demo import PIPELINE
-    from headgate.storage.layout import Layout
-    from headgate.tables.table import Table
-
-    layout = Layout.of(str(demo / "lake"), PIPELINE)
-    gold = Table(layout.storage, GOLD.path("bids_per_minute"), pipeline=PIPELINE)
+    layout = Layout.of(str(demo / "lake"), project.PIPELINE)
+    gold = Table(layout.storage, GOLD.path("bids_per_minute"), pipeline=project.PIPELINE)
     return gold.exists and bool(gold.refresh().total.get("folded"))

@@ -31,17 +31,18 @@ def answer(reader: Reader, chart: Chart, versions: Mapping[TableName, Version]) 
     read = {registered(n): (v, tuple(v.schema.names)) for n, v in versions.items()}
     engine = reader.engine
     sources = reader.sources(read)
+    sql = bare(chart.sql)
     most = {"line": MOST_LINE_ROWS, "bar": MOST_BARS, "table": MOST_TABLE_ROWS}.get(chart.kind, 1)
     try:
         with (
             engine.connection(sources, lambda c: prepare(c, versions)) as connection,
             engine.limited(connection),
         ):
-            described = connection.execute(f"DESCRIBE {chart.sql}").fetchall()
+            described = connection.execute(f"DESCRIBE {sql}").fetchall()
             types = {str(row[0]): str(row[1]) for row in described}
             shown = ", ".join(_expression(chart, name, type_) for name, type_ in types.items())
             # An ORDER BY of the statement keeps its effect: DuckDB keeps the order of rows.
-            connection.execute(f"SELECT {shown} FROM ({bare(chart.sql)}) LIMIT {most + 1}")
+            connection.execute(f"SELECT {shown} FROM ({sql}) LIMIT {most + 1}")
             found = answered(connection)
     except duckdb.Error as error:
         raise ChartError(first_line(error), remedy=f"correct the sql of {chart.name}") from error

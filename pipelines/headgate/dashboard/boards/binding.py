@@ -11,8 +11,7 @@ from headgate.dashboard.questions.sql import duck_type, quoted
 from headgate.dashboard.reading.engine import first_line
 from headgate.declaration.errors import Invalid
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import STATUS_COLUMNS
-from headgate.declaration.operators import columns_of
+from headgate.declaration.operators import gold_columns
 from headgate.querying.sandbox import connected, lock
 
 if TYPE_CHECKING:
@@ -52,8 +51,14 @@ def bound(sql: str, tables: Mapping[TableName, str]) -> Result:
 
 
 def bare(sql: str) -> str:
-    """The statement without its final semicolons, as a part of another statement."""
-    return sql.strip().rstrip(";") + "\n"
+    """One statement without the semicolons around it, as a part of another statement."""
+    import duckdb
+
+    text = bytearray(sql.encode())
+    for place, _ in duckdb.tokenize(sql):  # strings and comments are tokens of their own
+        if text[place : place + 1] == b";":
+            text[place : place + 1] = b" "
+    return text.decode() + "\n"  # ends a comment
 
 
 def registered(name: TableName) -> str:
@@ -82,6 +87,5 @@ def prepare(connection: duckdb.DuckDBPyConnection, tables: Mapping[TableName, ob
 
 def declared_columns(table: GoldTable) -> str:
     """The columns of a gold table with DuckDB's types, as CREATE TABLE takes them."""
-    own = {column.name: column.type for column in table.schema}
-    columns = {**columns_of(table), **own, **STATUS_COLUMNS}
-    return ", ".join(f"{quoted(name)} {duck_type(type_)}" for name, type_ in columns.items())
+    columns = gold_columns(table).items()
+    return ", ".join(f"{quoted(name)} {duck_type(type_)}" for name, type_ in columns)

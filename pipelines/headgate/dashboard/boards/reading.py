@@ -116,9 +116,7 @@ def _column(at: Field | None, result: Result, report: Report) -> str | None:
         return at.text if at else None
     known = ", ".join(result.columns)
     guess = nearest(at.text, result.columns)
-    report.add(
-        at.line, at.path, f"{at.text!r} is not a column of the SQL, which has {known}", guess
-    )
+    report.at(at, f"{at.text!r} is not a column of the SQL, which has {known}", guess)
     return None
 
 
@@ -127,15 +125,15 @@ def _check(chart: Chart, sql: Field, result: Result, report: Report) -> None:
     if chart.kind == "number" and chart.y == () and is_number(result.types[0]):
         return
     if chart.kind != "table" and not chart.y:
-        report.add(sql.line, sql.path, f"a {chart.kind} needs a column with numbers")
+        report.at(sql, f"a {chart.kind} needs a column with numbers")
     for name in chart.y:
         if chart.kind in ("line", "bar") and not is_number(types[name]):
-            report.add(sql.line, sql.path, f"the column {name!r} is {types[name]}, not a number")
+            report.at(sql, f"the column {name!r} is {types[name]}, not a number")
     rising = types[chart.x or ""]
     if chart.kind == "line" and not (is_number(rising) or rising.startswith(("TIMESTAMP", "DATE"))):
-        report.add(sql.line, sql.path, f"the x of a line, {chart.x!r}, is {rising}: use a bar")
+        report.at(sql, f"the x of a line, {chart.x!r}, is {rising}: use a bar")
     if chart.series is not None and len(chart.y) != 1:
-        report.add(sql.line, sql.path, "a chart with series needs exactly one y")
+        report.at(sql, "a chart with series needs exactly one y")
 
 
 def _declared(table: TableName, pipelines: Mapping[str, Pipeline]) -> Pipeline:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dashboard.questions.facts import Facts
-from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.span import span
+from headgate.dashboard.questions.view import GoldView
 from headgate.dashboard.reading.shown import Shown
 from headgate.dashboard.reading.versions import Version
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.operators import operator_of
 from headgate.gates.documents import holds
 from headgate.graph.graph import graph_of
+from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import time_of
 
 
-def about(reader: Reader, shown: Shown, facts: Facts, gold: Version) -> dict[str, Any]:
+def about(view: GoldView) -> dict[str, Any]:
     """``n`` is the batch id of the shown version, ``held`` is the reason why a later one is not
     visible."""
-    table = shown.gold(facts.table)
-    found = span(reader, facts, gold)
-    label, line = operator_of(table).summary(table.operator)
+    shown, facts, found = view.shown, view.facts, span(view)
+    label, line = operator_of(view.table).summary(view.table.operator)
     return {
         "pipeline": shown.name,
         "table": facts.table,
@@ -29,9 +28,9 @@ def about(reader: Reader, shown: Shown, facts: Facts, gold: Version) -> dict[str
         "keys": facts.keys,
         "figures": [{"name": f.name, "type": f.type, "across": f.across} for f in facts.figures],
         "begin": facts.begin,
-        "columns": list(gold.schema.names),
+        "columns": list(view.version.schema.names),
         "span": found and {"first": found.first / 1e6, "end": found.end / 1e6},
-        **summary(shown, facts.table, gold),
+        **summary(shown, facts.table, view.version),
         "held": held(shown, facts.table),
     }
 
@@ -61,8 +60,7 @@ def refused(shown: Shown, table: str) -> dict[str, Any]:
     if silver is None:
         return {"read": 0, "quarantined": 0, "quarantined_share": None, "rejected": 0}
     total = silver.state.total
-    counted = ("duplicate", "quarantined", "rejected", "silver", "filtered")
-    read = sum(total.get(each, 0) for each in counted)
+    read = sum(total.get(each, 0) for each in OUTCOMES)
     quarantined = total.get("quarantined", 0)
     return {
         "read": read,

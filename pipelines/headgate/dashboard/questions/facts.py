@@ -39,6 +39,10 @@ class Facts:
     counter: str | None
     columns: tuple[str, ...]
 
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        return tuple(column for column in (self.begin, self.end) if column)
+
     def figure(self, name: str | None) -> Figure:
         """The figure of a name, or the first one. Raises BadQuestionError."""
         for figure in self.figures:
@@ -61,7 +65,7 @@ def facts(table: GoldTable) -> Facts:
     bounds = [name for name, type_ in columns_of(table).items() if is_time(type_)]
     measures = [Figure(m.name, str(m.type), _across(m.function)) for m in table.measures]
     derived = [Figure(c.name, str(c.type), None) for c in table.columns]
-    numbers = {c.name for c in table.schema if is_number(c.type)}
+    numbers = {name for name, type_ in table.types.items() if is_number(type_)}
     return Facts(
         table=table.name,
         keys=tuple(key.name for key in table.by),
@@ -69,7 +73,7 @@ def facts(table: GoldTable) -> Facts:
         begin=bounds[0] if len(bounds) > 1 else None,
         end=bounds[1] if len(bounds) > 1 else None,
         counter=table.counter,
-        columns=(*columns_of(table), *(column.name for column in table.schema)),
+        columns=(*columns_of(table), *table.types),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TypeVar, cast
 
 from headgate.commands import pipeline_command
@@ -22,15 +23,20 @@ class Reader:
     columns: ColumnCache = field(default_factory=ColumnCache)
     engine: Engine = field(default_factory=Engine)
     _known: OrderedDict[Hashable, object] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def known(self, about: str, of: Hashable, find: Callable[[], Fact]) -> Fact:
         """The result of ``find``. It is cached, because many questions need it."""
         key = (about, of)
-        if key not in self._known:
-            self._known[key] = find()
+        with self._lock:
+            if key in self._known:
+                return cast(Fact, self._known[key])
+        found = find()
+        with self._lock:
+            self._known[key] = found
             while len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
-        return cast(Fact, self._known[key])
+        return found
 
     def ask(
         self,

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.dashboard.questions.cells import cells, is_number, text_of
-from headgate.dashboard.questions.reader import Reader
-from headgate.dashboard.questions.rows import REACHABLE, part_of
-from headgate.dashboard.questions.sql import Condition, all_of, quoted
-from headgate.dashboard.reading.versions import Version
+from headgate.dashboard.questions.cells import cells
+from headgate.dashboard.questions.rows import PageQuestion, page_of
+from headgate.dashboard.questions.sql import ALL, Condition, quoted
+from headgate.dashboard.questions.view import TableView
 from headgate.quality.masking import masked
 
 # Headgate's own columns, the most important first. They are not masked: positions, times and
@@ -28,34 +27,31 @@ _NICE = (1, 5, 10, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 86_400, 604_800
 
 
 @dataclass(frozen=True)
-class RefusedQuestion:
+class RefusedQuestion(PageQuestion):
     """``reason`` selects the rows with one reason; None selects all rows. Values are masked unless
     ``show_values``."""
 
     reason: str | None = None
-    page: int = 0
-    size: int = 50
     show_values: bool = False
 
 
-def quarantined(reader: Reader, version: Version, question: RefusedQuestion) -> dict[str, Any]:
+def quarantined(view: TableView, question: RefusedQuestion) -> dict[str, Any]:
     """Quarantined records, the newest first, by the time of their arrival."""
     order = 'ingested_at DESC, "partition", "offset"'
-    return _page(reader, version, question, _Table("ingested_at", order, QUARANTINE_PLAIN))
+    return _page(view, question, _Table("ingested_at", order, QUARANTINE_PLAIN))
 
 
-def late_rows(
-    reader: Reader, version: Version, question: RefusedQuestion, bounds: Sequence[str]
-) -> dict[str, Any]:
+def late_rows(view: TableView, question: RefusedQuestion, bounds: Sequence[str]) -> dict[str, Any]:
     """Late rows by the window that they missed, the newest first. ``bounds`` are the columns of
     that window."""
     time = next(iter(bounds), "_event_time")
     order = f"{quoted(time)} DESC, _partition, _offset"
-    answer = _page(reader, version, question, _Table(time, order, (*bounds, *LATE_PLAIN)))
-    seconds = reader.ask(
-        "SELECT quantile_cont(late_seconds, [0.5, 0.95, 1.0]), count(replayed) FROM late",
-        late=(version, ("late_seconds", "replayed")),
-    ).rows[0]
+    answer = _page(view, question, _Table(time, order, (*bounds, *LATE_PLAIN)))
+    (seconds,) = view.ask(
+        "SELECT quantile_cont(late_seconds, [0.5, 0.95, 1.0]), count(replayed) FROM t",
+        (),
+        ("late_seconds", "replayed"),
+    )
     median, most, worst = seconds[0] or (None, None, None)
     lateness = {"median": median, "p95": most, "max": worst}
     return answer | {"seconds": lateness, "replayed": seconds[1]}
@@ -70,37 +66,24 @@ class _Table:
     plain: tuple[str, ...]
 
 
-def _page(
-    reader: Reader, version: Version, question: RefusedQuestion, table: _Table
-) -> dict[str, Any]:
-    names, types = version.schema.names, reader.types(version)
+def _page(view: TableView, question: RefusedQuestion, table: _Table) -> dict[str, Any]:
+    names = view.version.schema.names
     own = [name for name in table.plain if name in names]
     columns = (*own, *(name for name in names if name not in own))
-    chosen = all_of(
-        Condition() if question.reason is None else Condition("reason = ?", (question.reason,))
-    )
-    shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
-    found = reader.ask(
-        f"SELECT {shown} FROM (SELECT * FROM t WHERE {chosen.text} ORDER BY {table.order} "
-        "LIMIT ? OFFSET ?)",
-        [*chosen.parameters, *part_of(question.page, question.size)],
-        t=(version, columns),
-    ).rows
-    reasons = reader.ask(
+    chosen = ALL if question.reason is None else Condition("reason = ?", (question.reason,))
+    reasons = view.ask(
         "SELECT coalesce(reason, ''), count(*) FROM t GROUP BY 1 ORDER BY 2 DESC, 1",
-        t=(version, ("reason",)),
-    ).rows
+        (),
+        ("reason",),
+    )
     total = sum(n for reason, n in reasons if question.reason in (None, reason))
+    page, found = page_of(view, question, columns, chosen, table.order, total)
     plain = columns if question.show_values else table.plain
     return {
         "reasons": [{"reason": reason, "count": n} for reason, n in reasons],
-        "over_time": _over_time(reader, version, table.time, [reason for reason, _ in reasons]),
+        "over_time": _over_time(view, table.time, [reason for reason, _ in reasons]),
         "columns": columns,
-        "numbers": [is_number(types[name]) for name in columns],
-        "total": total,
-        "reachable": min(total, REACHABLE),
-        "page": question.page,
-        "size": question.size,
+        **page,
         "masked": not question.show_values,
         "cells": [_shown(columns, plain, row) for row in found],
     }
@@ -114,24 +97,22 @@ def _shown(columns: Sequence[str], plain: Sequence[str], row: Sequence[object]) 
     ]
 
 
-def _over_time(
-    reader: Reader, version: Version, time: str, reasons: Sequence[str]
-) -> dict[str, Any]:
+def _over_time(view: TableView, time: str, reasons: Sequence[str]) -> dict[str, Any]:
     """Counts by reason in intervals of ``step`` seconds, at most about ``_POINTS`` intervals. All
     reasons after the first ones have one line."""
     at = f"epoch_us({quoted(time)})"
-    ((first, last),) = reader.ask(f"SELECT min({at}), max({at}) FROM t", t=(version, (time,))).rows
+    ((first, last),) = view.ask(f"SELECT min({at}), max({at}) FROM t", (), (time,))
     if first is None:
         return {"t": [], "series": [], "step": 0}
     span = (last - first) / 1e6
     step = next((s for s in _NICE if span / s < _POINTS), max(_NICE[-1], int(span // _POINTS) + 1))
     origin = first // (step * 1_000_000) * step * 1_000_000
-    rows = reader.ask(
+    rows = view.ask(
         f"SELECT coalesce(reason, ''), CAST(({at} - ?) // ? AS BIGINT), count(*) FROM t "
         f"WHERE {at} IS NOT NULL GROUP BY 1, 2",
         (origin, step * 1_000_000),
-        t=(version, (time, "reason")),
-    ).rows
+        (time, "reason"),
+    )
     number = max(point for _, point, _ in rows) + 1
     labels = [reason or "none" for reason in reasons[:_MOST_REASONS]]
     if len(reasons) > _MOST_REASONS:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from headgate.dashboard.errors import BadQuestionError, TooMuchError
 from headgate.dashboard.questions.cells import cells, is_number, text_of
-from headgate.dashboard.questions.facts import Facts
-from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.span import chosen_rows, span
 from headgate.dashboard.questions.sql import ALL, Condition, listed, quoted
-from headgate.dashboard.reading.versions import Version
-from headgate.declaration.model import GoldTable
+from headgate.dashboard.questions.view import GoldView, TableView
+from headgate.dashboard.reading.engine import Row
 
 MOST_ROWS_OF_A_FILE = 5_000_000
 MOST_ROWS_IN_ORDER = 1_000_000
@@ -22,79 +21,88 @@ REACHABLE = 100_000
 """Rows that pages show at most. Each page sorts all rows before it, too."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PageQuestion:
+    """A page of ``size`` rows; the first one is 0."""
+
+    page: int = 0
+    size: int = 50
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """LIMIT and OFFSET of the page; no row of it is after ``REACHABLE``."""
+        offset = self.page * self.size
+        return max(min(self.size, REACHABLE - offset), 0), offset
+
+
 @dataclass(frozen=True)
-class RowsQuestion:
+class RowsQuestion(PageQuestion):
     """``sort`` is a column, or ``-column`` for descending order; without it, the newest results
     come first."""
 
     selection: Selection
     sort: str | None = None
-    page: int = 0
-    size: int = 50
 
 
-def part_of(page: int, size: int) -> tuple[int, int]:
-    """LIMIT and OFFSET of a page; no row of it is after ``REACHABLE``."""
-    offset = page * size
-    return max(min(size, REACHABLE - offset), 0), offset
-
-
-def rows(
-    reader: Reader, table: GoldTable, facts: Facts, question: RowsQuestion, gold: Version
-) -> dict[str, Any]:
+def rows(view: GoldView, question: RowsQuestion) -> dict[str, Any]:
     """A page of rows. ``total`` is the number of rows that were chosen; ``numbers`` says which
     columns are numbers, and ``cells`` has texts, null for null."""
-    chosen = chosen_rows(reader, table, facts, question.selection, gold)
-    order = _order(facts, question.sort, gold)
-    columns, types = tuple(gold.schema.names), reader.types(gold)
-    total = _total(reader, facts, chosen, gold)
-    limit, offset = part_of(question.page, question.size)
-    found = span(reader, facts, gold)
-    near = chosen
-    if found is not None and facts.begin is not None and not question.sort and chosen == ALL:
+    chosen, begin = chosen_rows(view, question.selection), view.facts.begin
+    order = _order(view, question.sort)
+    columns, types = tuple(view.version.schema.names), view.types
+    found, near = span(view), chosen
+    if found is not None and begin is not None and not question.sort and chosen == ALL:
         # Without a selection, a page has rows of few windows. The condition on them skips files by
         # their statistics.
-        first = found.from_newest(offset + limit)
-        near = Condition(f"{quoted(facts.begin)} >= ?", (first,))
-    shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
-    page = reader.ask(
-        f"SELECT {shown} FROM (SELECT * FROM gold WHERE {near.text} ORDER BY {order} "
-        "LIMIT ? OFFSET ?)",
-        [*near.parameters, limit, offset],
-        gold=(gold, columns),
-    ).rows
+        first = found.from_newest(sum(question.part))
+        near = Condition(f"{quoted(begin)} >= ?", (first,))
+    page, cut = page_of(view, question, columns, near, order, _total(view, chosen))
     return {
         "columns": columns,
         "types": [types[name].lower() for name in columns],
+        **page,
+        "cells": [cells(row) for row in cut],
+    }
+
+
+def page_of(
+    view: TableView,
+    question: PageQuestion,
+    columns: Sequence[str],
+    chosen: Condition,
+    order: str,
+    total: int,
+) -> tuple[dict[str, Any], Sequence[Row]]:
+    """A page of the chosen rows, and its rows with texts that are cut."""
+    types = view.types
+    shown = ", ".join(f"{text_of(name, types[name])} AS {quoted(name)}" for name in columns)
+    page = {
         "numbers": [is_number(types[name]) for name in columns],
         "total": total,
         "reachable": min(total, REACHABLE),
         "page": question.page,
         "size": question.size,
-        "cells": [cells(row) for row in page],
     }
+    return page, view.ask(
+        f"SELECT {shown} FROM (SELECT * FROM {view.called} WHERE {chosen.text} ORDER BY {order} "
+        "LIMIT ? OFFSET ?)",
+        [*chosen.parameters, *question.part],
+        columns,
+    )
 
 
-def _total(reader: Reader, facts: Facts, chosen: Condition, gold: Version) -> int:
+def _total(view: GoldView, chosen: Condition) -> int:
     if chosen == ALL:
-        return gold.rows
-    ((total,),) = reader.ask(
+        return view.version.rows
+    ((total,),) = view.ask(
         f"SELECT count(*) FROM gold WHERE {chosen.text}",
         chosen.parameters,
-        gold=(gold, (*_bounds(facts), *facts.keys)),
-    ).rows
+        (*view.facts.bounds, *view.facts.keys),
+    )
     return int(total)
 
 
-def write_file(
-    reader: Reader,
-    table: GoldTable,
-    facts: Facts,
-    selection: Selection,
-    gold: Version,
-    form: str,
-    file: BinaryIO,
-) -> None:
+def write_file(view: GoldView, selection: Selection, form: str, file: BinaryIO) -> None:
     """Write the chosen rows as CSV or Parquet, whole and exact: nothing is cut or masked. The
     newest results come first if there are at most ``MOST_ROWS_IN_ORDER`` rows. Raises TooMuchError,
     BadQuestionError."""
@@ -104,16 +112,16 @@ def write_file(
 
     if form not in ("csv", "parquet"):
         raise BadQuestionError(f"no file of the format {form[:20]!r}", remedy="csv or parquet")
-    chosen = chosen_rows(reader, table, facts, selection, gold)
-    if (total := _total(reader, facts, chosen, gold)) > MOST_ROWS_OF_A_FILE:
+    chosen = chosen_rows(view, selection)
+    if (total := _total(view, chosen)) > MOST_ROWS_OF_A_FILE:
         raise TooMuchError(
             f"more than {MOST_ROWS_OF_A_FILE:,} rows",
             remedy="choose a shorter time or the rows of one key, or read the Delta table itself",
         )
-    order = f"ORDER BY {_order(facts, None, gold)}" if total <= MOST_ROWS_IN_ORDER else ""
-    columns = tuple(gold.schema.names)
-    sources = reader.sources({"gold": (gold, columns)})
-    engine = reader.engine
+    order = f"ORDER BY {_order(view, None)}" if total <= MOST_ROWS_IN_ORDER else ""
+    columns = tuple(view.version.schema.names)
+    sources = view.reader.sources({"gold": (view.version, columns)})
+    engine = view.reader.engine
     with engine.connection(sources) as connection, engine.limited(connection):
         query = connection.sql(
             f"SELECT {listed(columns)} FROM gold WHERE {chosen.text} {order}",
@@ -170,20 +178,17 @@ def _cast(content: Any, schema: Any) -> Any:
     return content
 
 
-def _bounds(facts: Facts) -> tuple[str, ...]:
-    return tuple(column for column in (facts.begin, facts.end) if column)
-
-
-def _order(facts: Facts, sort: str | None, gold: Version) -> str:
+def _order(view: GoldView, sort: str | None) -> str:
     """Raises BadQuestionError if there is no such column."""
+    facts, names = view.facts, view.version.schema.names
     always = [*([f"{quoted(facts.begin)} DESC"] if facts.begin else []), *map(quoted, facts.keys)]
     if not sort:
         return ", ".join(always) or "1"
     name = sort.removeprefix("-")
-    if name not in gold.schema.names:
+    if name not in names:
         raise BadQuestionError(
             f"{facts.table} has no column {name[:80]!r}",
-            remedy=f"its columns: {', '.join(gold.schema.names)}",
+            remedy=f"its columns: {', '.join(names)}",
         )
     direction = "DESC" if sort.startswith("-") else "ASC"
     return ", ".join([f"{quoted(name)} {direction} NULLS LAST", *always])

@@ -8,12 +8,11 @@ from typing import Any
 
 from headgate.dashboard.questions.cells import visible
 from headgate.dashboard.questions.facts import Facts, Figure
-from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.span import Span, chosen_rows, span
 from headgate.dashboard.questions.sql import Condition, label, listed, quoted
-from headgate.dashboard.reading.versions import Version
-from headgate.declaration.model import GoldTable
+from headgate.dashboard.questions.view import GoldView
+from headgate.declaration.kinds import LATE
 from headgate.declaration.names import REPLAYED
 
 MOST_SERIES = 8
@@ -45,39 +44,32 @@ def grouping(facts: Facts, figure: Figure, asked: str | None) -> tuple[str, ...]
     return (facts.key(str(asked)),)
 
 
-def series(
-    reader: Reader,
-    table: GoldTable,
-    facts: Facts,
-    question: SeriesQuestion,
-    gold: Version,
-    late: Version | None,
-) -> dict[str, Any]:
+def series(view: GoldView, question: SeriesQuestion) -> dict[str, Any]:
     """``t`` are the beginnings of points in seconds since 1970; a point stands for ``per_point``
     windows. ``v`` has the mean of their values, ``low`` and ``high`` the smallest and the greatest,
     if there are several windows; null if there is no row. For each point, ``open`` is 1 if a window
     is open, ``late`` counts the late rows of its windows (of all keys) that were not replayed,
     ``revised`` the rows that were revised."""
-    found = span(reader, facts, gold)
+    facts, found = view.facts, span(view)
     if found is None or facts.begin is None:
         return _answer(question, [], [], step=0, per_point=1)
-    chosen = chosen_rows(reader, table, facts, question.selection, gold)
-    bounds = _bounds(reader, facts, chosen, gold) if chosen.text != "true" else found.bounds
+    chosen = chosen_rows(view, question.selection)
+    bounds = _bounds(view, facts.begin, chosen) if chosen.text != "true" else found.bounds
     if bounds is None:
         return _answer(question, [], [], step=found.step, per_point=1)
     grid = _Grid.of(bounds, found, question.width)
-    rows = reader.ask(
+    rows = view.ask(
         _sql(facts.begin, question, chosen),
         [*_parameters(question, chosen), grid.first, grid.size],
-        gold=(gold, _columns(facts, question)),
-    ).rows
+        _columns(facts, question),
+    )
     answer = _answer(
         question, grid.times, _lines(rows, grid), step=found.step, per_point=grid.per_point
     )
     marks = {
         "open": [0] * grid.number,
         "revised": [0] * grid.number,
-        "late": _late(reader, facts.begin, grid, late),
+        "late": _late(view, facts.begin, grid),
     }
     for row in rows:
         marks["open"][row[1]] |= int(row[6])
@@ -105,15 +97,13 @@ class _Grid:
         return [(self.first + place * self.size) / 1e6 for place in range(self.number)]
 
 
-def _bounds(
-    reader: Reader, facts: Facts, chosen: Condition, gold: Version
-) -> tuple[int, int] | None:
-    begin = quoted(str(facts.begin))
-    ((first, last),) = reader.ask(
-        f"SELECT min(epoch_us({begin})), max(epoch_us({begin})) FROM gold WHERE {chosen.text}",
+def _bounds(view: GoldView, begin: str, chosen: Condition) -> tuple[int, int] | None:
+    at = f"epoch_us({quoted(begin)})"
+    ((first, last),) = view.ask(
+        f"SELECT min({at}), max({at}) FROM gold WHERE {chosen.text}",
         chosen.parameters,
-        gold=(gold, (str(facts.begin), *facts.keys)),
-    ).rows
+        (begin, *view.facts.keys),
+    )
     return None if first is None else (first, last)
 
 
@@ -178,11 +168,12 @@ def _lines(rows: Sequence[Any], grid: _Grid) -> list[dict[str, Any]]:
     return list(lines.values())
 
 
-def _late(reader: Reader, begin: str, grid: _Grid, late: Version | None) -> list[int]:
+def _late(view: GoldView, begin: str, grid: _Grid) -> list[int]:
     counts = [0] * grid.number
+    late = view.shown.version(LATE.path(view.table.name))
     if late is None or late.rows == 0:
         return counts
-    found = reader.ask(
+    found = view.reader.ask(
         f"SELECT CAST((epoch_us({quoted(begin)}) - ?) // ? AS BIGINT) AS point, count(*) "
         f"FROM late WHERE {REPLAYED} IS NULL GROUP BY 1",
         (grid.first, grid.size),

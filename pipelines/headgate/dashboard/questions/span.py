@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from headgate.dashboard.questions.facts import Facts
-from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.sql import Condition, all_of, quoted
-from headgate.dashboard.reading.versions import Version
-from headgate.declaration.model import GoldTable
+from headgate.dashboard.questions.view import GoldView
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -56,30 +53,30 @@ def _time(microseconds: int) -> datetime:
     return datetime.max.replace(tzinfo=UTC)
 
 
-def span(reader: Reader, facts: Facts, gold: Version) -> Span | None:
+def span(view: GoldView) -> Span | None:
     """None if the table has no rows, or its results have no bounds."""
-    if facts.begin is None or facts.end is None or gold.rows == 0:
+    begin, end = view.facts.begin, view.facts.end
+    if begin is None or end is None or view.version.rows == 0:
         return None
-    begin, end = facts.begin, facts.end
-    return reader.known("span", gold.key, lambda: _span(reader, begin, end, gold))
+    return view.reader.known("span", view.version.key, lambda: _span(view, begin, end))
 
 
-def chosen_rows(
-    reader: Reader, table: GoldTable, facts: Facts, selection: Selection, gold: Version
-) -> Condition:
+def chosen_rows(view: GoldView, selection: Selection) -> Condition:
     """The condition for the rows that a selection chooses."""
-    found = span(reader, facts, gold)
+    found = span(view)
     return all_of(
-        selection.within(facts.begin, found.newest if found else None), selection.of_keys(table)
+        selection.within(view.facts.begin, found.newest if found else None),
+        selection.of_keys(view.table),
     )
 
 
-def _span(reader: Reader, first: str, last: str, gold: Version) -> Span:
+def _span(view: GoldView, first: str, last: str) -> Span:
     begin, end = quoted(first), quoted(last)
-    found = reader.ask(
+    found = view.ask(
         f"SELECT epoch_us({begin}), max(epoch_us({end})), count(*) FROM gold GROUP BY 1 ORDER BY 1",
-        gold=(gold, (first, last)),
-    ).rows
+        (),
+        (first, last),
+    )
     begins = np.array([row[0] for row in found], np.int64)
     end_of_last = max(row[1] for row in found)
     step = int(np.gcd.reduce(np.diff(begins))) if len(begins) > 1 else int(end_of_last - begins[0])

@@ -7,38 +7,29 @@ from typing import Any
 
 from headgate.dashboard.questions.cells import cells, exact_of, text_of
 from headgate.dashboard.questions.facts import Facts, Figure
-from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.span import chosen_rows
 from headgate.dashboard.questions.sql import Condition, all_of, listed, quoted
-from headgate.dashboard.reading.versions import Version
-from headgate.declaration.model import GoldTable
+from headgate.dashboard.questions.view import GoldView
 
 MOST = 50
 
 
 def top(
-    reader: Reader,
-    table: GoldTable,
-    facts: Facts,
-    figure: Figure,
-    by: tuple[str, ...],
-    selection: Selection,
-    gold: Version,
-    most: int = 10,
+    view: GoldView, figure: Figure, by: tuple[str, ...], selection: Selection, most: int = 10
 ) -> dict[str, Any]:
     """``over`` is the function that combines the windows: that of the figure, or the mean if it
     cannot be combined. ``rows`` have the values of the keys as they are shown, their ``exact``
     texts for a filter (null if there is none), the figure and, for a sum, its ``share`` of the
     total. Of overlapping windows, only a set without overlaps counts."""
-    chosen = all_of(chosen_rows(reader, table, facts, selection, gold), _apart(facts))
+    facts = view.facts
+    chosen = all_of(chosen_rows(view, selection), _apart(facts))
     over = figure.across or "avg"
-    bounds = tuple(column for column in (facts.begin, facts.end) if column)
-    rows = reader.ask(
-        _sql(reader.types(gold), by, f"{over}({quoted(figure.name)})", chosen),
+    rows = view.ask(
+        _sql(view.types, by, f"{over}({quoted(figure.name)})", chosen),
         [*chosen.parameters, min(most, MOST)],
-        gold=(gold, (*bounds, *facts.keys, figure.name)),
-    ).rows
+        (*facts.bounds, *facts.keys, figure.name),
+    )
     return {
         "figure": figure.name,
         "over": over,
@@ -70,20 +61,17 @@ def _sql(types: Mapping[str, str], by: tuple[str, ...], value: str, chosen: Cond
     """
 
 
-def values(
-    reader: Reader, key: str, begins: str, gold: Version, most: int = 20
-) -> list[dict[str, str | None]]:
+def values(view: GoldView, key: str, begins: str, most: int = 20) -> list[dict[str, str | None]]:
     """Values of a key that contain the text ``begins``, which a person has typed: as they are
     ``shown``, and the ``exact`` text for a filter, null if there is none."""
-    types = reader.types(gold)
     name = f"CAST({quoted(key)} AS VARCHAR)"
-    rows = reader.ask(
-        f"SELECT {text_of(key, types[key])}, {exact_of(key)} FROM gold "
+    rows = view.ask(
+        f"SELECT {text_of(key, view.types[key])}, {exact_of(key)} FROM gold "
         f"WHERE contains(lower({name}), lower(?)) "
         f"GROUP BY {quoted(key)} ORDER BY count(*) DESC, 1 LIMIT ?",
         (begins, most),
-        gold=(gold, (key,)),
-    ).rows
+        (key,),
+    )
     return [{"shown": cells(row)[0], "exact": row[1]} for row in rows]
 
 

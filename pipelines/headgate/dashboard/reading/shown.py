@@ -60,6 +60,15 @@ class Shown:
     def version(self, path: str) -> Version | None:
         return self.tables[path].current()
 
+    def existing(self, path: str) -> Version:
+        """Raises NotFoundError if there is no such table yet."""
+        if (version := self.version(path)) is None:
+            raise NotFoundError(
+                f"{self.name} has no table {path.replace('/', '.')} yet",
+                remedy="it appears with the first batch",
+            )
+        return version
+
     def numbers(self) -> tuple[tuple[str, int], ...]:
         """The path and the log version of every existing table. A version grows with each
         commit."""

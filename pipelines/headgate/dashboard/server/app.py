@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -50,11 +51,11 @@ def routes(desk: Desk, commits: Commits) -> Sequence[BaseRoute]:
         Route("/api/ledger/{pipeline}", of_project.ledger),
         Route("/api/board/{board}", of_project.board),
         Route("/api/board/{board}/{chart}", of_project.chart),
-        Route(gold, of_table.about),
-        Route(f"{gold}/series", of_table.series),
-        Route(f"{gold}/top", of_table.top),
-        Route(f"{gold}/rows", of_table.rows),
-        Route(f"{gold}/values", of_table.values),
+        Route(gold, partial(of_table.gold, "about")),
+        *(
+            Route(f"{gold}/{question}", partial(of_table.gold, question))
+            for question in ("series", "top", "rows", "values")
+        ),
         Route(f"{gold}/rows.{{form}}", of_table.file),
         Route("/api/late/{pipeline}/{table}", of_table.late),
         Route("/api/quarantine/{pipeline}", of_table.quarantine),

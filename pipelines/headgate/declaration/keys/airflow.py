@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import YEAR, Key
+from headgate.declaration.model import BackfillSchedule
 
 MODES = ("verify", "late", "rebuild")
 POLICIES = ("when_equal", "always", "after_approval")
@@ -35,7 +36,7 @@ AIRFLOW = Key(
                     "choice",
                     "`verify`: the run fails if a row differs. `late`: late rows of the interval "
                     "are replayed before. `rebuild`: rows that differ can be published.",
-                    default="verify",
+                    default=BackfillSchedule.mode,
                     choices=MODES,
                 ),
                 Key(
@@ -44,7 +45,7 @@ AIRFLOW = Key(
                     "With `mode: rebuild`. `when_equal`: nothing that differs is published, the "
                     "run fails. `always`: the rows are published. `after_approval`: they are "
                     "published once a person has seen the report and approved in Airflow.",
-                    default="when_equal",
+                    default=BackfillSchedule.publish,
                     choices=POLICIES,
                 ),
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate.declaration.keys.key import Key
+from headgate.declaration.model import CircuitBreaker
 
 CIRCUIT_BREAKER = Key(
     "circuit_breaker",
@@ -27,7 +28,7 @@ CIRCUIT_BREAKER = Key(
             "batches",
             "integer",
             "The number of newest batches that count. Until there are as many, nothing pauses.",
-            default="10",
+            default=str(CircuitBreaker.batches),
             low=1,
             high=1000,
         ),

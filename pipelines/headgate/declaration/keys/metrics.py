@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import YEAR, Key
+from headgate.declaration.loopback import LOOPBACK
 
 METRICS = Key(
     "metrics",
@@ -23,7 +24,7 @@ METRICS = Key(
             "host",
             "text",
             "The address to listen at. Any other than this machine's loopback needs `token_file`.",
-            default="127.0.0.1",
+            default=LOOPBACK,
         ),
         Key(
             "token_file",

@@ -1,6 +1,6 @@
 """Every key of a declaration: its shape, whether it is required, its default and its meaning.
 
-The loader checks files against this table; the JSON Schema for editors and
+The loader checks files against this table; the JSON Schema for editors and the keys in
 ``docs/declaration.md`` are generated from it.
 """
 
@@ -16,6 +16,7 @@ from headgate.declaration.keys.publish import publication_key
 from headgate.declaration.keys.savepoints import SAVEPOINTS
 from headgate.declaration.keys.source import source_key
 from headgate.declaration.keys.tables import SILVER, gold_key
+from headgate.declaration.model import Pipeline
 
 
 def pipeline_key() -> Key:
@@ -41,7 +42,7 @@ def pipeline_key() -> Key:
                 "choice",
                 "`fused`: one process runs all layers; `per_layer`: one process per layer. You can "
                 "change it at any time.",
-                default="fused",
+                default=Pipeline.jobs,
                 choices=("fused", "per_layer"),
             ),
             SAVEPOINTS,

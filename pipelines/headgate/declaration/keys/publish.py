@@ -7,6 +7,7 @@ from dataclasses import replace
 from headgate.declaration.keys.key import Key
 from headgate.declaration.sinks import SINKS
 
+WHEN = ("final", "update")
 _ROWS = (
     Key(
         "from",
@@ -21,8 +22,8 @@ _ROWS = (
         "choice",
         "For gold only: send a row when its window is `final`, or on each `update`, including "
         "open windows.",
-        default="final",
-        choices=("final", "update"),
+        default=WHEN[0],
+        choices=WHEN,
     ),
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import YEAR, Key
+from headgate.declaration.model import SavepointSchedule
+from headgate.declaration.quantities import format_duration
 
 SAVEPOINTS = Key(
     "savepoints",
@@ -24,7 +26,7 @@ SAVEPOINTS = Key(
             "keep",
             "integer",
             "This many of the newest savepoints are kept, whatever their age.",
-            default="5",
+            default=str(SavepointSchedule.keep),
             low=1,
             high=1000,
         ),
@@ -33,7 +35,7 @@ SAVEPOINTS = Key(
             "duration",
             "Savepoints younger than this are kept too. The last one that can be restored is "
             "always kept.",
-            default="7 days",
+            default=format_duration(SavepointSchedule.keep_for),
             low=timedelta(0),
             high=10 * YEAR,
         ),

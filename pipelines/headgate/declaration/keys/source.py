@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
+from headgate.declaration.model import Duplicates, EventTime, Record
+from headgate.declaration.quantities import format_duration
 from headgate.declaration.sources import SOURCES
 
 RECORD = Key(
@@ -32,7 +34,7 @@ RECORD = Key(
                     "`iso` (with an offset such as `+01:00`, `+0100` or `+01`, or `Z`), "
                     "`epoch_seconds`, `epoch_millis`, or a Spark "
                     "date pattern such as `yyyy-MM-dd HH:mm:ss`.",
-                    default="iso",
+                    default=EventTime.format,
                 ),
                 Key(
                     "zone",
@@ -62,7 +64,7 @@ RECORD = Key(
                     "What a record with the same id and other content is: a duplicate that is "
                     "counted (`warn`), a separate event (`keep`), or a record for quarantine "
                     "(`quarantine`).",
-                    default="warn",
+                    default=Duplicates.differing,
                     choices=("warn", "keep", "quarantine"),
                 ),
             ),
@@ -72,7 +74,7 @@ RECORD = Key(
             "duration",
             "A record whose event time is further than this past the moment it was seen goes to "
             "quarantine and does not advance the watermark: its clock is probably wrong.",
-            default="1 hour",
+            default=format_duration(Record.future_after),
             low=INSTANT,
             high=10 * YEAR,
         ),
@@ -83,7 +85,7 @@ RECORD = Key(
             "declared one are left out if its type does not name them). `ignore`: they are left "
             "out. `rescue`: they are kept as JSON text in `_rescued`, which silver may use in "
             "`columns` and `where`. `quarantine`: the record goes to quarantine.",
-            default="ignore",
+            default=Record.unknown_fields,
             choices=("ignore", "rescue", "quarantine"),
         ),
         Key(

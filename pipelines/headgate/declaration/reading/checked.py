@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headgate.declaration.errors import Invalid, Problem
+from headgate.declaration.names import check_not_taken
 
 Value = TypeVar("Value")
 
@@ -23,9 +23,25 @@ class Report:
     def add(self, line: int, key: str, message: str, nearest: str | None = None) -> None:
         self.problems.append(Problem(self.file, line, key, message, nearest))
 
+    def at(self, place: Field | Section, message: str, nearest: str | None = None) -> None:
+        self.add(place.line, place.path, message, nearest)
+
     def invalid(self, at: Field, error: Invalid) -> None:
         for each in (error, *error.others):
-            self.add(at.line, at.path, each.message, each.nearest)
+            self.at(at, each.message, each.nearest)
+
+    def check_apart(
+        self, parts: Iterable[tuple[Mapping[str, Field], str]], taken: Mapping[str, str]
+    ) -> None:
+        """Reports the names of each part that are ``taken`` (``check_not_taken``), or are names of
+        an earlier part. What a part is comes with it, such as "a source"."""
+        for part, owner in parts:
+            for name, at in part.items():
+                try:
+                    check_not_taken(name, taken)
+                except Invalid as error:
+                    self.invalid(at, error)
+            taken = {**taken, **dict.fromkeys(part, f"is taken by {owner}")}
 
 
 @dataclass(frozen=True)
@@ -100,13 +116,9 @@ class Section:
         found = self.fields.get(name)
         return found.text if found else default
 
-    def duration(self, name: str, default: timedelta) -> timedelta:
-        found = self.fields.get(name)
-        return found.value if found else default
-
-    def integer(self, name: str, default: int) -> int:
-        found = self.fields.get(name)
-        return int(found.value) if found else default
+    def values(self, *names: str) -> dict[str, Any]:
+        """The values of those of the keys that are given."""
+        return {name: found.value for name in names if (found := self.fields.get(name))}
 
     def section(self, name: str) -> Section | None:
         found = self.fields.get(name)
@@ -116,3 +128,12 @@ class Section:
         """The fields of a map of author-chosen names; empty if there is no map."""
         found = self.fields.get(name)
         return found.value if found and isinstance(found.value, dict) else {}
+
+
+def built(make: Callable[..., Value], section: Section | None, **more: Any) -> Value | None:
+    """``make`` with the values of the section's keys, and with those of ``more`` in their place;
+    its own defaults are those of keys that are not given. None without the section, or if a key of
+    it is wrong, which is reported."""
+    if section is None or section.wrong:
+        return None
+    return make(**{**section.values(*section.fields), **more})

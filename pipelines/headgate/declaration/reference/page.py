@@ -1,13 +1,15 @@
-"""The reference of declarations, ``docs/declaration.md``, and the schema for editors.
+"""The parts of ``docs/declaration.md`` and ``docs/quality.md`` that the code determines, and the
+schema for editors.
 
-``python -m headgate.declaration.reference.page`` in a checkout generates both, and the tables in
-``docs/quality.md``, from the tables that the loader uses. A test fails if they are out of date.
+``python -m headgate.declaration.reference.page`` in a checkout generates them from the tables that
+the loader uses. A test fails if they are out of date.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,18 +17,19 @@ from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, fu
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.measures import MEASURES
-from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
 from headgate.declaration.operators import OPERATORS
 from headgate.declaration.quantities import format_duration, format_size
-from headgate.declaration.reference.expectations import with_expectations
+from headgate.declaration.reference.expectations import expectations
 from headgate.declaration.reference.schema import json_text
-from headgate.declaration.reference.text import AFTER_FUNCTIONS, ERRORS, EXPRESSIONS, INTRODUCTION
 from headgate.declaration.types import DECLARED
 
 DOCUMENT = Path("docs/declaration.md")
 QUALITY = Path("docs/quality.md")
 SCHEMA = Path("pipelines/examples/headgate.schema.json")
 EXAMPLE = Path("pipelines/examples/auctions.yml")
+_MARKED = re.compile(
+    r"(<!-- (\w+)\. Written by: [^\n]*?-->(\n?)).*?(<!-- end of \2 -->)", re.DOTALL
+)
 
 _VALUES = {
     "section": "a map of keys",
@@ -93,20 +96,26 @@ _ARGUMENTS = {
 }
 
 
-def document(example: str) -> str:
-    """The whole reference. It begins with ``example``, the text of a declaration."""
-    parts = [
-        INTRODUCTION.format(name=NAME_PATTERN, column=COLUMN_PATTERN, example=example.rstrip()),
-        "## Keys\n",
-        *_sections(pipeline_key(), ""),
-        EXPRESSIONS.format(types=", ".join(f"`{name}`" for name in DECLARED)),
-        *_functions(),
-        AFTER_FUNCTIONS,
-        *_measures(),
-        *filter(None, (OPERATORS[name].limits for name in OPERATORS.names())),
-        ERRORS,
-    ]
-    return "\n".join(parts)
+def with_tables(page: str, made: Mapping[str, str]) -> str:
+    """The page with each text of ``made`` between the markers of its name. Raises ValueError unless
+    the page has the markers of every text, once, and no others."""
+    names = [found[2] for found in _MARKED.finditer(page)]
+    if sorted(names) != sorted(made):
+        raise ValueError(f"the page has markers of {names}, but needs those of {list(made)}")
+    return _MARKED.sub(lambda found: f"{found[1]}{made[found[2]]}{found[3]}{found[4]}", page)
+
+
+def reference(example: str) -> dict[str, str]:
+    """The generated parts of the reference. ``example`` is the text of a declaration."""
+    limits = filter(None, (OPERATORS[name].limits for name in OPERATORS.names()))
+    return {
+        "example": f"```yaml\n{example.rstrip()}\n```",
+        "keys": "\n".join(_sections(pipeline_key(), "")).rstrip(),
+        "types": ", ".join(f"`{name}`" for name in DECLARED),
+        "functions": "\n".join(_functions()),
+        "measures": "\n".join(_measures()),
+        "limits": "\n".join(limits),
+    }
 
 
 def _sections(key: Key, path: str) -> Iterator[str]:
@@ -197,16 +206,15 @@ def _measures() -> Iterator[str]:
         kind = MEASURES[name]
         call = f"{name}(*)`, `{name}(x)" if kind.takes_rows else f"{name}(x)"
         yield f"| `{call}` | {kind.result} | {kind.keeps} |"
-    yield ""
 
 
 def write(root: Path) -> None:
-    """Write the reference, the schema and the tables of the checkout at ``root``."""
-    example = (root / EXAMPLE).read_text(encoding="utf-8")
-    (root / DOCUMENT).write_text(document(example), encoding="utf-8")
+    """Write the generated parts of the pages, and the schema, of the checkout at ``root``."""
+    made = {DOCUMENT: reference((root / EXAMPLE).read_text("utf-8")), QUALITY: expectations()}
+    for page, parts in made.items():
+        text = with_tables((root / page).read_text("utf-8"), parts)
+        (root / page).write_text(text, encoding="utf-8")
     (root / SCHEMA).write_text(json_text(), encoding="utf-8")
-    quality = root / QUALITY
-    quality.write_text(with_expectations(quality.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

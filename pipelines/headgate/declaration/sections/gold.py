@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import timedelta
 from typing import Any
 
-from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_column, parse_measure, parse_scalar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
-from headgate.declaration.names import (
-    LATE_COLUMNS,
-    STATUS_COLUMNS,
-    WINDOW_COLUMNS,
-    check_not_taken,
-)
+from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
 from headgate.declaration.operators import OPERATORS
-from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
+from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
 from headgate.declaration.sections.silver import ReadSuite, checked, condition, derive, reference
 from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.types import DataType
@@ -33,11 +26,12 @@ def build_gold(
 ) -> GoldTable | None:
     """The table. ``scopes`` are the columns of each silver table, ``read_suite`` reads the rules.
     Problems are reported; the table, if there is one, is then never used."""
-    silver, scope = reference(section, scopes, "silver table", report)
+    silver, known = reference(section, scopes, "silver table", report)
+    scope: Scope = Partial() if known is None else known
     found = _operator(section, scope, report)
     columns = OPERATORS[found[0]].columns(found[1]) if found else WINDOW_COLUMNS
-    _check_apart(columns, silver, scope, section, report)
-    groups, salt = section.get("by"), section.get("salt")
+    _check_late(columns, silver, scope, section, report)
+    groups = section.get("by")
     by = _groups(groups, scope, report)
     measures = _measures(section.entries("measures"), scope, report)
     entries = section.entries("columns")
@@ -70,18 +64,10 @@ def build_gold(
         by=by,
         measures=measures,
         columns=computed,
-        allowed_lateness=section.duration("allowed_lateness", timedelta(0)),
-        salt=salt.value if salt else None,
         suite=suite,
-        late=_schedule(section.section("late")),
+        late=built(LateSchedule, section.section("late")),
+        **section.values("allowed_lateness", "salt"),
     )
-
-
-def _schedule(section: Section | None) -> LateSchedule | None:
-    if section is None:
-        return None
-    every, within = (section.get(key) for key in ("replay_every", "within"))
-    return LateSchedule(every.value, within.value) if every and within else None
 
 
 def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any] | None:
@@ -99,7 +85,7 @@ def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any]
     return None
 
 
-def _check_apart(
+def _check_late(
     columns: Collection[str], silver: str, scope: Scope, section: Section, report: Report
 ) -> None:
     """Reports columns that the silver row and the result both have: a late row has all columns of
@@ -108,7 +94,7 @@ def _check_apart(
     for name in columns:
         if at and name in scope and not isinstance(scope, Partial) and name not in LATE_COLUMNS:
             message = f"has a column {name!r}, which late side tables have too"
-            report.add(at.line, at.path, f"the silver table {silver!r} {message}")
+            report.at(at, f"the silver table {silver!r} {message}")
 
 
 def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived, ...]:
@@ -144,11 +130,7 @@ def _names(groups: Field | None) -> dict[str, Field]:
 
 
 def _check_names(ours: Iterable[str], parts: Iterable[Mapping[str, Field]], report: Report) -> None:
-    taken = dict.fromkeys(ours, "is a column of every gold table")
-    for part, owner in zip(parts, ("a key of by", "a measure", "a column"), strict=True):
-        for name, field in part.items():
-            try:
-                check_not_taken(name, taken)
-            except Invalid as error:
-                report.invalid(field, error)
-            taken[name] = f"is taken by {owner}"
+    owned = zip(parts, ("a key of by", "a measure", "a column"), strict=True)
+    # Each name is a part of its own, because two names of one map may differ only in case.
+    each = (({name: part[name]}, owner) for part, owner in owned for name in part)
+    report.check_apart(each, dict.fromkeys(ours, "is a column of every gold table"))

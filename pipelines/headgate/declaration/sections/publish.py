@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from headgate.declaration.keys.publish import WHEN
 from headgate.declaration.model import Publication, PublishedLayer
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Report, Section
@@ -32,12 +33,12 @@ def build_publication(
     when = section.get("when")
     if found and when and found[0] != "gold":
         message = f"a row of {'.'.join(found)} never changes; remove the key: it is for gold only"
-        report.add(when.line, when.path, message)
+        report.at(when, message)
     sink = _sink(section, sources, report)
     if found is None or sink is None:
         return None
     layer, table = found
-    asked = section.text("when", "final") if layer == "gold" else None
+    asked = section.text("when", WHEN[0]) if layer == "gold" else None
     return Publication(name, layer, table, asked, *sink)  # type: ignore[arg-type]
 
 
@@ -54,7 +55,7 @@ def _table(
             if name in tables[layer]:
                 return layer, name
             message = f"there is no {owner} {name!r}"
-    report.add(at.line, at.path, message, nearest(at.text, valid))
+    report.at(at, message, nearest(at.text, valid))
     return None
 
 
@@ -82,4 +83,4 @@ def _check_no_loop(
         given = ((kind, of.section(kind)) for kind in SOURCES.names())
         if place and any(SOURCES[kind].would_read(part, sink) for kind, part in given if part):
             what = f"is a {SINKS[kind].place} that the source {name!r} reads"
-            report.add(place.line, place.path, f"{what}: what is published would return")
+            report.at(place, f"{what}: what is published would return")

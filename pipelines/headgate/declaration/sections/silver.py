@@ -16,10 +16,12 @@ from headgate.declaration.model import Column, Derived, SilverTable
 from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
+from headgate.declaration.sections.source import UNKNOWN, SourceColumns
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.suites.subject import RowSubject, Subject
 
 Parsed = TypeVar("Parsed")
+Named = TypeVar("Named")
 ReadSuite = Callable[[Field, Subject], Suite | None]
 """Reads the suite that a key names; returns None if it cannot be read, which is reported."""
 
@@ -27,25 +29,22 @@ ReadSuite = Callable[[Field, Subject], Suite | None]
 def build_silver(
     section: Section,
     name: str,
-    scopes: Mapping[str, Scope],
-    ours: Mapping[str, Scope],
-    times: Mapping[str, str | None],
+    sources: Mapping[str, SourceColumns],
     read_suite: ReadSuite,
     report: Report,
 ) -> tuple[SilverTable, Scope]:
     """The table, and the scope it gives to gold.
 
-    ``scopes`` are the fields of each source, ``ours`` the columns that Headgate adds to them,
-    ``times`` the columns event times are read from, ``read_suite`` reads the rules.
-    Problems are reported; the table is then never used.
+    ``read_suite`` reads the rules. Problems are reported; the table is then never used.
     """
-    source, fields = reference(section, scopes, "source", report)
+    source, known = reference(section, sources, "source", report)
     columns = section.entries("columns")
-    added, unread = ours.get(source, {}), isinstance(fields, Partial)
+    fields, added, time = known or UNKNOWN
+    unread = isinstance(fields, Partial)
     derived = derive(columns, partial({**fields, **added}, missing=unread), report)
-    changed = columns.get(times.get(source) or "")
+    changed = columns.get(time or "")
     if changed is not None:
-        report.add(changed.line, changed.path, "would change the event time, which windows use")
+        report.at(changed, "would change the event time, which windows use")
     types = {item.name: item.type for item in derived}
     unknown = unread or section.reported("columns")
     scope = partial({**fields, **{n: types.get(n) for n in columns}}, missing=unknown)
@@ -61,20 +60,20 @@ def build_silver(
 
 
 def reference(
-    section: Section, scopes: Mapping[str, Scope], what: str, report: Report
-) -> tuple[str, Scope]:
-    """The table or source that ``from`` names, and its columns. A wrong name is reported, and the
-    name that was probably meant is used instead, so that expressions over it are still checked."""
+    section: Section, known: Mapping[str, Named], what: str, report: Report
+) -> tuple[str, Named | None]:
+    """The table or source that ``from`` names, and its columns; None if they are not known. A wrong
+    name is reported, and the name that was probably meant is used instead, so that expressions over
+    it are still checked."""
     field = section.get("from")
     name = field.text if field else ""
-    if field and name not in scopes:
-        guess = nearest(name, scopes)
-        report.add(field.line, field.path, f"there is no {what} {name!r}", guess)
+    if field and name not in known:
+        guess = nearest(name, known)
+        report.at(field, f"there is no {what} {name!r}", guess)
         name = guess or ""
-    elif field is None and len(scopes) == 1:
-        (name,) = scopes
-    scope = scopes.get(name)
-    return name, Partial() if scope is None else scope
+    elif field is None and len(known) == 1:
+        (name,) = known
+    return name, known.get(name)
 
 
 def derive(
@@ -121,8 +120,7 @@ def _dropped(section: Section, scope: Scope, report: Report) -> tuple[str, ...]:
     items = field.items if field else ()
     for item in items:
         if item.text not in scope:
-            message = f"there is no column {item.text!r} to drop"
-            report.add(item.line, item.path, message, nearest(item.text, scope))
+            report.at(item, f"there is no column {item.text!r} to drop", nearest(item.text, scope))
     return tuple(item.text for item in items)
 
 
@@ -130,17 +128,16 @@ def _check_kept(
     kept: Scope, section: Section, columns: Mapping[str, Field], report: Report
 ) -> None:
     if not kept and not isinstance(kept, Partial):
-        report.add(section.line, section.path, "drops every column")
+        report.at(section, "drops every column")
     for name in kept:
         at = columns.get(name)
         if name.lower() in LATE_COLUMNS:
-            report.add(
-                at.line if at else section.line,
-                at.path if at else section.path,
+            report.at(
+                at or section,
                 f"the column {name!r} has the name of a column of late side tables; "
                 "give it another name in columns and drop it",
             )
         # If both names are fields of the record, they are reported where they are declared.
         if at and (twin := in_other_case(name, kept)) and (twin not in columns or name > twin):
             message = f"differs only in case from {twin!r}, and a table cannot hold both; drop one"
-            report.add(at.line, at.path, message)
+            report.at(at, message)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
@@ -14,7 +14,7 @@ from headgate.declaration.model import Column, Duplicates, EventTime, Record, So
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_read_pattern, has_offset
-from headgate.declaration.reading.checked import Field, Report, Section, partial
+from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
 from headgate.declaration.sources import SOURCES
 from headgate.declaration.types import (
     BIGINT,
@@ -37,16 +37,15 @@ NAMED_FORMATS: dict[str, tuple[DataType, ...]] = {
 def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
     """The source, or None after reporting what is wrong with it."""
     given = {kind: of for kind in SOURCES.names() if (of := section.section(kind))}
-    built = {kind: SOURCES[kind].build(of, report, project) for kind, of in given.items()}
+    made = {kind: SOURCES[kind].build(of, report, project) for kind, of in given.items()}
     record = _record(section.section("record"), report)
-    read = [(kind, reads) for kind, reads in built.items() if reads is not None]
+    read = [(kind, reads) for kind, reads in made.items() if reads is not None]
     if record is None or not read:
         return None
     kind, reads = read[0]
     if SOURCES[kind].format(reads) == "csv":
         _check_flat(record, section, report)
-    names = ("expect_input_every", "expect_event_time_within")
-    expected = {name: field.value for name in names if (field := section.get(name))}
+    expected = section.values("expect_input_every", "expect_event_time_within")
     return Source(name, record, kind, SOURCES[kind].with_record(reads, record), **expected)
 
 
@@ -58,34 +57,35 @@ def _check_flat(record: Record, section: Section, report: Report) -> None:
     for column in record.schema:
         if is_nested(column.type):
             at = fields[column.name]
-            report.add(at.line, at.path, f"the format csv has no {shown(column.type)}; use json")
+            report.at(at, f"the format csv has no {shown(column.type)}; use json")
 
 
-def scope_of(section: Section) -> dict[str, DataType | None]:
-    """The declared fields of a source's record; None as the type of one that is wrong."""
-    record = section.section("record")
-    return _types(record) if record else partial({}, missing=True)
+class SourceColumns(NamedTuple):
+    """What silver tables can use of a source: the declared ``fields`` of its record, with None as
+    the type of one that is wrong; the columns that Headgate has ``added``; and the name of the
+    field that event times are read from, None if it is not known."""
+
+    fields: Scope
+    added: Scope
+    time: str | None
+
+    @classmethod
+    def of(cls, source: Section) -> SourceColumns:
+        record = source.section("record")
+        if record is None:
+            return UNKNOWN
+        rescues = record.text("unknown_fields") == "rescue" or record.reported("unknown_fields")
+        event_time = record.section("event_time")
+        time = event_time.text("column") if event_time else None
+        return cls(_types(record), {RESCUED: STRING} if rescues else {}, time)
 
 
-def _types(record: Section) -> dict[str, DataType | None]:
+UNKNOWN = SourceColumns(Partial(), {}, None)
+
+
+def _types(record: Section) -> Scope:
     types = {name: field.value for name, field in record.entries("schema").items()}
     return partial(types, missing=record.reported("schema"))
-
-
-def time_column(section: Section) -> str | None:
-    """The column that event times of a source are read from; None if it is not known."""
-    record = section.section("record")
-    event_time = record.section("event_time") if record else None
-    return event_time.text("column") if event_time else None
-
-
-def added_columns(section: Section) -> dict[str, DataType | None]:
-    """The columns that Headgate adds to a source's record for silver to use."""
-    record = section.section("record")
-    if record is None:
-        return {}
-    rescues = record.text("unknown_fields") == "rescue" or record.reported("unknown_fields")
-    return {RESCUED: STRING} if rescues else {}
 
 
 def _record(section: Section | None, report: Report) -> Record | None:
@@ -98,16 +98,15 @@ def _record(section: Section | None, report: Report) -> Record | None:
     event_time = _event_time(section.section("event_time"), types, report)
     duplicates = section.section("duplicates")
     if duplicates and section.get("event_id") is None and not section.reported("event_id"):
-        report.add(duplicates.line, duplicates.path, "needs event_id: duplicates share their id")
+        report.at(duplicates, "needs event_id: duplicates share their id")
     if event_time is None or not columns:
         return None
     return Record(
         event_id=event_id,
         event_time=event_time,
         schema=columns,
-        duplicates=_duplicates(duplicates),
-        future_after=section.duration("future_after", timedelta(hours=1)),
-        unknown_fields=section.text("unknown_fields", "ignore"),  # type: ignore[arg-type]
+        duplicates=built(Duplicates, duplicates),
+        **section.values("future_after", "unknown_fields"),
     )
 
 
@@ -115,8 +114,7 @@ def _check_cases(schema: Mapping[str, Field], report: Report) -> None:
     above: list[str] = []
     for name, field in schema.items():
         if (twin := in_other_case(name, above)) is not None:
-            message = f"differs only in case from {twin!r}, and a table cannot hold both"
-            report.add(field.line, field.path, message)
+            report.at(field, f"differs only in case from {twin!r}, and a table cannot hold both")
         above.append(name)
 
 
@@ -124,25 +122,17 @@ def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, .
     if field is None:
         return ()
     if not field.items:
-        report.add(field.line, field.path, "is empty; name the columns, or remove the key")
+        report.at(field, "is empty; name the columns, or remove the key")
     for item in field.items:
         if item.text not in types:
-            message = f"the schema has no column {item.text!r}"
-            report.add(item.line, field.path, message, nearest(item.text, types))
+            report.at(item, f"the schema has no column {item.text!r}", nearest(item.text, types))
         elif types[item.text] in (FLOAT, DOUBLE):
             message = f"{item.text!r} is a {types[item.text]}, which has no exact text to be an id"
-            report.add(item.line, field.path, message)
+            report.at(item, message)
         elif is_nested(types[item.text] or STRING):
             message = f"{item.text!r} has parts, and an id is one value; use fields of one value"
-            report.add(item.line, field.path, message)
+            report.at(item, message)
     return tuple(item.text for item in field.items)
-
-
-def _duplicates(section: Section | None) -> Duplicates | None:
-    within = section.get("within") if section else None
-    if section is None or within is None:
-        return None
-    return Duplicates(within.value, section.text("differing", "warn"))  # type: ignore[arg-type]
 
 
 def _event_time(section: Section | None, types: Scope, report: Report) -> EventTime | None:
@@ -155,18 +145,17 @@ def _event_time(section: Section | None, types: Scope, report: Report) -> EventT
     if column is None:
         return None
     if column.text not in types:
-        message = f"the schema has no column {column.text!r}"
-        report.add(column.line, column.path, message, nearest(column.text, types))
+        report.at(column, f"the schema has no column {column.text!r}", nearest(column.text, types))
     elif format_:
         _check_column(column, format_, types[column.text], report)
-    return EventTime(column.text, format_ or "iso", zone.text if zone else None)
+    return EventTime(**section.values("column", "format", "zone"))
 
 
 def _format(section: Section, zone: Field | None, report: Report) -> str | None:
     """The format of event times, or None if it is wrong."""
     at = section.get("format")
     if at is None or at.text in NAMED_FORMATS:
-        return at.text if at else None if section.reported("format") else "iso"
+        return at.text if at else None if section.reported("format") else EventTime.format
     try:
         _check_pattern(at.text, zone, needs_zone=not section.reported("zone"))
     except Invalid as error:
@@ -192,8 +181,7 @@ def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> Non
 
 def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
     if format_ is None or format_.text in NAMED_FORMATS:
-        said = "has no effect here; remove zone, or give a format without an offset"
-        report.add(zone.line, zone.path, said)
+        report.at(zone, "has no effect here; remove zone, or give a format without an offset")
         return
     try:
         check_zone(zone.text)
@@ -206,4 +194,4 @@ def _check_column(column: Field, format_: str, type_: DataType | None, report: R
     if type_ is not None and type_ not in wanted:
         what, reads = with_article(type_), with_article(wanted[0])
         message = f"{column.text!r} is {what}, and the format {format_} reads {reads}"
-        report.add(column.line, column.path, f"{message}; change one of them")
+        report.at(column, f"{message}; change one of them")

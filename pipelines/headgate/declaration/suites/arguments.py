@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from enum import Enum
+from typing import Any
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
@@ -28,22 +29,6 @@ from headgate.declaration.types import (
     is_number,
 )
 
-ArgumentKind = Literal[
-    "column",
-    "columns",
-    "value",
-    "values",
-    "pairs",
-    "length",
-    "regex",
-    "regexes",
-    "flag",
-    "choice",
-    "number",
-    "share",
-    "moment",
-    "silver",
-]
 BEFORE_NOW = re.compile(r"now - (.+)")
 """A ``moment`` that is a time before the validation."""
 # From any time from 2000 on, a longer time leads to before the year 1.
@@ -56,18 +41,12 @@ _DIGITS_OF_BIGINT = 19
 @dataclass(frozen=True)
 class Argument:
     """An argument under the name that Great Expectations gives it. ``choices`` are the texts that
-    a ``choice`` takes."""
+    a CHOICE takes."""
 
     name: str
     kind: ArgumentKind
     required: bool = False
     choices: tuple[str, ...] = ()
-
-
-def read_argument(node: Node, argument: Argument, scope: Scope) -> Any:
-    """A plain value. Raises Invalid if the node has another form, or names an unknown column;
-    Unresolved if the error is reported already."""
-    return _READERS[argument.kind](node, argument, scope)
 
 
 def named_columns(given: Mapping[str, Any]) -> list[str]:
@@ -239,19 +218,25 @@ def _silver(node: Node, argument: Argument, scope: Scope) -> str:
     return found.text
 
 
-_READERS: dict[ArgumentKind, Callable[[Node, Argument, Scope], Any]] = {
-    "column": _column,
-    "columns": _columns,
-    "value": _value,
-    "values": _values,
-    "pairs": _pairs,
-    "length": _length,
-    "regex": _regex,
-    "regexes": _regexes,
-    "flag": _flag,
-    "choice": _choice,
-    "number": _number,
-    "share": _share,
-    "moment": _moment,
-    "silver": _silver,
-}
+class ArgumentKind(Enum):
+    """What an argument is: its name in the reference, and how a plain value is read from a node.
+    Reading raises Invalid if the node has another form, or names a column that ``scope`` does not
+    have; Unresolved if the error is reported already."""
+
+    COLUMN = ("a column", _column)
+    COLUMNS = ("columns", _columns)
+    VALUE = ("a value", _value)
+    VALUES = ("a list of values", _values)
+    PAIRS = ("a list of pairs", _pairs)
+    LENGTH = ("a whole number", _length)
+    REGEX = ("a regular expression", _regex)
+    REGEXES = ("regular expressions", _regexes)
+    FLAG = ("`true` or `false`", _flag)
+    CHOICE = ("one of some texts", _choice)
+    NUMBER = ("a number", _number)
+    SHARE = ("a share of the rows, from 0 to 1", _share)
+    MOMENT = ("a number, a time, or `now - 10 minutes`", _moment)
+    SILVER = ("an expression over the silver table", _silver)
+
+    def __init__(self, doc: str, read: Callable[[Node, Argument, Scope], Any]) -> None:
+        self.doc, self.read = doc, read

@@ -53,7 +53,7 @@ class SuiteReading:
         except FileNotFoundError:
             known = [file.stem for file in self._folder.glob("*.yml")]
             guess = nearest(named.text, known)
-            self._report.add(named.line, named.path, f"there is no suite {report.file}", guess)
+            self._report.at(named, f"there is no suite {report.file}", guess)
             return None
         except OSError:  # read_file reports it
             pass

@@ -16,7 +16,7 @@ from headgate.declaration.quantities import parse_share
 from headgate.declaration.reading.checked import Report
 from headgate.declaration.reading.document import Broken, Entry, Scalar
 from headgate.declaration.reading.document import Mapping as Section
-from headgate.declaration.suites.arguments import Argument, named_columns, read_argument
+from headgate.declaration.suites.arguments import Argument, ArgumentKind, named_columns
 from headgate.declaration.suites.model import (
     ROW_ACTIONS,
     SEVERITIES,
@@ -135,8 +135,8 @@ class RuleReader:
                 self._missing(argument.name)
             elif entry is not None:
                 try:
-                    scope = self._silver if argument.kind == "silver" else self._scope
-                    arguments[argument.name] = read_argument(entry.node, argument, scope)
+                    scope = self._silver if argument.kind is ArgumentKind.SILVER else self._scope
+                    arguments[argument.name] = argument.kind.read(entry.node, argument, scope)
                 except Invalid as error:
                     self._say(entry, error.message, error.nearest)
                 except Unresolved:

@@ -17,7 +17,13 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.expressions.words import readable
-from headgate.declaration.suites.arguments import Argument, literal, number, text_literal
+from headgate.declaration.suites.arguments import (
+    Argument,
+    ArgumentKind,
+    literal,
+    number,
+    text_literal,
+)
 from headgate.declaration.types import INTEGRALS, DataType, is_number, is_time
 
 Arguments = Mapping[str, Any]
@@ -185,35 +191,34 @@ def ignored(given: Arguments) -> str:
     return f"({nulls})" if word else ""
 
 
+def ends_of(kind: ArgumentKind) -> tuple[Argument, ...]:
+    """The arguments of a range of values."""
+    strict = (Argument(name, ArgumentKind.FLAG) for name in ("strict_min", "strict_max"))
+    return (*(Argument(name, kind) for name in ENDS), *strict)
+
+
 # How the columns that are null are joined, the default first.
 _PAIR = {"both_values_are_missing": "and", "either_value_is_missing": "or", "neither": ""}
 _MANY = {"all_values_are_missing": "and", "any_value_is_missing": "or", "never": ""}
 
-COLUMN = Argument("column", "column", required=True)
-_ENDS_OF = {
-    kind: (
-        *(Argument(name, kind) for name in ENDS),
-        *(Argument(name, "flag") for name in ("strict_min", "strict_max")),
-    )
-    for kind in ("value", "length")
-}
-SET = Argument("value_set", "values", required=True)
-_REGEX = Argument("regex", "regex", required=True)
-_REGEXES = Argument("regex_list", "regexes", required=True)
-_MATCH_ON = Argument("match_on", "choice", choices=("any", "all"))
+COLUMN = Argument("column", ArgumentKind.COLUMN, required=True)
+SET = Argument("value_set", ArgumentKind.VALUES, required=True)
+_REGEX = Argument("regex", ArgumentKind.REGEX, required=True)
+_REGEXES = Argument("regex_list", ArgumentKind.REGEXES, required=True)
+_MATCH_ON = Argument("match_on", ArgumentKind.CHOICE, choices=("any", "all"))
 _COLUMN_PAIR = (
-    Argument("column_A", "column", required=True),
-    Argument("column_B", "column", required=True),
-    Argument("ignore_row_if", "choice", choices=tuple(_PAIR)),
+    Argument("column_A", ArgumentKind.COLUMN, required=True),
+    Argument("column_B", ArgumentKind.COLUMN, required=True),
+    Argument("ignore_row_if", ArgumentKind.CHOICE, choices=tuple(_PAIR)),
 )
 COLUMN_LIST = (
-    Argument("column_list", "columns", required=True),
-    Argument("ignore_row_if", "choice", choices=tuple(_MANY)),
+    Argument("column_list", ArgumentKind.COLUMNS, required=True),
+    Argument("ignore_row_if", ArgumentKind.CHOICE, choices=tuple(_MANY)),
 )
-_OR_EQUAL = Argument("or_equal", "flag")
-_PAIRS = Argument("value_pairs_set", "pairs", required=True)
-_TOTAL = Argument("sum_total", "value", required=True)
-_LENGTH = Argument("value", "length", required=True)
+_OR_EQUAL = Argument("or_equal", ArgumentKind.FLAG)
+_PAIRS = Argument("value_pairs_set", ArgumentKind.PAIRS, required=True)
+_TOTAL = Argument("sum_total", ArgumentKind.VALUE, required=True)
+_LENGTH = Argument("value", ArgumentKind.LENGTH, required=True)
 
 ABOUT_NULLS = ("expect_column_values_to_not_be_null", "expect_column_values_to_be_null")
 """Expectations for columns of all types, including nested types."""
@@ -222,7 +227,7 @@ ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
     for name, arguments, condition in (
         (ABOUT_NULLS[0], (COLUMN,), _is_not_null),
         (ABOUT_NULLS[1], (COLUMN,), _is_null),
-        ("expect_column_values_to_be_between", (COLUMN, *_ENDS_OF["value"]), _between),
+        ("expect_column_values_to_be_between", (COLUMN, *ends_of(ArgumentKind.VALUE)), _between),
         ("expect_column_values_to_be_in_set", (COLUMN, SET), _in_set),
         ("expect_column_values_to_not_be_in_set", (COLUMN, SET), _not_in_set),
         ("expect_column_values_to_match_regex", (COLUMN, _REGEX), _match_regex),
@@ -239,7 +244,7 @@ ROW_EXPECTATIONS: Mapping[str, RowExpectation] = {
         ),
         (
             "expect_column_value_lengths_to_be_between",
-            (COLUMN, *_ENDS_OF["length"]),
+            (COLUMN, *ends_of(ArgumentKind.LENGTH)),
             _length_between,
         ),
         ("expect_column_value_lengths_to_equal", (COLUMN, _LENGTH), _length_equals),

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headgate.declaration.suites.arguments import Argument
+from headgate.declaration.suites.arguments import Argument, ArgumentKind
 from headgate.declaration.suites.rows import (
     ABOUT_NULLS,
     COLUMN,
     COLUMN_LIST,
     ROW_EXPECTATIONS,
     SET,
+    ends_of,
 )
 
-_MOSTLY = Argument("mostly", "share")
-_STRICT = (Argument("strict_min", "flag"), Argument("strict_max", "flag"))
-_VALUES = (Argument("min_value", "moment"), Argument("max_value", "moment"), *_STRICT)
-_NUMBERS = (Argument("min_value", "number"), Argument("max_value", "number"), *_STRICT)
+_MOSTLY = Argument("mostly", ArgumentKind.SHARE)
+_VALUES, _NUMBERS = ends_of(ArgumentKind.MOMENT), ends_of(ArgumentKind.NUMBER)
 
 SILVER_SUM = "expect_column_sum_to_equal_silver"
 """Not an expectation of Great Expectations, which validates one table at a time."""
@@ -53,14 +52,14 @@ COUNT_NULLS = (*ABOUT_NULLS, "expect_column_proportion_of_non_null_values_to_be_
 
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,
-    "expect_table_row_count_to_equal": (Argument("value", "length", required=True),),
+    "expect_table_row_count_to_equal": (Argument("value", ArgumentKind.LENGTH, required=True),),
     "expect_column_min_to_be_between": (COLUMN, *_VALUES),
     "expect_column_max_to_be_between": (COLUMN, *_VALUES),
     "expect_column_sum_to_be_between": (COLUMN, *_NUMBERS),
     SILVER_SUM: (
         COLUMN,
-        Argument("silver", "silver", required=True),
-        Argument("tolerance", "number"),
+        Argument("silver", ArgumentKind.SILVER, required=True),
+        Argument("tolerance", ArgumentKind.NUMBER),
     ),
     "expect_column_mean_to_be_between": (COLUMN, *_NUMBERS),
     "expect_column_median_to_be_between": (COLUMN, *_NUMBERS),
@@ -74,14 +73,14 @@ TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_column_most_common_value_to_be_in_set": (
         COLUMN,
         SET,
-        Argument("ties_okay", "flag"),
+        Argument("ties_okay", ArgumentKind.FLAG),
     ),
     "expect_column_values_to_be_unique": (COLUMN, _MOSTLY),
     "expect_compound_columns_to_be_unique": (*COLUMN_LIST, _MOSTLY),
     "expect_column_value_z_scores_to_be_less_than": (
         COLUMN,
-        Argument("threshold", "number", required=True),
-        Argument("double_sided", "flag", required=True),
+        Argument("threshold", ArgumentKind.NUMBER, required=True),
+        Argument("double_sided", ArgumentKind.FLAG, required=True),
         _MOSTLY,
     ),
     # Expectations about rows. For a table, ``mostly`` is the share of rows that must meet them.

@@ -21,9 +21,8 @@ from headgate.tables.errors import LogGapError
 from headgate.tables.log import Commit, read_commit
 from headgate.tables.log_folder import log_folder
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import Counts, State, time_of
-
-OUTCOMES = ("silver", "quarantined", "rejected", "filtered", "duplicate")
 
 
 @dataclass(frozen=True)

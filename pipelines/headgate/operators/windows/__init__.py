@@ -116,10 +116,9 @@ def _check_steps(size: Field, every: Field, report: Report) -> None:
         asked, step = format_duration(size.value), format_duration(every.value)
         message = f"{asked} is not a multiple of every ({step})"
         whole = max(1, round(size.value / every.value)) * every.value
-        report.add(size.line, size.path, message, format_duration(whole))
+        report.at(size, message, format_duration(whole))
     elif size.value / every.value > MAX_WINDOWS_PER_ROW:
-        message = f"folds each row into more than {MAX_WINDOWS_PER_ROW} windows"
-        report.add(every.line, every.path, message)
+        report.at(every, f"folds each row into more than {MAX_WINDOWS_PER_ROW} windows")
 
 
 def _shape(windows: Windows) -> str:

@@ -45,7 +45,7 @@ class Postgres(RunnableSink[PostgresSink]):
         names = ("", table.text) if table.is_missing else _names(table)
         if names is None:
             wrong = f"{table.shown!r} is not TABLE or SCHEMA.TABLE, in letters, digits and _"
-            report.add(table.line, table.path, wrong)
+            report.at(table, wrong)
             return None
         by = tuple(field.text for field in keys.items) if keys else ()
         return PostgresSink(url.text, url.written or url.text, *names, by)

@@ -13,7 +13,7 @@ from headgate.declaration.placeholders import has_placeholder
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.sinks.contract import RunnableSink, SinkAwayError, SinkContext, Writer
 from headgate.sinks.letters import Letter
-from headgate.sinks.webhook.declared import ATTEMPTS, WebhookSink
+from headgate.sinks.webhook.declared import WebhookSink
 from headgate.sinks.webhook.keys import WEBHOOK
 from headgate.sinks.webhook.signing import key_of
 
@@ -42,9 +42,9 @@ class Webhook(RunnableSink[WebhookSink]):
             report.invalid(url, error)
         for name, field in headers.items():
             if field.value is not None and (wrong := _wrong_header(name, field)) is not None:
-                report.add(field.line, field.path, wrong)
+                report.at(field, wrong)
         if secret is not None and (wrong := _wrong_secret(secret)) is not None:
-            report.add(secret.line, secret.path, wrong)
+            report.at(secret, wrong)
         if len(report.problems) > before:
             return None
         return WebhookSink(
@@ -52,8 +52,8 @@ class Webhook(RunnableSink[WebhookSink]):
             url.written or url.text,
             {name: field.text for name, field in headers.items()},
             secret.text if secret else None,
-            section.integer("attempts", ATTEMPTS),
-            (*_hidden(url, secret, *headers.values()), *_hidden_path(url)),
+            hidden=(*_hidden(url, secret, *headers.values()), *_hidden_path(url)),
+            **section.values("attempts"),
         )
 
     def plan(self, sink: WebhookSink) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import FILES as FILES_LOG
 from headgate.declaration.model import Record, RecordFormat
+from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.contract import Connector, DeployedSource, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.keys import FILES
 from headgate.sources.files.landing import landing_remark, require_landing
-from headgate.sources.files.plan import files_lines, planned_files
-from headgate.sources.files.section import build_files
+from headgate.storage.places import at_home, is_uri
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,18 +39,49 @@ class Files(Connector[FilesSource]):
     why_no_gap = f"reads files; find the missing one, and skip it: {pipeline_command('files list')}"
 
     def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
-        return build_files(section, report, project)
+        csv = section.section("csv")
+        format_, path = section.text("format"), section.text("path")
+        if csv and format_ and format_ != "csv":
+            report.at(csv, f"is only for format csv, but the format is {format_}")
+        if format_ is None or path is None:
+            return None
+        values: dict[str, Any] = {
+            name: field.value
+            for name, field in section.fields.items()
+            if name in ("order", "settle", "max_files_per_batch", "max_bytes_per_batch")
+        }
+        if csv:
+            values |= {f"csv_{name}": field.value for name, field in csv.fields.items()}
+        return FilesSource(_located(path, project), format_, **values)  # type: ignore[arg-type]
 
     def with_record(self, reads: FilesSource, record: Record) -> FilesSource:
         if reads.csv_header:
             return reads
-        return replace(reads, csv_fields=tuple(column.name for column in record.schema))
+        return replace(reads, csv_fields=tuple(record.types))
 
     def plan(self, reads: FilesSource) -> dict[str, Any]:
-        return planned_files(reads)
+        described: dict[str, Any] = {
+            "path": reads.path,
+            "format": reads.format,
+            "order": reads.order,
+            "settle": format_duration(reads.settle),
+            "max_files_per_batch": reads.max_files_per_batch,
+            "max_bytes_per_batch": format_size(reads.max_bytes_per_batch),
+        }
+        if reads.format == "csv":
+            described["csv"] = {
+                "header": reads.csv_header,
+                "delimiter": reads.csv_delimiter,
+                "multiline": reads.csv_multiline,
+            }
+        return described
 
     def lines(self, planned: Mapping[str, Any]) -> list[str]:
-        return files_lines(planned)
+        most = f"{planned['max_files_per_batch']} files, {planned['max_bytes_per_batch']}"
+        return [
+            f"  files    {planned['path']} ({planned['format']}, by {planned['order']})",
+            f"  batch    at most {most}",
+        ]
 
     def format(self, reads: FilesSource) -> RecordFormat:
         return reads.format
@@ -130,9 +162,17 @@ class Files(Connector[FilesSource]):
         return passed_over(folder, place.pipeline, place.source.name)
 
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
-        from headgate.sources.files.unread import unread_files
+        from headgate.sources.files.log import FilesLog
 
-        return tuple(unread_files(place))
+        log = FilesLog.of(place.storage, place.pipeline, place.source.name)
+        log.load()
+        return tuple(UnreadInput(f.sequence, f.path, f.status, str(f.reason)) for f in log.not_read)
+
+
+def _located(path: str, project: Path) -> str:
+    """The absolute path, without `..`. Links are resolved only when files are read, so that a link
+    may be switched to another folder."""
+    return path if is_uri(path) else os.path.normpath(project / at_home(path))
 
 
 def _sequence(offsets: Mapping[str, int]) -> int:

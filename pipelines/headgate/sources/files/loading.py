@@ -93,7 +93,7 @@ def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str
     if not log.table.exists:
         return {}
     log.load()
-    return {file.path: str(file.reason) for file in log.files if file.status != "recorded"}
+    return {file.path: str(file.reason) for file in log.not_read}
 
 
 def require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:

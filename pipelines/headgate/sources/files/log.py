@@ -115,6 +115,11 @@ class FilesLog:
     def files(self) -> tuple[LoggedFile, ...]:
         return tuple(self._files[s] for s in sorted(self._files))
 
+    @property
+    def not_read(self) -> tuple[LoggedFile, ...]:
+        """The files that are not read (again), in order."""
+        return tuple(file for file in self.files if file.status != "recorded")
+
     def recorded(self) -> Mapping[str, tuple[int, datetime]]:
         """The last recorded size and time of every known path."""
         return self._recorded

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from headgate.sources.files.batches import batch_ends
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog, LoggedFile
-from headgate.sources.files.reading import FilesReader
+from headgate.sources.files.parts import records_of
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.storage.backlog import Backlog
 
@@ -38,7 +38,6 @@ class FilesMicroBatches(MicroBatchSource):
     def __init__(self, log: FilesLog, context: SourceContext) -> None:
         self.log = log
         self._files = FilesIntake(context.source.reads, log)
-        self._reader = FilesReader(self._files.landing, self._files.source)
         self._context = context
         self._bronze = context.bronze
         self._clock = context.clock
@@ -137,7 +136,7 @@ class FilesMicroBatches(MicroBatchSource):
             with self._lock:
                 self._files.readable(start, end)
 
-        records = self._reader.read(files)
+        records = records_of(self._files.landing, self._files.source, files)
         arrived = min((file.modified for file in files), default=None)
         reached = BatchEnd({"sequence": end}, arrived=arrived)
         self._bronze.ingest(records, reached, self._clock(), verify)

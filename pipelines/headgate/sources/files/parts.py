@@ -22,7 +22,7 @@ from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import BLOCK, END, count_lines, line_blocks, lines_of
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.texts import is_gzip, text_of
-from headgate.sources.records import Blocks, Part
+from headgate.sources.records import Blocks, Part, PartedRecords, Records
 from headgate.storage.files import Storage
 from headgate.tables.record_shape import offset_of, record_schema
 
@@ -42,6 +42,11 @@ def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) ->
         return [CsvRows(landing, source, file) for file in files]
     kind = CsvLines if source.format == "csv" else JsonLines
     return [kind(landing, source, *place) for file in files for place in _places(file)]
+
+
+def records_of(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) -> Records:
+    """The records of ``files``."""
+    return PartedRecords(parts(landing, source, files))
 
 
 def _places(file: LoggedFile) -> Iterator[tuple[LoggedFile, int, int, int]]:

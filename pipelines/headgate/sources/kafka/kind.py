@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.kafka.plan import option_lines
+from headgate.declaration.kafka.section import options_of, written_of
+from headgate.declaration.quantities import format_duration
+from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.declaration.secrets import secrets_in
 from headgate.sinks.kafka.declared import KafkaSink
 from headgate.sources.contract import Connector, DeployedSource, Session
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.keys import KAFKA
-from headgate.sources.kafka.plan import planned_source, source_lines
-from headgate.sources.kafka.section import build_kafka, would_read
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from headgate.sources.loading import LoadPlan, LoadWanted
     from headgate.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.storage.files import Storage
+
+_MOST, _LEAST = KafkaSource.max_per_batch, KafkaSource.min_per_batch
 
 
 class Kafka(Connector[KafkaSource]):
@@ -45,13 +48,61 @@ class Kafka(Connector[KafkaSource]):
     has_known_start = False
 
     def build(self, section: Section, report: Report, project: Path) -> KafkaSource | None:
-        return build_kafka(section, report)
+        servers, topic, pattern = (section.get(name) for name in ("servers", "topic", "pattern"))
+        start = section.get("start")
+        if start and isinstance(start.value, dict) and pattern:
+            message = "offsets belong to the partitions of one topic: with pattern, write a time"
+            report.at(start, message)
+        least = _least(section.get("min_per_batch"), section.get("max_per_batch"), report)
+        # Both keys are required; a missing one was reported.
+        if servers is None or (topic is None) == (pattern is None):
+            return None
+        values: dict[str, Any] = {
+            name: field.value
+            for name, field in section.fields.items()
+            if name not in ("servers", "topic", "pattern", "start", "min_per_batch", "options")
+        }
+        return KafkaSource(
+            servers=servers.text,
+            topic=topic.text if topic else None,
+            pattern=pattern.text if pattern else None,
+            start=start.value if start else "earliest",
+            min_per_batch=least,
+            options=options_of(section),
+            written=written_of(section),
+            **values,
+        )
 
     def plan(self, reads: KafkaSource) -> dict[str, Any]:
-        return planned_source(reads)
+        """Values with placeholders are shown as the declaration writes them, and client properties
+        by name only."""
+        named = {"topic": reads.topic} if reads.pattern is None else {"pattern": reads.pattern}
+        places = {"servers": reads.servers, **named, "start": _start(reads)}
+        return {
+            **(places | {name: text for name, text in reads.written.items() if name in places}),
+            "max_per_batch": reads.max_per_batch,
+            "min_per_batch": reads.min_per_batch,
+            "batch_target": format_duration(reads.batch_target),
+            "idle_after": format_duration(reads.idle_after),
+            "unreachable_after": format_duration(reads.unreachable_after),
+            "isolation": reads.isolation,
+            "options": sorted(reads.options),
+        }
 
     def lines(self, planned: Mapping[str, Any]) -> list[str]:
-        return source_lines(planned)
+        topic, start = planned.get("topic"), planned["start"]
+        what = f"topics like {planned['pattern']}" if topic is None else f"topic {topic}"
+        if isinstance(start, dict):
+            start = ", ".join(f"{offset} of {partition}" for partition, offset in start.items())
+        least, most = planned["min_per_batch"], planned["max_per_batch"]
+        return [
+            f"  kafka    {what} at {planned['servers']}, {planned['isolation']}, from {start}",
+            f"  batch    at most {most} records, down to {least} if a batch takes longer than "
+            f"{planned['batch_target']}",
+            f"  idle     a partition after {planned['idle_after']}",
+            f"  wait     {planned['unreachable_after']} for brokers that do not answer",
+            *option_lines(planned),
+        ]
 
     def secrets(self, reads: KafkaSource) -> Iterable[str]:
         return secrets_in(reads.options)
@@ -61,7 +112,16 @@ class Kafka(Connector[KafkaSource]):
         return ((f"kafka://{first}", reads.topic or reads.pattern or ""),)
 
     def would_read(self, section: Section, sink: object) -> bool:
-        return isinstance(sink, KafkaSink) and would_read(section, sink)
+        """Two lists of servers with a common broker belong to the same cluster."""
+        if not isinstance(sink, KafkaSink):
+            return False
+        servers = (section.text("servers") or "").split(",")
+        if not set(servers) & set(sink.servers.split(",")):
+            return False
+        pattern = section.text("pattern")
+        if pattern is not None:
+            return re.fullmatch(pattern, sink.topic) is not None
+        return section.text("topic") == sink.topic
 
     def gone(
         self,
@@ -96,3 +156,22 @@ class Kafka(Connector[KafkaSource]):
         from headgate.sources.kafka.micro_batches import KafkaMicroBatches
 
         return KafkaMicroBatches(context)
+
+
+def _least(least: Field | None, most: Field | None, report: Report) -> int:
+    limit = most.value if most else _MOST
+    if least is None:
+        return min(_LEAST, limit)
+    if least.value > limit:
+        given = most.shown if most else f"{_MOST}, its default"
+        report.at(least, f"min_per_batch ({least.shown}) is more than max_per_batch ({given})")
+    return int(least.value)
+
+
+def _start(source: KafkaSource) -> Any:
+    start = source.start
+    if isinstance(start, datetime):
+        return start.isoformat().replace("+00:00", "Z")
+    if isinstance(start, Mapping):
+        return {str(partition): offset for partition, offset in start.items()}
+    return start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,32 +10,26 @@ from datetime import timedelta
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import BRONZE
 from headgate.sources.contract import DeployedSource
 from headgate.sources.errors import OtherKindError, SourceError
-from headgate.sources.kafka.broker_retry import BrokerRetry
+from headgate.sources.kafka.batches import KafkaBatches
 from headgate.sources.kafka.cluster import Cluster
-from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.errors import OffsetsLostError
-from headgate.sources.kafka.listing import decoded, encoded
-from headgate.sources.kafka.ranges import Offsets, next_range
-from headgate.sources.kafka.reading import KafkaReader
+from headgate.sources.kafka.listing import TopicListing, decoded, encoded
+from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition, Topic, partitions, topic_of
-from headgate.sources.kafka.unreadable import readable_before
 from headgate.sources.limits import next_limit
 from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
-from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.sources.micro_batches import BatchEnd, SourceContext
 from headgate.storage.backlog import Backlog
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 _RANGE = re.compile(r"(?P<topic>[^/:]+)(?:/(?P<partition>\d+)(?::(?P<first>\d+)-(?P<end>\d+))?)?")
 _FIRST_RECORDS = 5_000
-READ_ATTEMPTS = 3
 _RECORD_SIZE = 1_000.0
 
 
@@ -188,24 +181,16 @@ def _first_read(bronze: Table) -> dict[int, int]:
     return {number: found.get(number, offset) for number, offset in reached.items()}
 
 
-class KafkaLoad(MicroBatchSource):
+class KafkaLoad(KafkaBatches):
     """Ranges of partitions whose ends are known."""
 
-    every = 1.0
-
     def __init__(self, context: SourceContext, plan: LoadPlan) -> None:
-        self._context, self._plan = context, plan
-        source: KafkaSource = context.source.reads
-        self._cluster = Cluster(context.spark, source)
-        self._retry = BrokerRetry(source, context.monotonic, context.waits)
-        group = f"headgate-{context.pipeline}-load-{context.bronze.table.epoch}"
-        self._reader = KafkaReader(context.spark, source, group, context.cores)
-        self._ends = decoded(plan.ends)
-        self._record_size = _RECORD_SIZE
-        self._limit = _FIRST_RECORDS
-        self._highest = max(source.max_per_batch, _FIRST_RECORDS)
+        super().__init__(context, f"headgate-{context.pipeline}-load")
+        self._plan = plan
+        self._limit, self._record_size = _FIRST_RECORDS, _RECORD_SIZE
+        self._highest = max(self._source.max_per_batch, _FIRST_RECORDS)
         try:
-            self._partitions = self._enrolled()
+            self._listing = self._enrolled()
         except BaseException:
             self._cluster.close()
             raise
@@ -213,45 +198,24 @@ class KafkaLoad(MicroBatchSource):
     def poll(self, *, final: bool) -> None:
         return
 
-    def pending(self) -> int:
-        left = sum(self._ends[n] - at for n, at in self._position().items())
-        return -(-left // self._limit)
-
-    def ingest(self) -> bool:
-        position, ends, attempt = self._position(), dict(self._ends), 1
-        while (reached := next_range(position, ends, self._limit)) != position:
-            try:
-                self._commit(position, reached)
-                return True
-            except (PySparkException, Py4JError) as error:
-                if self._position() != position:
-                    raise  # bronze has committed the range
-                if before := self._readable_before(error, position):
-                    ends |= before
-                    continue
-                if attempt == READ_ATTEMPTS:
-                    raise
-                attempt += 1
-                self._require_topics()  # returns when the brokers answer
-                # The records may have been too large for the driver: workers read the next attempt.
-                self._record_size = math.inf
-        return False
-
-    def _readable_before(self, error: Exception, position: Offsets) -> dict[int, int]:
+    def _readable_before(
+        self, error: Exception, listing: TopicListing, position: Offsets
+    ) -> dict[int, int]:
         """As ``readable_before``, with what a person can do about a load."""
         try:
-            return readable_before(error, self._partitions, position)
+            return super()._readable_before(error, listing, position)
         except SourceError as found:
             raise SourceError(
                 found.message,
                 remedy="load the records after it: name their offsets, topic/partition:FIRST-END",
             ) from None
 
-    def _commit(self, position: Offsets, reached: Offsets) -> None:
+    def _commit(
+        self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
+    ) -> None:
         now = self._context.clock()
-        rows = self._reader.read(self._partitions, position, reached, now, self._record_size)
-        end = BatchEnd(encoded(reached))
-        self._context.bronze.ingest(rows, end, now, self._require_topics)
+        rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
+        self._context.bronze.ingest(rows, BatchEnd(encoded(reached)), now, self._require_input)
         self._record_size = rows.record_size
 
     def batch_took(self, took: timedelta) -> None:
@@ -263,22 +227,19 @@ class KafkaLoad(MicroBatchSource):
         )
 
     def backlog(self) -> Backlog:
-        return Backlog("records", sum(self._ends[n] - at for n, at in self._position().items()))
+        return Backlog("records", sum(self._unread().values()))
 
     def has_ingested_all(self) -> bool:
         return not self.pending()
 
-    def close(self) -> None:
-        self._cluster.close()
+    def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
+        return self._listing, decoded(self._context.bronze.offsets), self._listing.ends
 
-    def _position(self) -> dict[int, int]:
-        return decoded(self._context.bronze.offsets)
-
-    def _enrolled(self) -> dict[int, Partition]:
-        """The partitions of the load, by their numbers. Raises as ``_listed``."""
+    def _enrolled(self) -> TopicListing:
+        """The partitions of the load, and where it ends. Raises as ``_listed``."""
         known = BronzePayload.of(self._context.bronze.table.refresh()).topics
-        found = partitions(known, self._listed())
-        return {number: found[number] for number in self._ends}
+        found, ends = partitions(known, self._listed()), decoded(self._plan.ends)
+        return TopicListing(known, {number: found[number] for number in ends}, ends, first={})
 
     def _listed(self) -> list[Topic]:
         """The topics of the load, however long the brokers take to answer. Raises as
@@ -295,6 +256,6 @@ class KafkaLoad(MicroBatchSource):
             )
         return found
 
-    def _require_topics(self) -> None:
+    def _require_input(self) -> None:
         """Raises as ``_listed``."""
         self._listed()

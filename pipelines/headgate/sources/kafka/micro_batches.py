@@ -6,64 +6,46 @@ batches.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.backlog import kafka_backlog
-from headgate.sources.kafka.broker_retry import BrokerRetry
-from headgate.sources.kafka.cluster import Cluster
-from headgate.sources.kafka.declared import KafkaSource
+from headgate.sources.kafka.batches import KafkaBatches
 from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
 from headgate.sources.kafka.idling import Idling, waited_for
 from headgate.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.sources.kafka.losses import Loss, losses, lost_error, require_same
-from headgate.sources.kafka.ranges import Offsets, next_range, unread
-from headgate.sources.kafka.reading import KafkaReader
+from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.starting import check_offsets
 from headgate.sources.kafka.topics import Topic, enrolled, partitions
-from headgate.sources.kafka.unreadable import readable_before
 from headgate.sources.limits import next_limit
-from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.sources.micro_batches import BatchEnd, SourceContext
 from headgate.sources.records import PartedRecords
 from headgate.storage.backlog import Backlog
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import State
 
-LIST_EVERY = 1.0  # seconds between listings of the logs' ends
-READ_ATTEMPTS = 3
 UNKNOWN_SIZE = 4_000
 """The assumed size of a record in bytes until one was read."""
 
 
-class KafkaMicroBatches(MicroBatchSource):
+class KafkaMicroBatches(KafkaBatches):
     """Listing and reading run on different threads. ``_lock`` guards shared fields, and
     ``_listing_lock`` keeps listings in order. A listing is shared only if nothing is lost in it: a
     commit from a listing without a topic would drop the topic's position."""
 
-    every = LIST_EVERY
-
     def __init__(self, context: SourceContext) -> None:
-        self._source: KafkaSource = context.source.reads
+        super().__init__(context, f"headgate-{context.pipeline}")
         self._bronze = bronze = context.bronze
-        self._context = context
-        self._cluster = Cluster(context.spark, self._source)
-        group = f"headgate-{context.pipeline}-{bronze.table.epoch}"
-        self._reader = KafkaReader(context.spark, self._source, group, context.cores)
         self._idling = Idling(self._source.idle_after)
         self._arrivals = Arrivals()
-        self._limit: int = self._source.max_per_batch
+        self._limit, self._record_size = self._source.max_per_batch, UNKNOWN_SIZE
         self._taken = 0
-        self._record_size: float = UNKNOWN_SIZE
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
-        self._retry = BrokerRetry(self._source, context.monotonic, context.waits)
         self._goal: dict[int, int] | None = None
         state = bronze.table.refresh()
         self._topics = tuple(BronzePayload.of(state).topics)
@@ -88,10 +70,6 @@ class KafkaMicroBatches(MicroBatchSource):
         else:
             self._retry.answered()
 
-    def pending(self) -> int:
-        waiting = sum(self._unread().values())
-        return math.ceil(waiting / self._limit)
-
     def backlog(self) -> Backlog:
         now = self._context.monotonic()
         with self._lock:
@@ -102,30 +80,6 @@ class KafkaMicroBatches(MicroBatchSource):
 
     def has_ingested_all(self) -> bool:
         return self._goal is not None and not self._unread()
-
-    def ingest(self) -> bool:
-        attempt, readable = 1, dict[int, int]()
-        while True:
-            with self._lock:
-                listing, offsets = self._listing, dict(self._offsets)
-            position = listing.position(offsets)
-            ends = {p: min(end, readable.get(p, end)) for p, end in self._wanted(listing).items()}
-            reached = next_range(position, ends, self._limit)
-            if reached == position:
-                return False
-            try:
-                self._commit(listing, position, reached)
-                return True
-            except (PySparkException, Py4JError) as error:  # toArrow does not convert JVM errors
-                if before := readable_before(error, listing.partitions, position):
-                    readable |= before
-                    continue
-                self._check_for_losses()
-                # The records may have been too large for the driver: workers read the next attempt.
-                self._record_size = math.inf
-                attempt += 1
-                if attempt > READ_ATTEMPTS:
-                    raise
 
     def batch_took(self, took: timedelta) -> None:
         """Set the limit of the next batch by the target duration."""
@@ -142,9 +96,6 @@ class KafkaMicroBatches(MicroBatchSource):
     @property
     def trouble(self) -> str | None:
         return self._retry.trouble
-
-    def close(self) -> None:
-        self._cluster.close()
 
     def _commit(
         self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
@@ -188,10 +139,9 @@ class KafkaMicroBatches(MicroBatchSource):
             read = BronzePayload.of(committed)
             self._offsets, self._clocks = decoded(read.offsets), read.clocks
 
-    def _unread(self) -> dict[int, int]:
+    def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
         with self._lock:
-            listing = self._listing
-            return unread(listing.position(self._offsets), self._wanted(listing))
+            return self._listing, self._offsets, self._wanted(self._listing)
 
     def _wanted(self, listing: TopicListing) -> Offsets:
         """The ends of the logs, now or at the final poll."""
@@ -242,8 +192,8 @@ class KafkaMicroBatches(MicroBatchSource):
         reached = BatchEnd(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
         self._moved(self._bronze.ingest(PartedRecords(()), reached, self._context.clock()))
 
-    def _check_for_losses(self) -> None:
-        """After a failed read, list again, however long that takes, and check for lost records."""
+    def _require_input(self) -> None:
+        """List again, however long that takes, and check for lost records."""
         listing = self._retry.persist(self._list)
         if lost := self._losses(listing):
             raise lost_error(lost)

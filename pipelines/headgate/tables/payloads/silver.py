@@ -8,6 +8,10 @@ from typing import ClassVar
 
 from headgate.tables.state import Payload
 
+OUTCOMES = ("silver", "filtered", "quarantined", "duplicate", "rejected")
+"""The outcomes of rows of bronze, which a silver table counts in its totals: each row has one. The
+last one is counted only with a suite."""
+
 
 @dataclass(frozen=True)
 class SilverPayload(Payload):

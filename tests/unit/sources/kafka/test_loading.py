@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from headgate.sources.errors import SourceError
-from headgate.sources.kafka import loading as module
+from headgate.sources.kafka import batches
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.loading import KafkaLoad, Named, require_once
 from headgate.sources.kafka.topics import Partition
@@ -109,8 +109,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place.brokers.make("a", 100, 100)
     payload = BronzePayload(offsets={"0": 0, "1": 0}, topics=("a@id0",))
     place.bronze.state = State(payload)
-    monkeypatch.setattr(module, "Cluster", lambda *_: place.brokers)
-    monkeypatch.setattr(module, "KafkaReader", lambda *_: place.reading)
+    monkeypatch.setattr(batches, "Cluster", lambda *_: place.brokers)
+    monkeypatch.setattr(batches, "KafkaReader", lambda *_: place.reading)
     return place
 
 
@@ -144,7 +144,35 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
     place.reading.meanwhile = fail
     with pytest.raises(Py4JError):
         load.ingest()
-    assert len(failures) == module.READ_ATTEMPTS
+    assert len(failures) == batches.READ_ATTEMPTS
+
+
+def test_a_topic_made_anew_shows_when_the_last_attempt_fails(place: Place) -> None:
+    load, failures = place.load(), list[int]()
+
+    def fail() -> None:
+        failures.append(1)
+        place.reading.meanwhile = fail
+        if len(failures) == batches.READ_ATTEMPTS:
+            place.brokers.make("a", 100, 100)
+        raise Py4JError("no reason")
+
+    place.reading.meanwhile = fail
+    with pytest.raises(OffsetsLostError, match="deleted or recreated"):
+        load.ingest()
+    assert len(failures) == batches.READ_ATTEMPTS
+
+
+def test_a_range_that_bronze_has_committed_is_not_committed_again(place: Place) -> None:
+    load = place.load()
+
+    def fail() -> None:
+        raise Py4JError("after the commit")
+
+    place.bronze.then = fail
+    with pytest.raises(Py4JError, match="after the commit"):
+        load.ingest()
+    assert [c.offsets for c in place.bronze.commits] == [{"0": 10, "1": 4}]
 
 
 def test_a_load_that_cannot_begin_closes_its_client(place: Place) -> None:

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from headgate.declaration.model import Pipeline
 from headgate.jobs.errors import StopRequested
 from headgate.sources.errors import SourceError
-from headgate.sources.kafka import micro_batches
+from headgate.sources.kafka import batches
 from headgate.sources.kafka.errors import (
     BrokersUnreachableError,
     OffsetsLostError,
@@ -74,8 +74,8 @@ _SLEEP = time.sleep
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place(tmp_path)
-    monkeypatch.setattr(micro_batches, "Cluster", lambda *_: place.brokers)
-    monkeypatch.setattr(micro_batches, "KafkaReader", lambda *_: place.reading)
+    monkeypatch.setattr(batches, "Cluster", lambda *_: place.brokers)
+    monkeypatch.setattr(batches, "KafkaReader", lambda *_: place.reading)
     monkeypatch.setattr(time, "sleep", place.sleep)
     return place
 
@@ -269,7 +269,37 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
     place.reading.meanwhile = fail
     with pytest.raises(Py4JError):
         source.ingest()
-    assert failures == micro_batches.READ_ATTEMPTS
+    assert failures == batches.READ_ATTEMPTS
+
+
+def test_what_expired_shows_when_the_last_attempt_fails(place: Place) -> None:
+    place.brokers.make("a", 5)
+    source, failures = place.start(), list[int]()
+
+    def fail() -> None:
+        failures.append(1)
+        place.reading.meanwhile = fail
+        if len(failures) == batches.READ_ATTEMPTS:
+            place.brokers.logs["a"][0].first = 2
+        raise Py4JError("offset out of range")
+
+    place.reading.meanwhile = fail
+    with pytest.raises(OffsetsLostError, match="a/0: offsets 0 to 1 .expired"):
+        source.ingest()
+    assert len(failures) == batches.READ_ATTEMPTS
+
+
+def test_a_range_that_bronze_has_committed_is_not_committed_again(place: Place) -> None:
+    place.brokers.make("a", 5)
+    source = place.start()
+
+    def fail() -> None:
+        raise Py4JError("after the commit")
+
+    place.bronze.then = fail
+    with pytest.raises(Py4JError, match="after the commit"):
+        source.ingest()
+    assert [c.offsets for c in place.bronze.commits] == [{"0": 0}, {"0": 5}]
 
 
 def test_brokers_are_borne_with_for_as_long_as_declared(place: Place) -> None:
