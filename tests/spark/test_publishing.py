@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from headgate.operations.late_replay import meant
 from headgate.publish.position import PublicationChangedError
 from headgate.publish.stage import LogStage
 from headgate.sinks.contract import Outgoing, Writer, headers_of
+from headgate.tables import catching_up
 from headgate.tables.errors import DamagedFileError
 from headgate.tables.payloads.publication import PublicationPayload
 from tests.support.broker import consume_all, create_topic
 from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
-from tests.support.events import readings
+from tests.support.events import reading, readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.readings import declare
@@ -213,6 +214,31 @@ def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path:
         assert len({task for _, task in found}) == 1
 
 
+def test_rows_of_before_a_restore_are_sent_before_those_of_after_it(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    """Also if all are sent at once after an outage. The last row of a key is then that of the
+    table."""
+    shop = Shop(spark, tmp_path, broker).publish("finals", "gold.sliding")
+    engine = shop.engine()
+    engine.list_new()
+    engine.ingest(1)
+    engine.catch_up()
+    savepoint = engine.savepoint()
+    engine.ingest()
+    engine.drain()
+    engine.restore(savepoint)
+    again = engine.start()
+    again.ingest()
+    again.drain()
+    (stage,) = again.runtime.publications
+    assert isinstance(stage, LogStage)
+    kept = stage._writer = Kept()
+    assert stage.catch_up(again.clock())
+    before, after = ({key for key, _, _ in step} for step in kept.steps)
+    assert before & after
+
+
 def test_the_last_change_of_each_window_is_how_it_is(
     spark: SparkSession, tmp_path: Path, broker: Broker
 ) -> None:
@@ -225,13 +251,29 @@ def test_the_last_change_of_each_window_is_how_it_is(
     assert last == rows
     assert len({header(m, "id") for m in messages}) == len(messages) > len(rows)
     assert {row["final"] for row in rows.values()} == {True, False}
-    # A row that a batch does not change is not sent.
-    shop.landing.write("00009.json", b"rubbish\n")
+
+
+def test_a_row_is_sent_with_the_batch_that_changes_it_alone(
+    spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if gold takes several batches at one time, each by a commit of its own."""
+    monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 0)
+    shop = Shop(spark, tmp_path, broker).publish("changes", "gold.sliding", "update")
+    engine = shop.engine()
+    run(engine)
+    before = {header(each, "id") for each in shop.messages("changes")}
+    begin = max(row["window_start"] for row in shop.rows("gold/sliding") if not row["final"])
+    shop.landing.write("00008.json", reading("one", begin, level=7, ok=True) + b"\n")
+    shop.landing.write("00009.json", reading("other", begin, level=7, ok=False) + b"\n")
     engine.list_new()
+    engine.ingest(engine.last_sequence - 1)
     engine.ingest()
     engine.catch_up()
     publish(engine)
-    assert len(shop.messages("changes")) == len(messages)
+    new = [each for each in shop.messages("changes") if header(each, "id") not in before]
+    changed = Counter(window(said(each)) for each in new)
+    assert {ok for _, ok in changed} == {True, False}
+    assert {*changed.values()} == {1}
 
 
 def test_late_and_quarantined_rows_are_dead_letters(

@@ -20,29 +20,35 @@ What = Literal["held", "released", "passed"]
 
 @dataclass(frozen=True)
 class GateEvent:
-    """``name`` orders the events of a table. ``n`` is the batch id of the version, ``operation``
-    and ``generation`` are as in ``Validation``. ``rules`` are those that hold it, with the observed
-    values. ``by`` and ``reason`` belong to a release."""
+    """``name`` orders the events of a table. ``n`` is the batch id of the version, ``operation``,
+    ``generation`` and ``log`` are as in ``Validation``. ``rules`` are those that hold it, with the
+    observed values. ``by`` and ``reason`` belong to a release."""
 
     name: str
     table: str
     event: What
     n: int
-    is_rebuild: bool
     at: datetime
     rules: tuple[str, ...] = ()
     by: str | None = None
     reason: str | None = None
     operation: int = 0
     generation: int = 0
+    log: str = ""
+
+    @property
+    def is_rebuild(self) -> bool:
+        return bool(self.log)
 
     @property
     def id(self) -> str:
         """The same id each time that the event is read. It distinguishes versions at one batch id:
-        several replays, and the batches after a restore."""
+        several replays or rebuilds, and the batches after a restore."""
         said = f"gate.{self.table} {self.event} {self.n} {self.is_rebuild} {self.reason}"
         if self.operation or self.generation:  # otherwise the id of an earlier version of Headgate
             said += f" {self.operation} {self.generation}"
+        if self.log:
+            said += f" {self.log}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     def as_row(self) -> dict[str, Any]:
@@ -95,11 +101,11 @@ def _gate_event(name: str, event: What, each: Validation) -> GateEvent:
         table=each.table,
         event=event,
         n=each.n,
-        is_rebuild=bool(each.log),
         at=each.at,
         rules=tuple(str(result) for result in each.results if result.holds),
         by=given.by if given else None,
         reason=given.reason if given else None,
         operation=each.operation,
         generation=each.generation,
+        log=each.log,
     )

@@ -32,7 +32,7 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
             yield _what_is_live(table)
             return
         if commit is not None and shape not in (None, commit.state.shape):
-            if (reset := _next_reset(table, version, upto)) is not None:
+            if (reset := _replaced_by(table, version, upto)) is not None:
                 version = reset - 1
                 continue
             shape = None  # columns were added: the table's type can read older files
@@ -44,11 +44,14 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
         yield replace(commit, files=commit.news)
 
 
-def _next_reset(table: Table, after: int, upto: int) -> int | None:
-    """The version of the first reset in ``(after, upto]``."""
-    for version in range(after + 1, upto + 1):
+def _replaced_by(table: Table, replaced: int, upto: int) -> int | None:
+    """The version of the first reset up to ``upto`` that removed the rows of version ``replaced``.
+    A reset to a later version has kept them."""
+    for version in range(replaced + 1, upto + 1):
         commit = read_commit(table.storage, version)
-        if commit is not None and commit.state.kind == "reset":
+        if commit is None or commit.state.kind != "reset":
+            continue
+        if commit.state.origin is None or commit.state.origin < replaced:
             return version
     return None
 

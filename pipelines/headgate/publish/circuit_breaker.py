@@ -6,7 +6,7 @@ same result, and a restart changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
@@ -15,11 +15,11 @@ from headgate.declaration.quantities import is_above
 from headgate.storage.layout import Layout
 from headgate.tables.history import counted, lineage
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import Counts
 from headgate.tables.table import Table
 
 _REFUSED = ("quarantined", "rejected")
-_OUTCOMES = (*_REFUSED, "silver", "filtered", "duplicate")
 
 
 def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -> str | None:
@@ -31,7 +31,7 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
     if breaker.refused_above is None:
         return None
     for table, counts in silver.items():
-        refused, total = (sum(counts.get(key, 0) for key in keys) for keys in (_REFUSED, _OUTCOMES))
+        refused, total = (sum(counts.get(key, 0) for key in keys) for keys in (_REFUSED, OUTCOMES))
         if is_above(refused, breaker.refused_above, total):
             share = f"{refused / total:.1%}, limit {breaker.refused_above:.1%}"
             return f"{table}: {refused:,} of {total:,} records are refused ({share})"
@@ -49,24 +49,39 @@ class Breaker:
         self._declared = pipeline.circuit_breaker
         self._bronze = [table(BRONZE.path(name)) for name in pipeline.sources]
         self._silver = {name: table(SILVER.path(name)) for name in pipeline.silver}
+        self._found: tuple[Sequence[int | None], str | None] | None = None
 
     def why_open(self) -> str | None:
         """Why publications pause; None if they do not. Raises LogGapError."""
         if self._declared is None or not all(each.exists for each in self._bronze):
             return None
+        versions = [_version(each) for each in (*self._bronze, *self._silver.values())]
+        # After a load, the walk over its batches is long.
+        if self._found is None or self._found[0] != versions:
+            self._found = versions, self._why_open(self._declared)
+        return self._found[1]
+
+    def _why_open(self, declared: CircuitBreaker) -> str | None:
         states = [each.refresh() for each in self._bronze]
         # Replays and loads are requested by a person; their batches are no sign of broken input.
         asked_for = {replay.n for state in states for replay in BronzePayload.of(state).replays}
         for bronze in self._bronze:
-            asked_for.update(_loaded(bronze, self._declared.batches))
+            asked_for.update(_loaded(bronze, declared.batches))
         newest = range(min(state.n for state in states), 0, -1)
         own = (n for n in newest if n not in asked_for)
-        first = next(islice(own, self._declared.batches - 1, None), None)
+        first = next(islice(own, declared.batches - 1, None), None)
         if first is None:
             return None
         read = sum(_counts(each, first, asked_for).get("read", 0) for each in self._bronze)
         silver = {n: _counts(table, first, asked_for) for n, table in self._silver.items()}
-        return why_open(self._declared, read, silver)
+        return why_open(declared, read, silver)
+
+
+def _version(table: Table) -> int | None:
+    if not table.exists:
+        return None
+    table.refresh()
+    return table.version
 
 
 def _loaded(bronze: Table, batches: int) -> Iterator[int]:

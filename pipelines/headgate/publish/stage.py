@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -82,9 +83,12 @@ class LogStage(Stage):
         wanted = (c for c in commits if self._wanted(c))
         # A change carries its batch id, so send one batch at a time.
         together = 0 if self.publication.when == "update" else ROWS_PER_STEP
-        for group in grouped(wanted, together):
-            yield group, self._outgoing(group, at)
-            at = group[-1].version
+        # A restore or a rebuild computes rows again, with revisions that begin again: within a step,
+        # they would not be in order.
+        for _, alike in groupby(wanted, lambda commit: commit.state.generation):
+            for group in grouped(alike, together):
+                yield group, self._outgoing(group, at)
+                at = group[-1].version
 
     def _wanted(self, commit: Commit) -> bool:
         return self.publication.when != "final" or any(f.is_final for f in commit.files)

@@ -70,6 +70,21 @@ def test_a_resend_stops_when_the_sink_is_away(ask: Ask, empty_lake: Lake, of_lak
     assert letters.count == 2
 
 
+def test_letters_of_an_earlier_sink_can_only_be_discarded(
+    ask: Ask, empty_lake: Lake, of_lake: Of
+) -> None:
+    pipeline, *root = of_lake
+    letters = publish(empty_lake, Receiver("http://127.0.0.1:1"))
+    file = Path(empty_lake.pipeline.file)
+    sink = "kafka: {servers: '127.0.0.1:1', topic: out}"
+    file.write_text(file.read_text().replace("webhook: {url: 'http://127.0.0.1:1'}", sink))
+    code, _, err = ask("publication", "resend", pipeline, "finals", *root)
+    assert code == 2
+    assert "kafka does not take them" in err
+    assert "headgate publication discard" in err
+    assert letters.count == 2
+
+
 def test_a_damaged_letter_leaves_the_others_alone(ask: Ask, empty_lake: Lake, of_lake: Of) -> None:
     pipeline, *root = of_lake
     with receiving() as receiver:
@@ -127,3 +142,4 @@ def test_what_a_log_has_taken_cannot_be_reset(ask: Ask, empty_lake: Lake, of_lak
     code, _, err = ask("publication", "reset", pipeline, "others", *root)
     assert code == 2
     assert "no publication 'others'" in err
+    assert "there are: " in err

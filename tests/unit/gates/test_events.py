@@ -79,7 +79,8 @@ def test_those_after_a_name_are_what_they_are_without_it(monkeypatch: pytest.Mon
 
 
 def test_versions_at_one_batch_have_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two replays that are held at one batch, and a batch that is held again after a restore."""
+    """Two replays or rebuilds that are held at one batch, and a batch that is held again after a
+    restore."""
     held, passed = validation(2, holds=True), validation(2, holds=False)
     (first, end) = found(monkeypatch, held, passed)
     before = hashlib.sha256(b"gate.sales held 2 False None").hexdigest()
@@ -89,7 +90,9 @@ def test_versions_at_one_batch_have_ids_of_their_own(monkeypatch: pytest.MonkeyP
         for operation, generation in ((1, 0), (2, 0), (0, 1), (1, 1))
         for each in (held, passed)
     ]
-    assert len({each.id for each in (first, end, *found(monkeypatch, *others))}) == 10
+    rebuilds = [validation(2, holds=True, log=log) for log in ("one rebuild", "another")]
+    more = found(monkeypatch, *others, *rebuilds)
+    assert len({each.id for each in (first, end, *more)}) == 12
 
 
 def test_a_table_without_a_gate_has_no_events() -> None:

@@ -11,6 +11,7 @@ import pytest
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.declaration.model import CircuitBreaker, Pipeline
+from headgate.publish import circuit_breaker
 from headgate.publish.circuit_breaker import Breaker, why_open
 from headgate.supervision.health import HealthContext, violations
 from headgate.supervision.limits import Limits
@@ -67,6 +68,21 @@ def test_it_opens_and_closes_by_the_newest_batches(empty_lake: Lake) -> None:
     deliver(lake, 3, 10, 1)
     assert Breaker(lake.layout, pipeline).why_open() is None
     assert violations("breaker", at(lake, pipeline), Limits()) == ()
+
+
+def test_no_commit_is_read_again_without_a_new_one(
+    empty_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver without input asks about once a second."""
+    pipeline = broken(empty_lake, "refused_above: 20 %, batches: 1")
+    breaker = Breaker(empty_lake.layout, pipeline)
+    deliver(empty_lake, 1, 0, 10)
+    assert breaker.why_open() is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(circuit_breaker, "lineage", lambda *_: pytest.fail("it reads the log"))
+        assert breaker.why_open() is not None
+    deliver(empty_lake, 2, 10, 0)
+    assert breaker.why_open() is None
 
 
 def test_too_little_input(empty_lake: Lake) -> None:

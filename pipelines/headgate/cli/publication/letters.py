@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.named import named
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
-from headgate.cli.publication.naming import Name, of_name
-from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
-from headgate.errors import HeadgateError
+from headgate.declaration.model import Publication
+from headgate.errors import UsageError
+from headgate.sinks.contract import SINKS, SinkAwayError
+from headgate.sinks.letters import DeadLetters, Letter
 
-if TYPE_CHECKING:
-    from headgate.declaration.model import Publication
-    from headgate.sinks.letters import DeadLetters, Letter
-
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Its name below publish.", show_default=False)
+]
 Id = Annotated[
     str | None,
     typer.Option("--id", help="Only the letters whose id begins like this.", show_default=False),
@@ -26,19 +27,13 @@ Id = Annotated[
 _SHOWN = 12  # characters of an id
 
 
-class NoLetterError(HeadgateError, code=exit_codes.USAGE):
-    """There is no dead letter with this id."""
-
-
 def letters(
     pipeline: PipelineName, name: Name, root: Root = DEFAULT_ROOT, json: Json = False
 ) -> None:
     """Show the dead letters of a publication: rows that its sink has refused."""
     found = list(_letters(pipeline, name, root, needs_secrets=False)[0].all())
-    screen = grid("", "id", "at", "attempts:", "table", "refused because it")
-    for each in found:
-        at = f"{each.at:%F %T}Z"
-        screen.add_row(*cells(each.id[:_SHOWN], at, each.attempts, _table(each), each.why))
+    rows = ((e.id[:_SHOWN], e.at, e.attempts, _table(e), e.why) for e in found)
+    screen = grid("", "id", "at", "attempts:", "table", "refused because it", rows=rows)
     shown = [
         {"id": e.id, "at": e.at.isoformat(), "attempts": e.attempts, "why": e.why} for e in found
     ]
@@ -54,8 +49,6 @@ def resend(
 ) -> None:
     """Send dead letters once more, under their ids. Exit code 3 if one is refused again, or if the
     sink is away: then the others are not tried."""
-    from headgate.sinks.contract import SINKS, SinkAwayError
-
     kept, publication = _letters(pipeline, name, root)
     meant = _require(kept, name, id_)
     sent, refused, away = 0, [], None
@@ -65,6 +58,12 @@ def resend(
         except SinkAwayError as error:
             away = str(error)
             break
+        except NotImplementedError:
+            raise UsageError(
+                f"{name} has another sink than when it kept these letters: {publication.kind} does "
+                "not take them",
+                pipeline_command("publication discard", name),
+            ) from None
         if why is None:
             kept.remove(letter.id)
             sent += 1
@@ -98,20 +97,16 @@ def discard(
 def _letters(
     pipeline: str, name: str, root: str, *, needs_secrets: bool = True
 ) -> tuple[DeadLetters, Publication]:
-    from headgate.sinks.letters import DeadLetters
-
     declared, layout = declaration.opened(pipeline, root, needs_secrets=needs_secrets)
-    publication = of_name(declared, name)
+    publication = named(declared.publish, name, f"{declared.name} has no publication")
     return DeadLetters(layout.storage, name), publication
 
 
 def _require(kept: DeadLetters, name: str, id_: str | None) -> list[str]:
-    """The ids of the selected letters. Raises NoLetterError if no letter has ``id_``."""
+    """The ids of the selected letters. Raises UsageError if no letter has ``id_``."""
     found = kept.ids(id_ or "")
     if id_ is not None and not found:
-        raise NoLetterError(
-            f"no dead letter {id_!r}", pipeline_command("publication letters", name)
-        )
+        raise UsageError(f"no dead letter {id_!r}", pipeline_command("publication letters", name))
     return found
 
 
