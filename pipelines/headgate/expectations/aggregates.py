@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal, Inexact, localcontext
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -24,6 +24,7 @@ from headgate.declaration.suites.model import Rule
 
 _WIDEST = 76
 _DIGITS_OF_SQUARES = 200
+_DIGITS_OF_DOUBLES = 1_500
 _MOST_SHOWN = 20
 
 
@@ -146,7 +147,8 @@ def _sum(values: Sequence[float]) -> float:
     except ValueError:  # both infinities
         return math.nan
     except OverflowError:  # of an intermediate sum
-        return float(sum(sorted(values)))
+        with localcontext(Context(prec=_DIGITS_OF_DOUBLES, traps=[])):
+            return float(sum(map(Decimal, values)))
 
 
 def _plain(value: Any) -> Any:

@@ -59,7 +59,9 @@ class LateReplays:
 
     def keep(self, now: datetime) -> None:
         """Request the replays that are due."""
-        if not self._scheduled or (self._next and now < self._next):
+        # A next time that is further away comes from a clock that was ahead.
+        is_early = self._next is not None and now < self._next <= now + LOOK_EVERY
+        if not self._scheduled or is_early:
             return
         self._next = now + LOOK_EVERY
         try:
@@ -99,7 +101,7 @@ def is_due(
         return False
     own = (document for document in done if _is_of(document, name))
     taken = [at for document in own if (at := time_of(document["at"])) <= now]
-    return not taken or now - max(taken) >= schedule.every
+    return not taken or now - max(taken) >= schedule.replay_every
 
 
 def _is_of(document: Mapping[str, Any], table: str) -> bool:

@@ -125,6 +125,8 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": java.heap(),
+        # At Spark's limit of 1 GiB, the rules of a large gold table would end every driver.
+        "spark.driver.maxResultSize": "0",
         _OPTIONS: f"{_JVM} {java.options()}",
         "spark.redaction.regex": _SECRET,
         "spark.sql.redaction.options.regex": f"{_SECRET}|url",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from headgate.declaration.load import load
 from headgate.declaration.model import LateSchedule
-from headgate.jobs.late_replaying import is_due
+from headgate.jobs.late_replaying import LOOK_EVERY, LateReplays, is_due
+from headgate.storage.layout import Layout
 from headgate.tables.state import commit_time
+from tests.support.charted import DECLARATION
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAILY = LateSchedule(timedelta(days=1), timedelta(days=30))
@@ -48,3 +52,17 @@ def test_none_is_due_while_one_is_not_carried_out(table: str, due: bool) -> None
     """For example, a gate holds the table. Each replay would stay in bronze's commits forever."""
     open_ = [document(table, 50)]
     assert is_due("sales", DAILY, [document("sales", 50)], open_, NOON) is due
+
+
+def test_tables_are_looked_at_at_once_after_a_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[datetime] = []
+    monkeypatch.setattr(LateReplays, "_ask", lambda *given: looked.append(given[-1]))
+    file = tmp_path / "shop.yml"
+    file.write_text(DECLARATION + "    late: {replay_every: 1 day, within: 30 days}\n")
+    replays = LateReplays(Layout.of(str(tmp_path), "shop"), load(file))
+    back = NOON - timedelta(hours=3)
+    for now in (NOON, NOON + LOOK_EVERY / 2, back, back + LOOK_EVERY / 2, back + LOOK_EVERY):
+        replays.keep(now)
+    assert looked == [NOON, back, back + LOOK_EVERY]
