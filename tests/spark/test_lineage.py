@@ -49,6 +49,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setitem(http_common.DEFAULT_RETRY_CONFIG, "total", 0)
     monkeypatch.setattr(emitting, "LOOK_EVERY", 0.1)
     monkeypatch.setattr(emitting, "TRY_AGAIN", 0.1)
+    monkeypatch.setattr(emitting, "ENDS_WITHIN", 60.0)
     with receiving() as receiver:
         monkeypatch.setenv("OPENLINEAGE_URL", receiver.url)
         yield receiver
@@ -124,6 +125,7 @@ def test_an_hour_is_sent_once_it_is_final(receiver: Receiver, engine: Engine) ->
 def test_rules_are_sent_with_what_they_say(receiver: Receiver, engine: Engine) -> None:
     with lineage_sent(engine.pipeline, engine.layout, lambda _: None):
         engine.run_all()
+        wait_until(lambda: sent_up_to(engine.layout), "nothing is sent", PATIENCE)
     (rules,) = of(receiver, "readings.silver.clean.rules")
     (validated,) = rules["inputs"]
     found = validated["inputFacets"]["dataQualityAssertions"]["assertions"]

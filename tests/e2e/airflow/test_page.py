@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,14 @@ def test_the_task_leads_to_its_stream_and_to_sparks_log(site: Site) -> None:
     links = airflow.links(STREAM, SUPERVISE)
     assert links["Stream"] == f"/dags/{STREAM}/plugin/stream"
     assert "INFO" in airflow.get(links["Spark log"]) or "WARN" in airflow.get(links["Spark log"])
-    (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
+
+    def shown() -> dict[str, Any]:
+        (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
+        return dict(stream)
+
+    # The first answer does not wait for slow tables.
+    airflow.wait(lambda: shown()["status"], "its tables are not read")
+    stream = shown()
     assert (stream["name"], stream["error"]) == ("readings", None)
     assert stream["status"]["condition"] == "running"
     (job,) = stream["status"]["jobs"]
@@ -66,8 +74,10 @@ def test_the_page_and_its_buttons(site: Site, tmp_path: Path) -> None:
     with browser.opened(address, tmp_path / "profile") as page:
 
         def shows(*words: str) -> bool:
-            shown = page.run("document.body?.innerText ?? ''")
-            return all(word in shown for word in words)
+            with suppress(NavigatedError):
+                shown = page.run("document.body?.innerText ?? ''")
+                return all(word in shown for word in words)
+            return False
 
         def press(label: str, action: str) -> None:
             """Press a button, and wait until its action is done."""

@@ -54,7 +54,12 @@ def test_a_pause_outlives_a_restart_and_no_password_is_anywhere(
 
         assert headgate("resume", "watched").returncode == 0
         wait_for(headgate, 80)
-        assert headgate.json("status", "watched")["state"] == "running"
+        wait_until(
+            lambda: headgate.json("status", "watched")["state"] == "running",
+            "it says that it is paused",
+            PATIENCE,
+            0.5,
+        )
     finally:
         headgate("stop", "watched")
     ledger = headgate.json("ledger", "watched", "--by-id")

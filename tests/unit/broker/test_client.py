@@ -13,8 +13,8 @@ from headgate.process_tree.ports import free_port
 @pytest.mark.slow
 def test_an_address_without_a_broker_is_named_with_how_long_was_tried() -> None:
     servers, began = f"127.0.0.1:{free_port()}", time.monotonic()
-    with pytest.raises(UnreachableError, match=f"answered at {servers} within 1 s") as raised:
-        client.metadata(servers, timeout=0.6)
+    with pytest.raises(UnreachableError, match=f"answered at {servers} within 2 s") as raised:
+        client.metadata(servers, timeout=1.6)
     assert time.monotonic() - began < 10
     assert "refused" in raised.value.message
     assert "headgate kafka up" in raised.value.remedy

@@ -30,7 +30,7 @@ def test_one_id_for_all_records_does_not_stall_the_stream() -> None:
         found = index.find(records)
         index.add(records)
         assert found.duplicate.sum() == found.differing.sum() == 40_000 - (batch == 0)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
 
 
 def test_a_batch_before_1970_hides_no_later_ids() -> None:

@@ -61,7 +61,7 @@ def test_a_past_of_one_id_is_thinned_before_it_is_compared() -> None:
     candidates = batch.add_column(0, "i", pa.array([0, 1]))
     began = time.monotonic()
     matches = DuplicateMatcher(10 * count).matches(candidates, past)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert {row["i"]: row["same"] for row in matches.to_pylist()} == {0: True, 1: False}
 
 

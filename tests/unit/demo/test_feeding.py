@@ -47,7 +47,7 @@ def test_the_producer_stays_one_file_ahead(tmp_path: Path) -> None:
     assert not feeder.ingested(FIRST)
     assert wait_for(tmp_path, 3) == 3
     assert feeder.ingested(12_000)
-    feeder.join(timeout=10)
+    feeder.join(timeout=30)
     written = sum(f.read_bytes().count(b"\n") for f in tmp_path.glob("*.json"))
     assert written == 12_000
 

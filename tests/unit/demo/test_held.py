@@ -18,7 +18,7 @@ from headgate.gates.documents import Hold
 from headgate.storage.layout import Layout
 from tests.support.waiting import wait_until
 
-PATIENCE = 10
+PATIENCE = 30
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_commits_wait_for_the_batch_that_runs(lake: Lake) -> None:
         assert not stepped.wait(1.0)
         (table,) = (t for t in tables_of(lake.layout, "tiny") if t.name == PATHS[0])
         assert table.refresh().kind == "fence"
-    thread.join(10)
+    thread.join(30)
     assert stepped.is_set()
 
 

@@ -11,7 +11,7 @@ from headgate.jobs.errors import StopRequested
 from headgate.jobs.pause_latch import PauseLatch
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 def nothing() -> None:

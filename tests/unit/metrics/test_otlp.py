@@ -115,7 +115,7 @@ def test_the_same_metrics_are_sent(collector: Collector, receiver: Receiver) -> 
     with collected(collector, None, said.append):
         wait_until(lambda: receiver.points("headgate_read_records_total"), "nothing is sent", 20)
         collector.histograms.observe("batch_duration_seconds", 0.7, "tiny", "bronze")
-    wait_until(lambda: receiver.points("headgate_batch_duration_seconds"), "no histogram", 20)
+        wait_until(lambda: receiver.points("headgate_batch_duration_seconds"), "no histogram", 20)
     (read,) = receiver.points("headgate_read_records_total")
     assert (read.as_double, labels(read)) == (7.0, {"pipeline": "tiny", "source": "events"})
     (duration,) = receiver.points("headgate_batch_duration_seconds")

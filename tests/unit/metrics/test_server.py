@@ -128,6 +128,7 @@ def test_clients_that_say_nothing_are_cut_off(
         silent = [open_.enter_context(connect(server)) for _ in range(MOST_CLIENTS)]
         assert [client.recv(1) for client in silent] == [b""] * MOST_CLIENTS
         wait_until(lambda: server._free._value > 0, "all clients are still being served", 20)
+        monkeypatch.setattr(module, "CLIENT_GETS", 20.0)
         assert ask(server)[1] == TEXT
 
 
@@ -153,7 +154,7 @@ def test_a_client_that_drips_is_cut_off(serve: Serve, monkeypatch: pytest.Monkey
 def test_clients_that_never_read_hold_nobody_up(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CLIENT_GETS", 3.0)
+    monkeypatch.setattr(module, "CLIENT_GETS", 5.0)
     large = b"a" * 20_000_000
     server = serve(lambda: large)
     with ExitStack() as open_:

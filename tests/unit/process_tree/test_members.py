@@ -74,11 +74,14 @@ def test_a_session_without_a_process_is_forgotten(began: list[subprocess.Popen[b
     """A child that is started again and again does not add an entry each time."""
     ended, orphaned, living = (start(began, PARENT, WAITING) for _ in range(3))
     sessions = Sessions().plus(psutil.Process(ended.pid)).plus(psutil.Process(orphaned.pid))
-    for child in psutil.Process(ended.pid).children():
+    children = psutil.Process(ended.pid).children()
+    for child in children:
         child.kill()
     for process in (ended, orphaned):
         process.kill()
         process.wait()
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert alive == []
     sessions = sessions.plus(psutil.Process(living.pid))
     assert set(sessions.began) == {orphaned.pid, living.pid}
 
@@ -137,7 +140,7 @@ def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_pa
         return members.members(tmp_path, Sessions(), since)
 
     assert len(everybody()) == 2
-    members.end(everybody, grace=0.5)
+    members.end(everybody, grace=3.0)
     assert everybody() == []
     assert sorted(process.wait() for process in began) == [-15, -9]
 

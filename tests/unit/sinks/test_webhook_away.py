@@ -51,7 +51,7 @@ def test_the_pause_that_the_receiver_asks_for(asked: float, waits: float) -> Non
     away, began = Away(Outcome("answers 429", is_away=True, wait=asked)), time.monotonic()
     with closing(Delivery([MESSAGE], away.post, lambda *_: None, 8)) as found:
         wait_until(lambda: bool(found.why_away), "the request has failed", PATIENCE)
-        assert began + waits <= found._away_until <= time.monotonic() + waits
+        assert began + waits <= found._away_until <= time.monotonic() + 2 * waits
 
 
 @pytest.mark.parametrize(

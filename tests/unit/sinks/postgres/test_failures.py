@@ -119,12 +119,12 @@ def test_a_merge_has_the_time_that_its_rows_need(
 ) -> None:
     """Otherwise a long load would be begun again and again, and never end."""
     for module in ("connecting", "mirror"):
-        monkeypatch.setattr(f"headgate.sinks.postgres.{module}.WRITE", 1.0)
+        monkeypatch.setattr(f"headgate.sinks.postgres.{module}.WRITE", 2.0)
     monkeypatch.setattr("headgate.sinks.postgres.connecting.SLOWEST", 0.1)
     mirror.apply(step(rows(("a", 1)), 1))
     server.ask(
         "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
-        "'BEGIN PERFORM pg_sleep(0.8); RETURN NEW; END'; "
+        "'BEGIN PERFORM pg_sleep(1.2); RETURN NEW; END'; "
         "CREATE TRIGGER slow BEFORE INSERT ON sales FOR EACH ROW EXECUTE FUNCTION slow()"
     )
     mirror.apply(step(rows(("a", 2), ("b", 2)), 2, 1))
