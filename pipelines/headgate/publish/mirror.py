@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, partial
@@ -21,7 +20,7 @@ from headgate.publish.difference import NetFiles, net_files, whole
 from headgate.publish.identity import JSON, identity_of, log_id
 from headgate.publish.mirror_calls import Call, MirrorCalls
 from headgate.publish.position import MOST_UNSENT, Position
-from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
+from headgate.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version, parts_of
 from headgate.tables.catching_up import grouped
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
@@ -149,18 +148,19 @@ class MirrorStage(Stage):
         return self._in_parts(changed, added), gone
 
     def _in_parts(self, rows: DataFrame, files: Sequence[DataFile]) -> Iterable[pa.Table]:
-        """Some rows of files, in parts of about ``ROWS_PER_STEP``. If the files have no more rows
-        than that, the only part is read at once, before the sink begins its transaction."""
-        if sum(file.rows for file in files) > ROWS_PER_STEP:
-            return self._parts(rows.drop(_DIGEST))
+        """Some rows of files, in parts (``parts_of``). If there is only one, it is read at once,
+        before the sink begins its transaction."""
+        size = sum(file.size for file in files)
+        if parts_of(sum(file.rows for file in files), ROWS_PER_STEP, size) > 1:
+            return self._parts(rows.drop(_DIGEST), size)
         self._require_open()
         return [_arrow(rows.drop(_DIGEST))]
 
-    def _parts(self, rows: DataFrame) -> Iterator[pa.Table]:
+    def _parts(self, rows: DataFrame, size: int) -> Iterator[pa.Table]:
         """The rows are computed once, to a disk, and read once for each part."""
         kept = rows.persist(StorageLevel.DISK_ONLY)
         try:
-            parts = max(math.ceil(kept.count() / ROWS_PER_STEP), 1)
+            parts = parts_of(kept.count(), ROWS_PER_STEP, size)
             for part in range(parts):
                 self._require_open()
                 yield _arrow(kept.where(F.pmod(F.xxhash64(KEY), F.lit(parts)) == part))

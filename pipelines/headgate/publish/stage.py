@@ -83,8 +83,8 @@ class LogStage(Stage):
         wanted = (c for c in commits if self._wanted(c))
         # A change carries its batch id, so send one batch at a time.
         together = 0 if self.publication.when == "update" else ROWS_PER_STEP
-        # A restore or a rebuild computes rows again, with revisions that begin again: within a step,
-        # they would not be in order.
+        # After a restore or a rebuild, revisions begin again: within a step, rows would not be in
+        # order.
         for _, alike in groupby(wanted, lambda commit: commit.state.generation):
             for group in grouped(alike, together):
                 yield group, self._outgoing(group, at)
@@ -99,8 +99,9 @@ class LogStage(Stage):
             rows = self._in_order(rows)
         if self._messages is None or self._messages[0] != shape:
             self._messages = shape, self._message_columns()
-        count = sum(f.rows for c in group for f in c.files if self.is_sent(f))
-        return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version, count)
+        sent = [f for c in group for f in c.files if self.is_sent(f)]
+        count, size = sum(f.rows for f in sent), sum(f.size for f in sent)
+        return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version, count, size)
 
     def _in_order(self, rows: DataFrame) -> DataFrame:
         """Sort the rows of one key within one partition. Otherwise two tasks of Spark would send

@@ -7,6 +7,7 @@ Headgate's table.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class Outgoing:
     (``publish.messages``). The header ``headgate-id`` is a function of the row, so it is the same
     each time the row is sent. Several gold rows of one key are in one partition of the frame, the
     lowest revision first. There are at most ``count`` rows, unless another tool has written a file
-    without statistics.
+    without statistics. ``size`` is that of their files, in bytes.
     """
 
     rows: DataFrame
@@ -66,6 +67,7 @@ class Outgoing:
     after: int
     upto: int
     count: int
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,15 @@ class Difference:
     keys: tuple[str, ...]
     after: Version | None
     upto: Version
+
+
+_PART = 32 << 20
+
+
+def parts_of(rows: int, most: int, size: int) -> int:
+    """In how many parts rows fit into memory: about ``most`` rows and 32 MiB of compressed files
+    each, because a few rows may be large. ``size`` is that of the files of all rows, in bytes."""
+    return max(math.ceil(rows / most), math.ceil(size / _PART), 1)
 
 
 class Writer(ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -10,7 +9,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from headgate.failpoints import failpoint
-from headgate.sinks.contract import BRIEFLY, Outgoing, SinkContext, Writer, headers_of
+from headgate.sinks.contract import (
+    BRIEFLY,
+    Outgoing,
+    SinkContext,
+    Writer,
+    headers_of,
+    parts_of,
+)
 from headgate.sinks.letters import DeadLetters, Letter
 from headgate.sinks.webhook.declared import WebhookSink
 from headgate.sinks.webhook.delivery import Delivery, pause
@@ -96,20 +102,21 @@ class WebhookWriter(Writer):
 def pieces_of(outgoing: Outgoing) -> Iterator[list[Message]]:
     """The rows as messages, in pieces that fit into memory. All rows of a key are in one piece, in
     the order of their revisions and batches."""
-    if outgoing.count <= ROWS_PER_PIECE:
+    pieces = parts_of(outgoing.count, ROWS_PER_PIECE, outgoing.size)
+    if pieces == 1:
         yield _messages(outgoing.messages.collect())
         return
     from pyspark.sql import functions as F
 
     # Rows without a key are spread by their headers, which have the id: their values may be equal.
     spread = F.when(F.col("key").isNull(), F.col("headers"))
-    pieces = math.ceil(outgoing.count / ROWS_PER_PIECE)
     divided = outgoing.messages.repartition(pieces, F.col("key"), spread)
     numbered = divided.withColumn(_PIECE, F.spark_partition_id()).toLocalIterator()
     held: list[Row] = []
     for _, rows in groupby(numbered, lambda row: row[_PIECE]):
         held += rows
-        if len(held) >= ROWS_PER_PIECE / 2:  # there may be far fewer rows than ``count``
+        # There may be far fewer rows than ``count``.
+        if len(held) >= outgoing.count / pieces / 2:
             yield _messages(held)
             held = []
     yield _messages(held)
