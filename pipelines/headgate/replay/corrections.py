@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from headgate.tables.replay import CORRECTS, Position
 
 PATCHED = ("value", "event_id", "event_time", "table", "reasons", "column", "detail", "place")
 """The columns that a patch may read. ``value`` is the record as text."""
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 class PatchError(HeadgateError, code=exit_codes.USAGE):
@@ -90,7 +95,28 @@ def patched(corrected: Sequence[CorrectedRecord], patch: str) -> list[CorrectedR
             f"--patch {patch!r} gives {len(found)} values for {len(corrected)} records",
             remedy="use an expression over the columns of one record, without aggregates",
         )
-    return [each.changed(text) for each, (text,) in zip(corrected, found, strict=True)]
+    texts = [text for (text,) in found]
+    for each, text in zip(corrected, texts, strict=True):
+        if (number := _rounded(each.text, text or "")) is not None:
+            raise PatchError(
+                f"--patch {patch!r} would round {number} in the record {each.position}: DuckDB's "
+                "functions of JSON compute with doubles",
+                remedy="change the text, such as: replace(value, '€', ''), or use --edited",
+            )
+    return [each.changed(text) for each, text in zip(corrected, texts, strict=True)]
+
+
+def _rounded(before: str, after: str) -> str | None:
+    """A number of which only the nearest double is left; None if there is none."""
+    left = set(_NUMBER.findall(after))
+    doubles = {float(each): each for each in left}
+    for number in _NUMBER.findall(before):
+        nearest = doubles.get(float(number))
+        if number in left or nearest is None or math.isinf(float(number)):
+            continue
+        if Decimal(nearest) != Decimal(number):
+            return str(number)
+    return None
 
 
 def _readable(each: CorrectedRecord, name: str) -> Any:
@@ -140,16 +166,57 @@ def _lines(file: Path) -> list[str]:
 
 def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
     try:
-        content = json.loads(line)
+        content = _JSON.decode(line)
         value = content["value"]
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = value if isinstance(value, str) else _as_written(line, "value")
         text.encode()  # raises an error for half of a surrogate pair
         return str(content["record"]), text
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EditedError(
             f"{file}, line {number}: not a JSON object with record and value ({error!r})",
             remedy="each line is one that `quarantine export` wrote; change only its value",
         ) from error
+
+
+def _as_written(line: str, name: str) -> str:
+    """The text of the member ``name`` of a JSON object that is valid and has it. A value that is
+    decoded and encoded again could be another one: a float has fewer digits than a decimal."""
+
+    def value_after(mark: int) -> tuple[Any, str, int]:
+        """The value after the mark at that index, its text, and the index of the next mark."""
+        start = _blanks_end(line, mark + 1)
+        value, end = _JSON.raw_decode(line, start)
+        return value, line[start:end], _blanks_end(line, end)
+
+    mark = line.index("{")
+    while True:
+        key, _, mark = value_after(mark)
+        _, text, mark = value_after(mark)
+        if key == name:
+            return text
+
+
+def _blanks_end(line: str, start: int) -> int:
+    while line[start].isspace():
+        start += 1
+    return start
+
+
+def _without_repeated(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in members:
+        if key in found:
+            raise ValueError(f"the key {key!r} appears twice")
+        found[key] = value
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+# Integers stay text, because int() refuses more than 4,300 digits.
+_JSON = json.JSONDecoder(object_pairs_hook=_without_repeated, parse_int=str, parse_constant=_refuse)
 
 
 def exported(corrected: Iterable[CorrectedRecord]) -> Iterable[dict[str, Any]]:

@@ -59,6 +59,25 @@ def test_an_edited_line_gives_its_text_or_its_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        '{"amount":12345678901234567.89}',
+        '{ "a" : 1.10,\t"b":1e400 ,"c": [-0, 0.000, 1E5 ] }',
+        '{"half": "\\ud800", "\\u00e9": "\u2028é\\"}", "value": {"record": "0:1"}}',
+        f'{{"id": [-{"9" * 6000}]}}',
+        "9" * 6000,
+        *("12.50", "null", "true", "{}", '[[ ], {"value": 1.0}]'),
+    ],
+)
+def test_a_record_that_is_written_as_json_is_that_text(tmp_path: Path, written: str) -> None:
+    """A float has fewer digits than a decimal column."""
+    file = tmp_path / "refused.jsonl"
+    line = f'{{ "refused":{{"value": [1.5]}},"v\\u0061lue" :\t{written} , "record": "0:0" }}'
+    file.write_text(line, encoding="utf-8")
+    assert documents(edited(corrected(b"x"), file)) == [written.encode()]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         *(
@@ -71,6 +90,12 @@ def test_an_edited_line_gives_its_text_or_its_object(tmp_path: Path) -> None:
             '{"record": "0:7", "value": 1}',
         ),
         '{"record": "0:0", "value": "\\ud800"}',
+        '{"record": "0:1", "value": "a", "value": "b"}',
+        '{"record": "0:1", "value": {"a": 1, "b": [{"c": 2, "\\u0063": 3}]}}',
+        '{"record": "0:1", "value": {"a": NaN}}',
+        '{"record": "0:1", "value": -Infinity}',
+        '{"record": "0:1", "value": 01}',
+        f'{{"record": "0:1", "value": {"[" * 100_000}{"]" * 100_000}}}',
         '{"record": "0:1", "value": 1}\n{"record": "0:1", "value": 2}',
     ],
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -32,6 +35,30 @@ def test_a_record_for_which_it_cannot_be_computed_stays() -> None:
     records = refused(b'{"level": "x"}', b'{"level":', b"\xff")
     corrected = patched(records, "json_merge_patch(value, '{\"level\": 2}')")
     assert documents(corrected) == [b'{"level":2}', b'{"level":', b"\xff"]
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"),
+    [
+        ("12345678901234567.89", True),
+        ("0.1234567890123456789", True),
+        *((exact, False) for exact in ("0.1", "1.10", "1e3", "1" * 30, "-0.0", "1e999")),
+    ],
+)
+def test_a_number_that_it_would_round_is_named(number: str, rounded: bool) -> None:
+    (record,) = refused(b'{"amount": %s, "level": "x"}' % number.encode())
+    merge = "json_merge_patch(value, '{\"level\": 2}')"
+    if rounded:
+        with pytest.raises(PatchError, match="would round") as error:
+            patched([record], merge)
+        assert number in error.value.message
+        assert "--edited" in error.value.remedy
+    else:
+        (text,) = documents(patched([record], merge))
+        amount = json.loads(text, parse_float=Decimal, parse_int=Decimal)["amount"]
+        assert float(number) == math.inf or amount == Decimal(number)
+    (text,) = documents(patched([record], "replace(value, '\"x\"', '2')"))
+    assert text == b'{"amount": %s, "level": 2}' % number.encode()
 
 
 def test_null_leaves_a_record() -> None:
