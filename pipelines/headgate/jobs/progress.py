@@ -34,13 +34,13 @@ def _now() -> datetime:
 @dataclass
 class Progress:
     """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about what fails
-    now, such as a source that does not answer. ``backlog`` is None until the source has answered.
-    ``state`` is ``finished`` after a run with ``--once`` that processed everything, ``stopped``
-    after a stop request. ``totals`` are cumulative counts by table. ``changed`` is the time of
-    gold's last change, from its commits. ``updated`` is when a batch last ended or all input was
-    processed; an earlier driver may have recorded it. ``paused`` is the start of the pause.
-    ``samples`` are measurements of a backlog in records. ``stuck`` are the publications that fail,
-    by name. The stream's thread updates the progress after a batch, the supervising thread in
+    now: a source that does not answer, a sink, a savepoint. ``backlog`` is None until the source
+    has answered. ``state`` is ``finished`` after a run with ``--once`` that processed everything,
+    ``stopped`` after a stop request. ``totals`` are cumulative counts by table. ``changed`` is the
+    time of gold's last change, from its commits. ``updated`` is when a batch last ended or all
+    input was processed; an earlier driver may have recorded it. ``paused`` is the start of the
+    pause. ``samples`` are measurements of a backlog in records. ``stuck`` are the publications that
+    fail, by name. The stream's thread updates the progress after a batch, the supervising thread in
     between."""
 
     pipeline: str
@@ -68,6 +68,8 @@ class Progress:
         self._lock = threading.Lock()
         self._written = self._worked = self.since
         self._read = 0
+        self._of_source: str | None = None
+        self._also: str | None = None
 
     @staticmethod
     def begin(
@@ -95,7 +97,8 @@ class Progress:
     def source_ready(self, backlog: Backlog) -> None:
         """Record that the source has answered and the first batch can be planned."""
         with self._lock:
-            self.backlog, self.trouble = backlog, None
+            self.backlog = backlog
+            self._set_trouble(None, self._also)
             self._write()
 
     def batch_done(self, runtime: PipelineRuntime, backlog: Backlog) -> None:
@@ -107,7 +110,8 @@ class Progress:
             # The count is lower after a rebuild of bronze has replaced the current table.
             self.rows, self._read = max(read - self._read, 0), read
             self.seconds = (now - self._worked).total_seconds()
-            self.backlog, self.trouble = backlog, None
+            self.backlog = backlog
+            self._set_trouble(None, self._also)
             self.updated = self._worked = now
             self._sample(now)
             self._write()
@@ -118,17 +122,21 @@ class Progress:
         runtime: PipelineRuntime | None,
         trouble: str | None = None,
         paused: datetime | None = None,
+        also: str | None = None,
     ) -> bool:
         """Update the progress between batches, or while a batch runs. In the second case
-        ``runtime`` is None, because the batch uses the tables. Cheap; the number of writes is
-        bounded, however often this is called.
+        ``runtime`` is None, because the batch uses the tables. ``trouble`` is that of the source,
+        ``also`` that of sinks and schedules, for which the tables do not wait. Cheap; the number of
+        writes is bounded, however often this is called.
 
         Returns whether trouble or a pause has begun or ended.
         """
         now = self.clock()
         with self._lock:
-            moved = (trouble is None, paused) != (self.trouble is None, self.paused)
-            self.backlog, self.trouble, self.paused = backlog, trouble, paused
+            before = self._of_source is None, self._also is None, self.paused
+            moved = (trouble is None, also is None, paused) != before
+            self.backlog, self.paused = backlog, paused
+            self._set_trouble(trouble, also)
             # The records of a running batch are read but not in gold yet.
             if runtime is not None and not backlog.count and trouble is None:
                 self.updated = self._worked = now
@@ -144,11 +152,18 @@ class Progress:
         """Record that the source does not answer. As cheap as ``idle``. Returns whether this is
         new."""
         with self._lock:
-            begins = self.trouble is None
-            self.trouble = trouble
+            begins = self._of_source is None
+            self._set_trouble(trouble, self._also)
             if begins or self._is_old(self.clock()):
                 self._write()
             return begins
+
+    def _set_trouble(self, of_source: str | None, also: str | None) -> None:
+        """Samples from before an outage of the source are not compared with later ones."""
+        self._of_source, self._also = of_source, also
+        self.trouble = "; ".join(filter(None, (of_source, also))) or None
+        if of_source is not None:
+            self.samples = ()
 
     def _is_old(self, now: datetime) -> bool:
         """Whether the status has to be written again, also after the clock was set back."""
@@ -158,7 +173,8 @@ class Progress:
         """Record a normal end: all input is processed (``finished``), or a stop was requested."""
         with self._lock:
             self._take(runtime)
-            self.state, self.trouble = "finished" if finished else "stopped", None
+            self.state = "finished" if finished else "stopped"
+            self._set_trouble(None, None)
             self._write()
 
     def _take(self, runtime: PipelineRuntime) -> None:
@@ -173,12 +189,12 @@ class Progress:
         self.changed = time_of(max(changes)) if changes else None
 
     def _sample(self, now: datetime) -> None:
-        """Call this when backlog and totals are of the same moment. Samples from before a pause,
-        an outage or a replacement of bronze are not compared with later ones."""
+        """Call this when backlog and totals are of the same moment. Samples from before a pause or
+        a replacement of bronze are not compared with later ones."""
         read = self.read
-        if self.paused or self.trouble or (self.samples and read < self.samples[-1].read):
+        if self.paused or (self.samples and read < self.samples[-1].read):
             self.samples = ()
-        if self.paused or self.trouble:
+        if self.paused or self._of_source:
             return
         if self.backlog is not None and self.backlog.unit == "records":
             self.samples = taken(self.samples, Sample(now, self.backlog.count, read))

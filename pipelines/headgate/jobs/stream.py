@@ -168,8 +168,9 @@ class StreamSupervisor:
             news = run.progress.idle(
                 source.backlog(),
                 run.runtime if free else None,
-                self._trouble(source),
+                source.trouble,
                 run.control.pause_latch.paused_since,
+                self._also(),
             )
         if news:
             run.report(run.progress)
@@ -205,9 +206,10 @@ class StreamSupervisor:
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
-    def _trouble(self, source: MicroBatchSource) -> str | None:
+    def _also(self) -> str | None:
+        """The trouble for which the tables do not wait: it must not make the driver look stuck."""
         scheduled = self._schedule.trouble, self._late_replays.trouble
-        troubles = source.trouble, self._run.publications.trouble, *scheduled
+        troubles = self._run.publications.trouble, *scheduled
         return "; ".join(trouble for trouble in troubles if trouble) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:

@@ -45,7 +45,7 @@ def line(job: Reported, now: datetime) -> str:
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
     """Batch, speed, backlog, watermark, late, quarantined, rejected (if there are some), when gold
-    last changed, a pause, and the trouble that stops progress."""
+    last changed, a pause, and what fails now."""
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"

@@ -179,6 +179,47 @@ def test_trouble_and_a_pause_are_told_at_once(
     assert seen(tables)["paused"] is None
 
 
+@pytest.mark.parametrize(("trouble", "is_level"), [(None, True), ("no answer", False)])
+def test_only_trouble_of_the_source_keeps_a_driver_from_being_up_to_date(
+    tables: Tables, progress: Progress, clock: Clock, trouble: str | None, is_level: bool
+) -> None:
+    """Supervisors kill a driver that is not up to date; a sink that is down is no reason."""
+    clock.tick(900)
+    progress.idle(Backlog("records", 0), tables.runtime, trouble, also="publish out: it is down")
+    assert (seen(tables)["updated"] == clock.now.isoformat()) == is_level
+    said = f"{trouble}; publish out: it is down" if trouble else "publish out: it is down"
+    assert seen(tables)["trouble"] == said
+
+
+def test_a_batch_does_not_end_the_trouble_of_a_sink(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    behind = Backlog("records", 5)
+    assert progress.idle(behind, tables.runtime, also="publish out: it is down")
+    assert progress.waits("no answer for 1 s")
+    assert not progress.waits("no answer for 2 s")
+    assert seen(tables)["trouble"] == "no answer for 1 s; publish out: it is down"
+    progress.source_ready(behind)
+    assert seen(tables)["trouble"] == "publish out: it is down"
+    progress.waits("no answer for 1 s")
+    progress.batch_done(tables.runtime, behind)
+    assert seen(tables)["trouble"] == "publish out: it is down"
+    assert not progress.idle(behind, tables.runtime, also="publish out: still down")
+    assert progress.idle(behind, tables.runtime)
+    assert seen(tables)["trouble"] is None
+
+
+def test_a_sink_that_is_down_does_not_hide_how_the_backlog_changes(
+    tables: Tables, progress: Progress, clock: Clock
+) -> None:
+    for also in (None, "publish out: it is down", None):
+        clock.tick(5)
+        progress.idle(Backlog("records", 1), tables.runtime, also=also)
+    assert len(progress.samples) == 3
+    progress.waits("no answer")
+    assert seen(tables)["samples"] == []
+
+
 def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:

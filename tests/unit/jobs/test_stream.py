@@ -1,16 +1,18 @@
-"""When a run with ``once`` ends."""
+"""When a run with ``once`` ends, and what a driver reports between batches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from headgate.jobs.batch_lock import BatchLock
+from headgate.jobs.batch_runner import BatchRunner
 from headgate.jobs.pause_latch import PauseLatch
+from headgate.jobs.progress import Progress
 from headgate.jobs.run import Run
 from headgate.jobs.stream import StreamSupervisor
 from headgate.loads import requests as loads
@@ -104,3 +106,24 @@ def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
     assert running.is_done()
     assert waiting(running.tables.layout) == ()
     assert running.done[not is_published :] == ["drain", "a step"]
+
+
+@pytest.mark.parametrize("of_source", [None, "no answer for 900 s"])
+def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
+    running: Running, of_source: str | None
+) -> None:
+    run: Any = running.supervisor._run
+    layout, later = running.tables.layout, NOW + timedelta(minutes=15)
+    run.progress = Progress("p", "fused", 1, NOW, layout, updated=NOW, clock=lambda: later)
+    run.job, run.task.once = "fused", True
+    run.control.observe_pause = run.catch_up.run_rest = lambda: None
+    run.publications = SimpleNamespace(stuck={}, trouble="publish out: it is down")
+    running.supervisor._schedule.trouble = "no savepoint"
+    source = SimpleNamespace(
+        pending=lambda: 0, backlog=lambda: Backlog("files", 0), trouble=of_source
+    )
+    batches = SimpleNamespace(position=0)
+    running.supervisor._poll(cast(MicroBatchSource, source), cast(BatchRunner, batches))
+    said = ["publish out: it is down", "no savepoint"]
+    assert run.progress.trouble == "; ".join([of_source, *said] if of_source else said)
+    assert run.progress.updated == (NOW if of_source else later)

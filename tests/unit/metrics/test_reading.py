@@ -261,12 +261,15 @@ def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: Place) -> 
     assert value(found, "backlog_age_seconds", "events", "bids/0") == 2.5
 
 
-def test_a_backlog_that_grows_is_backpressure(read: Reading, place: Place) -> None:
+@pytest.mark.parametrize("trouble", [None, "publish out: it is down"])
+def test_a_backlog_that_grows_is_backpressure(
+    read: Reading, place: Place, trouble: str | None
+) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     pressed = []
     for step in range(6):
         backlog = Backlog("files", 100 + 40 * step, 1000)
-        report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[])
+        report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], trouble=trouble)
         found = read(NOW + timedelta(seconds=5 * step), after=5.0)
         pressed.append(value(found, "backpressure"))
     assert pressed[0] == 0
@@ -326,7 +329,7 @@ def test_savepoints_are_read_once_and_the_newest_counts(
     taken = [create(place.layout, place.declared, NOW - timedelta(hours=hours)) for hours in (5, 2)]
     ids: list[str] = []
 
-    def remembered(at: Layout, id_: str) -> Savepoint | Unreadable:
+    def remembered(at: Layout, id_: str) -> Savepoint | Unreadable | None:
         ids.append(id_)
         return read_savepoint(at, id_)
 
@@ -341,6 +344,16 @@ def test_savepoints_are_read_once_and_the_newest_counts(
     damaged = read()
     assert value(damaged, "savepoints_damaged") == 1
     assert value(damaged, "savepoint_age_seconds") == 18_000
+
+
+def test_a_savepoint_that_is_deleted_while_it_is_read_is_not_damaged(
+    lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lake)
+    create(place.layout, place.declared, NOW)
+    monkeypatch.setattr("headgate.metrics.parts.savepoints.read_savepoint", lambda *_: None)
+    found = read()
+    assert (value(found, "savepoints"), value(found, "savepoints_damaged")) == (0, 0)
 
 
 def test_limits_are_the_declarations_own(tmp_path: Path, place: Place, clock: Clock) -> None:

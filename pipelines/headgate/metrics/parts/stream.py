@@ -63,7 +63,7 @@ class StreamPart(Part):
             samples.add("backlog_age_seconds", part.seconds, **where)
 
     def _is_pressed(self, reader: JobState, now: datetime) -> bool:
-        if not reader.is_alive or reader.backlog is None or reader.paused or reader.trouble:
+        if not reader.is_alive or reader.backlog is None or reader.paused:
             self._files = ()
             return False
         found = reader.samples
