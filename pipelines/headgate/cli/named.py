@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.nearest import nearest
 from headgate.errors import UsageError
 
@@ -31,6 +32,6 @@ def gold_table(declared: Pipeline, word: str, *, gated: bool = False) -> GoldTab
     known = {
         f"gold.{name}": t for name, t in declared.gold.items() if t.suite is not None or not gated
     }
-    name = word.removeprefix("gold.").removeprefix("gold/")
+    name = word.removeprefix(f"{GOLD.name}.").removeprefix(GOLD.path(""))
     kind = "gold table with expectations named" if gated else "gold table"
     return named(known, f"gold.{name}", f"{declared.name} has no {kind}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ import pytest
 
 from headgate.dashboard.boards import worker
 from headgate.dashboard.boards.answering import ChartError, answer
-from headgate.dashboard.boards.binding import bound
+from headgate.dashboard.boards.binding import Result, bound
 from headgate.dashboard.boards.model import Chart, TableName
 from headgate.dashboard.boards.reading import BoardError, read_board
-from headgate.dashboard.boards.runner import ChartRunner
+from headgate.dashboard.boards.runner import ChartRunner, NotNowError
 from headgate.dashboard.boards.statement import tables_in
 from headgate.dashboard.errors import TooMuchError
 from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.server.projects import _Boards
 from headgate.declaration.errors import Invalid
 from tests.support.charted import Charted
 
@@ -104,6 +105,35 @@ def test_wrong_dashboards(shop: Charted, text: str, says: str) -> None:
         read_board(file, {"shop": shop.pipeline}, bound)
     assert says in str(caught.value)
     assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("terms", [300, 480, 1_000, 2_000])
+def test_a_statement_that_is_nested_deeply_is_told(terms: int) -> None:
+    sql = f"SELECT {'+'.join(['orders'] * terms)} FROM gold.sales"
+    with suppress(Invalid):
+        assert tables_in(sql) == (TableName(None, "sales"),)
+
+
+def test_a_dashboard_is_examined_again_if_there_was_no_time(shop: Charted) -> None:
+    now, asked = [100.0], [0]
+
+    def bind(sql: str, tables: Mapping[TableName, str]) -> Result:
+        asked[0] += 1
+        if asked[0] == 1:
+            raise NotNowError("the answer took longer than 10 s")
+        return bound(sql, tables)
+
+    known, file = _Boards(lambda: now[0]), shop.board(RIGHT)
+    for at in (100.0, 159.0):
+        now[0] = at
+        with pytest.raises(BoardError, match="took longer than 10 s"):
+            known.board(file, {"shop": shop.pipeline}, bind)
+    now[0] = 160.0
+    assert known.board(file, {"shop": shop.pipeline}, bind).name == "money"
+    before = asked[0]
+    now[0] = 10_000.0
+    known.board(file, {"shop": shop.pipeline}, bind)
+    assert asked[0] == before, "a sound one is kept"
 
 
 def test_all_problems_are_told_at_once(shop: Charted) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
 import pytest
 
 from headgate.dashboard.login.passwords import FILE, Password, made
@@ -18,6 +19,8 @@ from headgate.dashboard.login.sessions import Sessions
 from headgate.dashboard.login.throttle import FREE, Throttle
 from headgate.dashboard.questions import reader
 from headgate.dashboard.questions.reader import Reader
+from headgate.dashboard.questions.span import span
+from headgate.dashboard.questions.view import GoldView
 from headgate.dashboard.reading.columns import ColumnCache
 from headgate.dashboard.reading.shown import Declarations
 from headgate.dashboard.server.app import dashboard_app
@@ -43,9 +46,34 @@ def test_memory_is_bounded(shop: Charted) -> None:
     shop.sell(final=[sale(each, "x" * 1000, 1, "1.00") for each in range(100)])
     version = shop.shown().version("gold/sales")
     assert version is not None
-    cache = ColumnCache(most_bytes=10_000)
+    cache = ColumnCache(most_bytes=200_000)
     assert cache.source(version, ("channel",)).num_rows == 104
+    assert cache._bytes > 100_000
+    cache = ColumnCache(most_bytes=10_000)
+    before = pa.total_allocated_bytes()
+    assert cache.source(version, ("orders",)).num_rows == 104
+    # A repeated text is in a file once, so that its size tells little.
+    assert cache.source(version, ("channel",)) is version.dataset
     assert cache._bytes <= 10_000
+    assert pa.total_allocated_bytes() - before <= 10_000
+
+
+def test_columns_that_do_not_fit_are_not_read(shop: Charted) -> None:
+    """Not even once: the machine may not have the memory."""
+    shop.sell(final=[sale(each, f"{each:01000}", 1, "1.00") for each in range(100)])
+    version = shop.shown().version("gold/sales")
+    assert version is not None
+    cache = ColumnCache(most_bytes=50_000)
+    for _ in range(2):
+        assert cache.source(version, ("channel",)) is version.dataset
+    assert cache.source(version, ("orders",)).num_rows == 104
+    assert cache.columns_read < 2 * len(version.fragments)
+
+
+def test_a_version_that_has_too_many_rows_is_not_read(shop: Charted) -> None:
+    shop.sell(final=[sale(each, "app", 1, "1.00") for each in range(10)])
+    version = shop.shown().version("gold/sales")
+    assert version is not None
     assert ColumnCache(most_rows=10).source(version, ("channel",)) is version.dataset
 
 
@@ -245,3 +273,15 @@ def test_passwords(tmp_path: Path) -> None:
     assert second is not None
     assert not Password(tmp_path).is_right(first)
     assert second not in (tmp_path / FILE).read_text()
+
+
+def test_only_the_newest_times_of_a_table_are_kept(shop: Charted) -> None:
+    """They may need megabytes, and each commit has other ones."""
+    shown, shared = shop.shown(), Reader()
+    for batch in range(3):
+        shown.tables["gold/sales"].forget()
+        found = span(GoldView.of(shared, shown, "sales"))
+        assert found is span(GoldView.of(shared, shown, "sales"))
+        assert found is not None
+        shop.sell(final=[sale(20 + batch, "app", 1, "1.00")])
+    assert len(shared._known) == 1

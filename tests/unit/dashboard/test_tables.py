@@ -8,12 +8,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
 from headgate.dashboard.errors import BadQuestionError, ChangedTableError, TooMuchError
 from headgate.dashboard.questions import about
 from headgate.dashboard.questions import rows as rows_of_gold
+from headgate.dashboard.questions.cells import is_number, text_of
 from headgate.dashboard.questions.reader import Reader
 from headgate.dashboard.questions.refused import RefusedQuestion, late_rows, quarantined
 from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
@@ -283,3 +285,22 @@ def test_a_table_that_is_older_than_its_declaration(shop: Charted, reader: Reade
     shop.pipeline = load(shop.file)
     with pytest.raises(ChangedTableError, match="the table gold has no column greatest"):
         tops(shop, reader, "greatest")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("['2026-05-04 12:00:00+00'::TIMESTAMPTZ]", '["2026-05-04 12:00:00+00"]'),
+        ("[1.5::DOUBLE]", "[1.5]"),
+        ("[1.25::DECIMAL(5,2)]", "[1.25]"),
+        ("MAP {'a': 1}", '{"a":1}'),
+    ],
+)
+def test_nested_values_are_texts_and_no_numbers(value: str, text: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"CREATE TABLE t AS SELECT {value} AS x")
+        (described,) = connection.execute("DESCRIBE t").fetchall()
+        found = connection.execute(f"SELECT {text_of('x', described[1])} FROM t").fetchall()
+    assert found == [(text,)]
+    assert not is_number(described[1])

@@ -23,6 +23,10 @@ _SLACK = 3.0  # seconds after which the process is killed
 _STARTS_WITHIN = 20.0  # seconds, on a busy machine
 
 
+class NotNowError(Invalid):
+    """A statement was not examined in time. Later the machine may be less busy."""
+
+
 class ChartRunner:
     """One process, which starts with the first request and ends with ``close``."""
 
@@ -38,11 +42,13 @@ class ChartRunner:
         return found
 
     def bind(self, sql: str, tables: Mapping[TableName, str]) -> Result:
-        """As ``binding.bound``. Raises Invalid."""
+        """As ``binding.bound``. Raises Invalid, or NotNowError."""
         try:
             found = self._asked(worker.bind_request(sql, tables, self._seconds))
-        except (ChartError, TooMuchError) as error:
+        except ChartError as error:
             raise Invalid(error.message) from error
+        except TooMuchError as error:
+            raise NotNowError(error.message) from error
         return Result(tuple(found["columns"]), tuple(found["types"]))
 
     def _asked(self, request: bytes) -> Any:

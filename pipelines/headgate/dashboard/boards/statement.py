@@ -43,11 +43,15 @@ def tables_in(sql: str) -> tuple[TableName, ...]:
         raise Invalid(error.message) from error
     finally:
         connection.close()
-    statement = json.loads(text)
+    try:
+        statement = json.loads(text)
+        named = tuple(dict.fromkeys(_named(statement)))
+    except RecursionError as error:
+        raise Invalid("is nested too deeply") from error
     if statement.get("error"):
         # DuckDB classifies SHOW and DESCRIBE as SELECT, but cannot serialize them.
         raise Invalid(f"must be one SELECT: {statement.get('error_message', 'it is not a SELECT')}")
-    return tuple(dict.fromkeys(_named(statement)))
+    return named
 
 
 # Opening a connection takes ten times as long as a query on it, and a dashboard has many queries.

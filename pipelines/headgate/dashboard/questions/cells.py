@@ -24,13 +24,13 @@ def text_of(column: str, type_: str, most: int = MOST) -> str:
     """An expression with the text of a column, cut to ``most`` characters and followed by its whole
     length, so that Python never loads a long value. ``type_`` is the type in DuckDB."""
     name = quoted(column)
-    if type_.startswith("TIMESTAMP WITH"):
+    if type_.endswith("]") or type_.startswith(("STRUCT", "MAP")):
+        name = f"CAST(to_json({name}) AS VARCHAR)"
+    elif type_.startswith("TIMESTAMP WITH"):
         return f"CAST({name} AT TIME ZONE 'UTC' AS VARCHAR) || 'Z'"
-    if type_ == "BLOB":
+    elif type_ == "BLOB":
         # Bytes that are not valid UTF-8 keep their escapes.
         name = f"coalesce(TRY(decode({name})), CAST({name} AS VARCHAR))"
-    elif type_.endswith("]") or type_.startswith(("STRUCT", "MAP")):
-        name = f"CAST(to_json({name}) AS VARCHAR)"
     text = f"CAST({name} AS VARCHAR)"
     length = f"octet_length({quoted(column)})" if type_ == "BLOB" else f"length({text})"
     unit = "bytes" if type_ == "BLOB" else "characters"
@@ -64,8 +64,6 @@ def cells(row: Sequence[object]) -> list[str | None]:
 
 
 def is_number(type_: str) -> bool:
-    return (
-        type_.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT"))
-        or type_.endswith("INT")
-        or (type_ in ("INTEGER", "UBIGINT", "UINTEGER"))
-    )
+    if type_.endswith("]"):
+        return False
+    return type_.startswith(("DECIMAL", "DOUBLE", "FLOAT")) or type_.endswith(("INT", "INTEGER"))

@@ -22,18 +22,23 @@ _KNOWN = 256  # facts that are kept
 class Reader:
     columns: ColumnCache = field(default_factory=ColumnCache)
     engine: Engine = field(default_factory=Engine)
-    _known: OrderedDict[Hashable, object] = field(default_factory=OrderedDict, repr=False)
+    _known: OrderedDict[Hashable, tuple[Hashable, object]] = field(
+        default_factory=OrderedDict, repr=False
+    )
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    def known(self, about: str, of: Hashable, find: Callable[[], Fact]) -> Fact:
-        """The result of ``find``. It is cached, because many questions need it."""
+    def known(
+        self, about: str, of: Hashable, find: Callable[[], Fact], at: Hashable = None
+    ) -> Fact:
+        """The result of ``find``. It is cached, because many questions need it, until it is asked
+        for ``at`` another version."""
         key = (about, of)
         with self._lock:
-            if key in self._known:
-                return cast(Fact, self._known[key])
+            if (kept := self._known.get(key)) is not None and kept[0] == at:
+                return cast(Fact, kept[1])
         found = find()
         with self._lock:
-            self._known[key] = found
+            self._known[key] = (at, found)
             while len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
         return found

@@ -58,7 +58,10 @@ def span(view: GoldView) -> Span | None:
     begin, end = view.facts.begin, view.facts.end
     if begin is None or end is None or view.version.rows == 0:
         return None
-    return view.reader.known("span", view.version.key, lambda: _span(view, begin, end))
+    version = view.version  # a span may be large: only that of the newest version is kept
+    return view.reader.known(
+        "span", version.address, lambda: _span(view, begin, end), at=version.key
+    )
 
 
 def chosen_rows(view: GoldView, selection: Selection) -> Condition:

@@ -31,6 +31,7 @@ class ColumnCache:
         self._most_bytes, self._most_rows = most_bytes, most_rows
         self._files: OrderedDict[tuple[str, str], dict[str, pa.ChunkedArray]] = OrderedDict()
         self._assembled: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
+        self._too_large: set[tuple[str, ...]] = set()
         self._bytes = 0
         self._lock = Lock()
         self.columns_read = 0
@@ -45,13 +46,33 @@ class ColumnCache:
                 self._assembled.move_to_end(key)
                 return found
             schema = pa.schema([version.schema.field(name) for name in columns])
-            parts = [self._part(version, each, schema) for each in version.fragments]
+            parts = self._parts(version, schema)
             self._shrink()
+            if parts is None:
+                return version.dataset
             made = pa.concat_tables(parts) if parts else schema.empty_table()
-            self._assembled[key] = made
+            if all((version.address, each.path) in self._files for each in version.fragments):
+                self._assembled[key] = made
             while len(self._assembled) > _ASSEMBLED:
                 self._assembled.popitem(last=False)
             return made
+
+    def _parts(self, version: Version, schema: pa.Schema) -> list[pa.Table] | None:
+        """The columns of each file; None if they do not fit into the memory."""
+        about = (version.address, *schema.names)
+        if about in self._too_large:
+            return None
+        parts: list[pa.Table] = []
+        free = self._most_bytes
+        for fragment in version.fragments:
+            kept = self._files.get((version.address, fragment.path), {})
+            is_read = all(name in kept for name in schema.names)
+            if free < 0 or (not is_read and _least_bytes(fragment, schema.names) > free):
+                self._too_large.add(about)
+                return None
+            parts.append(self._part(version, fragment, schema))
+            free -= parts[-1].nbytes
+        return parts
 
     def _part(self, version: Version, fragment: ds.Fragment, schema: pa.Schema) -> pa.Table:
         key = (version.address, fragment.path)
@@ -71,3 +92,14 @@ class ColumnCache:
             self._bytes -= sum(column.nbytes for column in gone.values())
             # Otherwise assembled versions would keep the memory of removed files.
             self._assembled.clear()
+
+
+def _least_bytes(fragment: ds.Fragment, columns: Sequence[str]) -> int:
+    """The memory that columns of a file need at least: a repeated value is in the file once."""
+    groups = (fragment.metadata.row_group(n) for n in range(fragment.metadata.num_row_groups))
+    chunks = (group.column(n) for group in groups for n in range(group.num_columns))
+    return sum(
+        chunk.total_uncompressed_size
+        for chunk in chunks
+        if chunk.path_in_schema.partition(".")[0] in columns
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -12,12 +14,14 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from headgate.dashboard.boards.binding import Bind
+from headgate.dashboard.boards.binding import Bind, Result
 from headgate.dashboard.boards.model import Board, TableName
 from headgate.dashboard.boards.reading import BoardError, board_files, read_board
+from headgate.dashboard.boards.runner import NotNowError
 from headgate.dashboard.boards.worker import Places
 from headgate.dashboard.errors import NotFoundError
 from headgate.dashboard.questions import overview
+from headgate.dashboard.reading.answers import TOO_MUCH_FOR
 from headgate.dashboard.reading.shown import Shown
 from headgate.dashboard.server.commits import Commits
 from headgate.dashboard.server.context import Context, context_of, is_about
@@ -149,21 +153,34 @@ def _files(context: Context) -> Iterator[Path]:
 
 
 class _Boards:
-    """A cache of files. A file is read again if it or a declaration changes."""
+    """A cache of files. A file is read again if it or a declaration changes; if the machine was too
+    busy to examine it, after ``TOO_MUCH_FOR`` seconds."""
 
-    def __init__(self) -> None:
-        self._kept: dict[Path, tuple[Any, Board | BoardError]] = {}
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kept: dict[Path, tuple[Any, float, Board | BoardError]] = {}
+        self._clock = clock
 
     def board(self, file: Path, pipelines: Mapping[str, Pipeline], bind: Bind) -> Board:
         """Raises BoardError."""
         state = file.stat()
         key = (state.st_mtime_ns, state.st_size, *((n, p.digest) for n, p in pipelines.items()))
         kept = self._kept.get(file)
-        if kept is None or kept[0] != key:
-            kept = self._kept[file] = (key, _read(file, pipelines, bind))
-        if isinstance(kept[1], BoardError):
-            raise kept[1]
-        return kept[1]
+        if kept is None or kept[0] != key or kept[1] <= self._clock():
+            until = math.inf
+
+            def examined(sql: str, tables: Mapping[TableName, str]) -> Result:
+                nonlocal until
+                try:
+                    return bind(sql, tables)
+                except NotNowError:
+                    until = self._clock() + TOO_MUCH_FOR
+                    raise
+
+            found = _read(file, pipelines, examined)
+            kept = self._kept[file] = (key, until, found)
+        if isinstance(kept[2], BoardError):
+            raise kept[2]
+        return kept[2]
 
 
 def _read(file: Path, pipelines: Mapping[str, Pipeline], bind: Bind) -> Board | BoardError:
