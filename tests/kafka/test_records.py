@@ -134,12 +134,14 @@ def test_a_topic_of_many_partitions(spark: SparkSession, tmp_path: Path, broker:
 
 
 def test_times_that_no_calendar_has(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
-    """A timestamp in microseconds instead of milliseconds gives no ingestion time; one in
-    nanoseconds cannot be read."""
+    """A timestamp in microseconds instead of milliseconds gives no ingestion time, nor does one
+    before 1970: -1 is Kafka's word for none. One in nanoseconds cannot be read."""
     topic = create_topic(broker, 2, **ANY_TIME)
     micros, nanos = 1_760_000_000_000_000, 1_760_000_000_000_000_000
     for partition, id_, timestamp in (
         (0, "micros", micros),
+        (0, "none", -1),
+        (0, "negative", -5),
         (1, "before", 1),
         (1, "nanos", nanos),
         (1, "behind", 1),
@@ -150,9 +152,12 @@ def test_times_that_no_calendar_has(spark: SparkSession, tmp_path: Path, broker:
     assert engine.list_new()
     engine.ingest()
     rows = {row["event_id"]: row for row in read(engine.root, "bronze/raw")}
-    assert rows.keys() == {"micros", "before"}
-    assert rows["micros"]["ingested_at"] is None
-    assert ARRIVED <= rows["micros"]["seen_at"] < ARRIVED + timedelta(seconds=1)
+    assert rows.keys() == {"micros", "none", "negative", "before"}
+    assert rows["before"]["ingested_at"] == datetime(1970, 1, 1, 0, 0, 0, 1_000, tzinfo=UTC)
+    for id_ in ("micros", "none", "negative"):
+        assert rows[id_]["ingested_at"] is None
+        assert rows[id_]["reason"] is None
+        assert ARRIVED <= rows[id_]["seen_at"] < ARRIVED + timedelta(seconds=1)
     assert engine.list_new()
     with pytest.raises(SourceError, match=f"{topic}/1: the record at offset 1 has a timestamp"):
         engine.ingest()
@@ -160,9 +165,6 @@ def test_times_that_no_calendar_has(spark: SparkSession, tmp_path: Path, broker:
     engine.close()
     engine.accept_gap = True
     engine.start().read_all()
-    assert {row["event_id"] for row in read(engine.root, "bronze/raw")} == {
-        "micros",
-        "before",
-        "behind",
-    }
+    rows = {row["event_id"]: row for row in read(engine.root, "bronze/raw")}
+    assert rows.keys() == {"micros", "none", "negative", "before", "behind"}
     engine.close()

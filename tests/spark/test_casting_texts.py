@@ -34,10 +34,24 @@ SPECIAL = (
     *("16777217", "16777217.0000000000000000001", "16777216.9999999999999999999", "8388608.5"),
     *("0.99999999995", "9.5", "9.49", "-0", "-0.0", "+0", "0.1e1", "\U0001d7cf"),
 )
+# Longer than the integers that Python converts, and a little shorter.
+_DIGITS = [digit * length for digit in "09\u0669" for length in (12, 4_298, 4_301)]
+ENDLESS = (
+    *(
+        f"{mantissa}e{sign}{digits}"
+        for mantissa in "01"
+        for sign in ("", "-")
+        for digits in _DIGITS
+    ),
+    *(f"1e{zero * length}1" for zero in "0\u0660" for length in (10, 4_299, 4_300, 9_000)),
+    *(f"{digits}.{digits}" for digits in _DIGITS),
+    *(f"0.{'0' * length}1e{length}" for length in (20, 4_301)),
+)
 
 
 def _written(random_: random.Random) -> Iterator[str]:
     yield from SPECIAL
+    yield from ENDLESS
     for _ in range(6000):
         yield "".join(random_.choices("0123456789.+-eE dfx \t", k=random_.randrange(1, 9)))
     for _ in range(6000):

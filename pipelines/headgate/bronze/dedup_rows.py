@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.bronze.dedup_index import DEDUP_ROWS, Span
 from headgate.bronze.hashes import hashes
+from headgate.bronze.id_index import Ints
 from headgate.bronze.reasons import Reason
 from headgate.storage.files import Storage
 from headgate.tables.damage import sound_batches
@@ -18,25 +20,28 @@ _COLUMNS = ["partition", "event_time", "event_id", "value", "reason"]
 
 
 def dedup_rows(storage: Storage, files: Iterable[DataFile], spans: Sequence[Span]) -> pa.Table:
-    """``DEDUP_ROWS`` of some files whose event times lie in ``spans``. A differing duplicate counts
-    as valid. Raises DamagedFileError."""
+    """``DEDUP_ROWS`` of some files whose event times lie in ``spans``, which are disjoint and rise.
+    A differing duplicate counts as valid. Raises DamagedFileError."""
+    firsts, lasts = np.array(spans, np.int64).reshape(-1, 2).T
     found = [DEDUP_ROWS.empty_table()]
     for file in files:
         for batch in sound_batches(storage, file, _COLUMNS):
             rows = pa.Table.from_batches([batch])
-            found.append(_dedup_rows(rows.filter(_is_wanted(rows, spans))))
+            found.append(_dedup_rows(rows.filter(_is_wanted(rows, firsts, lasts))))
     return pa.concat_tables(found)
 
 
-def _is_wanted(rows: pa.Table, spans: Sequence[Span]) -> pa.ChunkedArray:
+def _is_wanted(rows: pa.Table, firsts: Ints, lasts: Ints) -> pa.ChunkedArray:
+    """Searches the sorted ends: a batch may need thousands of spans, and a file has many rows."""
     time = rows.column("event_time").cast(pa.int64())
-    within = pa.scalar(False)
-    for first, last in spans:
-        within = pc.or_(within, pc.and_(pc.greater_equal(time, first), pc.less_equal(time, last)))
+    at = pc.fill_null(time, 0).to_numpy()
+    # Within a span, one more has begun than has ended.
+    within = np.searchsorted(firsts, at, "right") > np.searchsorted(lasts, at, "left")
     # Each record with an id and a time in the future has this reason.
     is_future = pc.equal(rows.column("reason"), Reason.FUTURE.value)
     counts = pc.invert(pc.fill_null(is_future, False))
-    return pc.and_(pc.and_(within, counts), pc.is_valid(rows.column("event_id")))
+    known = pc.and_(pc.is_valid(time), pc.is_valid(rows.column("event_id")))
+    return pc.and_(pc.and_(pa.array(within), counts), known)
 
 
 def _dedup_rows(rows: pa.Table) -> pa.Table:

@@ -193,6 +193,16 @@ def test_cells_are_decoded_as_by_the_validator(
     assert repr(rows) == repr(decoded(record, values, all_validated=True, format="csv"))
 
 
+@pytest.mark.parametrize("length", [4_300, 4_301, 4_990, 6_000])
+def test_a_cell_with_an_endless_exponent_is_of_the_wrong_type(length: int) -> None:
+    """Python converts no more than 4,300 digits to an int. The error would end every driver."""
+    line = {"id": "a", "at": "2026-03-01T11:40:00Z", "value": f"1e{'9' * length}"}
+    values: list[bytes | None] = [json.dumps(line).encode()]
+    rows = decoded(FLAT[0], values, format="csv")
+    assert [(row["reason"], row["reason_column"]) for row in rows] == [("wrong_type", "value")]
+    assert rows == decoded(FLAT[0], values, all_validated=True, format="csv")
+
+
 @pytest.mark.parametrize("record", RULES)
 def test_hostile_lines_are_decoded_as_by_the_validator(record: Record) -> None:
     values: list[bytes | None] = [line.value(n) for n, line in enumerate(HOSTILE)]

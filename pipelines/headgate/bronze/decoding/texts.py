@@ -141,8 +141,9 @@ def _decimal(type_: types.Decimal) -> Convert:
     def convert(text: str) -> Decimal | None:
         if not (found := _DECIMAL.fullmatch(text.strip(_BLANK))):
             return None
-        exponent = int(found[3] or 0)
-        if max(abs(exponent), abs(len(found[1] or found[2] or "") - exponent)) > _MOST_SCALE:
+        # Not an int, which would be an error if it had more than 4,300 digits, even zeros.
+        exponent, scale = Decimal(found[3] or 0), len(found[1] or found[2] or "")
+        if not scale - _MOST_SCALE <= exponent <= _MOST_SCALE:
             return None
         number = Decimal(found[0])
         if number.adjusted() >= types.MAX_PRECISION:

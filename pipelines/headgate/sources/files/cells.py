@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from headgate.sources.files.csv_lines import document_of, names_of
 from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.lines import is_blank
+from headgate.sources.files.lines import csv_blanks, is_blank
 from headgate.sources.files.texts import text_of
 from headgate.storage.files import Storage
 from headgate.storage.places import is_address, parent
@@ -20,9 +20,10 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
     declared ones if it has no header. Raises OSError."""
     if source.csv_fields:
         return source.csv_fields
+    blanks = csv_blanks(source.csv_delimiter)
     with text_of(landing, path) as text:
         lines = iter(io.BufferedReader(text).readline, b"")
-        first = next((line for line in lines if not is_blank(line)), b"")
+        first = next((line for line in lines if not is_blank(line, blanks)), b"")
     line = first.decode("utf-8-sig", "replace").rstrip("\n")
     return names_of(line, source.csv_delimiter)
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headgate.sources.files.csv_lines import document_of, is_open, names_of
-from headgate.sources.files.lines import BLANKS
+from headgate.sources.files.lines import csv_blanks
 
-_BLANK = f"{BLANKS}\n"
 _PROBE = 1 << 20  # bytes that are searched for the first line break
 _LINE_END = re.compile(rb"\n|\r\n?")
 _BREAK = re.compile("[^\n]*\n|[^\n]+")
@@ -38,9 +37,10 @@ _SHOWN = ("utf-8", "replace")
 
 
 def _records(lines: Iterator[str], delimiter: str) -> Iterator[str]:
+    blanks = f"{csv_blanks(delimiter)}\n"
     for line in lines:
         # Nearly no line is, and this looks at one character of the others.
-        if line.isspace() and not line.strip(_BLANK):
+        if line.isspace() and not line.strip(blanks):
             continue
         record, is_whole = _completed(line, lines, delimiter)
         # At the end of the file, an open cell keeps its line breaks.

@@ -20,16 +20,20 @@ END = sys.maxsize
 """The end of a range that reaches to the end of a text of unknown length."""
 
 BLANKS = " \t\r"
-"""A line that has only these is blank."""
+"""A line that has only these is blank; see ``csv_blanks`` for CSV."""
 
 _REST = 64 << 10  # bytes that are read at once to find the end of the last line
 _MOST = (1 << 31) - 1  # bytes in one Arrow array
 _MARK = b"\xef\xbb\xbf"  # the byte order mark, which is not part of the first line
-_WHITE = BLANKS.encode()
 _NEWLINE, _SPACE = b"\n "
 
 Read = Callable[[int], bytes]
 """Returns that many bytes, or fewer at the end."""
+
+
+def csv_blanks(delimiter: str) -> str:
+    """The ``BLANKS`` of CSV. The delimiter is none: a line of empty cells is a record."""
+    return BLANKS.replace(delimiter, "")
 
 
 def line_blocks(read: Read, start: int, end: int) -> Iterator[bytes]:
@@ -63,18 +67,18 @@ def _to_line_end(read: Read) -> Iterator[bytes]:
             return
 
 
-def is_blank(first: bytes) -> bool:
+def is_blank(first: bytes, blanks: str) -> bool:
     """Whether the ``first`` line of a text does not count."""
-    return not first.removeprefix(_MARK).rstrip(b"\n").strip(_WHITE)
+    return not first.removeprefix(_MARK).rstrip(b"\n").strip(blanks.encode())
 
 
-def count_lines(text: bytes) -> int:
+def count_lines(text: bytes, blanks: str) -> int:
     """The number of lines in ``text`` that count."""
     ends = _ends(text)
-    return len(ends) - int(_blank_lines(text, ends).sum())
+    return len(ends) - int(_blank_lines(text, ends, blanks).sum())
 
 
-def lines_of(text: bytes) -> pa.BinaryArray:
+def lines_of(text: bytes, blanks: str) -> pa.BinaryArray:
     """The lines of ``text`` that count, without newlines. Raises pa.ArrowCapacityError."""
     if len(text) >= _MOST:
         raise pa.lib.ArrowCapacityError("a line above 2 GiB")
@@ -83,7 +87,7 @@ def lines_of(text: bytes) -> pa.BinaryArray:
     offsets[1:] = ends - np.arange(len(ends))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text.replace(b"\n", b""))]
     lines = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
-    blank = _blank_lines(text, ends)
+    blank = _blank_lines(text, ends, blanks)
     return lines.filter(pa.array(~blank)) if blank.any() else lines
 
 
@@ -93,12 +97,13 @@ def _ends(text: bytes) -> npt.NDArray[np.int64]:
     return ends if text.endswith(b"\n") or not text else np.append(ends, len(text))
 
 
-def _blank_lines(text: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _blank_lines(text: bytes, ends: npt.NDArray[np.int64], blanks: str) -> npt.NDArray[np.bool_]:
     """Which lines are empty or have only blanks."""
+    white = blanks.encode()
     starts = np.empty_like(ends)
     starts[:1], starts[1:] = 0, ends[:-1] + 1
     blank: npt.NDArray[np.bool_] = starts == ends
     first = np.frombuffer(text, np.uint8)[np.where(blank, 0, starts)]
     for line in np.flatnonzero((first <= _SPACE) & ~blank).tolist():
-        blank[line] = not text[starts[line] : ends[line]].strip(_WHITE)
+        blank[line] = not text[starts[line] : ends[line]].strip(white)
     return blank

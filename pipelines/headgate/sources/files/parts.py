@@ -19,7 +19,15 @@ from headgate.sources.files.cells import csv_header
 from headgate.sources.files.csv_lines import documents
 from headgate.sources.files.csv_rows import csv_rows
 from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.lines import BLOCK, END, count_lines, line_blocks, lines_of
+from headgate.sources.files.lines import (
+    BLANKS,
+    BLOCK,
+    END,
+    count_lines,
+    csv_blanks,
+    line_blocks,
+    lines_of,
+)
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.texts import is_gzip, text_of
 from headgate.sources.records import Blocks, Part, PartedRecords, Records
@@ -80,7 +88,7 @@ class JsonLines:
         position = self.split + self._lines_before()
         with text_of(self.landing, self.file.path, self.start) as opened:
             for text in line_blocks(opened.read, self.start, self.end):
-                lines = lines_of(text)
+                lines = lines_of(text, self._blanks)
                 yield self._records(position, lines)
                 position += len(lines)
 
@@ -92,7 +100,12 @@ class JsonLines:
         if self.start == self.split:
             return 0
         with text_of(self.landing, self.file.path, self.split) as opened:
-            return sum(map(count_lines, line_blocks(opened.read, self.split, self.start)))
+            texts = line_blocks(opened.read, self.split, self.start)
+            return sum(count_lines(text, self._blanks) for text in texts)
+
+    @property
+    def _blanks(self) -> str:
+        return BLANKS
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,10 @@ class CsvLines(JsonLines):
             position, lines = 1, lines[1:]
         cells = documents(lines, self._header, self.source.csv_delimiter)
         return records(self.file, position, {"value": lines, "document": cells})
+
+    @property
+    def _blanks(self) -> str:
+        return csv_blanks(self.source.csv_delimiter)
 
     @cached_property
     def _header(self) -> tuple[str, ...]:

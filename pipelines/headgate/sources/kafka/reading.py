@@ -26,7 +26,7 @@ _POLL = 30_000  # milliseconds without an answer until a task fails
 # stopped.
 _ASKING = {"kafka.default.api.timeout.ms": "15000", "kafka.request.timeout.ms": "15000"}
 _LOG_APPEND_TIME = 1
-_LAST = datetime(9999, 12, 31, tzinfo=UTC)
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 Value = TypeVar("Value")
 
@@ -52,9 +52,11 @@ class KafkaReader:
         self._options = options
         # A producer's time is not the arrival time: the record arrived no later than it was read.
         made = F.col("timestampType") == _LOG_APPEND_TIME
-        # A timestamp in microseconds, not milliseconds, gives a year that few readers can show.
-        sent_at = F.when(F.col("timestamp") <= F.lit(_LAST), F.col("timestamp"))
-        seen_at = F.when(made, sent_at).otherwise(F.least(sent_at, F.col("now")))
+        # -1 is Kafka's word for no timestamp. One in microseconds, not milliseconds, gives a year
+        # that few readers can show.
+        given = F.col("timestamp")
+        sent_at = F.when(given.between(F.lit(_FIRST), F.lit(_LAST)), given)
+        seen_at = F.coalesce(F.when(made, sent_at), F.least(sent_at, F.col("now")))
         self._record = Projection(
             "value",
             "key",

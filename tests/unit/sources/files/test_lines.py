@@ -36,12 +36,12 @@ def read(folder: Path, *names: str, format: str = "json", **csv: Any) -> pa.Tabl
     return pa.concat_tables([schema.empty_table(), *(b for part in found for b in part.blocks())])
 
 
-def positions(content: bytes, split: int) -> Sequence[tuple[int, bytes]]:
+def positions(content: bytes, split: int, blanks: bytes = b" \t\r") -> Sequence[tuple[int, bytes]]:
     """The lines that are not blank, each with its position, as a split's reader finds them."""
     found, counted, start = [], dict[int, int](), 0
     for line in content.split(b"\n"):
         of = max(start - 1, 0) // split * split
-        if line.strip(b" \t\r"):
+        if line.strip(blanks):
             found.append((of + counted.setdefault(of, 0), line))
             counted[of] += 1
         start += len(line) + 1
@@ -67,6 +67,36 @@ def test_positions_depend_on_the_size_of_splits_alone(
         found = read(folder, "a.json")
     pairs = zip(found["offset"].to_pylist(), found["value"].to_pylist(), strict=True)
     assert list(pairs) == positions(content, split)
+
+
+@pytest.mark.parametrize(("delimiter", "blanks"), [("\t", b" \r"), (" ", b"\t\r"), (",", b" \t\r")])
+@given(
+    values=st.lists(
+        st.sampled_from([b"", b"\r", b"\t", b"\t\t\r", b" ", b"  ", b"\t ", b",", b"a"])
+    ),
+    split=st.integers(2, 40),
+    part=st.integers(1, 40),
+    block=st.integers(1, 40),
+)
+def test_a_line_of_empty_cells_has_a_position(
+    folder: Path,
+    delimiter: str,
+    blanks: bytes,
+    values: list[bytes],
+    split: int,
+    part: int,
+    block: int,
+) -> None:
+    content = b"\n".join(values)
+    (folder / "a.csv").write_bytes(content)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.SPLIT", split)
+        patched.setattr("headgate.sources.files.parts.BLOCK", part)
+        patched.setattr("headgate.sources.files.lines.BLOCK", block)
+        patched.setattr("headgate.sources.files.lines._REST", block)
+        found = read(folder, "a.csv", format="csv", csv_delimiter=delimiter, csv_fields=("x", "y"))
+    pairs = zip(found["offset"].to_pylist(), found["value"].to_pylist(), strict=True)
+    assert list(pairs) == positions(content, split, blanks)
 
 
 @given(SEVERAL, st.integers(1, 40))
@@ -127,3 +157,48 @@ def test_without_a_header_the_first_row_of_csv_is_a_record(
     assert found["document"].to_pylist() == [b'{"x":"1","y":"2"}', None, b'{"x":"4","y":"5"}']
     assert found["value"].to_pylist()[1] == b"3"
     assert found["offset"].to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+@pytest.mark.parametrize(("delimiter", "blank"), [(",", b"\t"), ("\t", b" "), (" ", b"\t")])
+def test_a_row_of_empty_cells_is_a_record_with_any_delimiter(
+    folder: Path, name: str, delimiter: str, blank: bytes, multiline: bool
+) -> None:
+    lines = [
+        b"",
+        blank,
+        b"x,y,z",
+        b"",
+        blank,
+        b",,",
+        b"1,,3",
+        b",,\r",
+        b"\r",
+        b",",
+        blank * 2,
+        b",,",
+    ]
+    content = b"\n".join(lines).replace(b",", delimiter.encode())
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    found = read(folder, name, format="csv", csv_delimiter=delimiter, csv_multiline=multiline)
+    full = b'{"x":"1","z":"3"}'
+    assert found["document"].to_pylist() == [b"{}", full, b"{}", None, b"{}"]
+    assert found["offset"].to_pylist() == [n + (not multiline) for n in range(5)]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+@pytest.mark.parametrize("delimiter", [",", "\t", " "])
+def test_the_names_of_a_header_may_be_empty_with_any_delimiter(
+    folder: Path, delimiter: str, multiline: bool
+) -> None:
+    (folder / "a.csv").write_bytes(b",\n,\n1,2\n".replace(b",", delimiter.encode()))
+    found = read(folder, "a.csv", format="csv", csv_delimiter=delimiter, csv_multiline=multiline)
+    assert found["document"].to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+def test_an_empty_line_of_one_column_is_blank(folder: Path, multiline: bool) -> None:
+    (folder / "a.csv").write_bytes(b"x\n\n \n\r\n7\n\t\n")
+    found = read(folder, "a.csv", format="csv", csv_delimiter="\t", csv_multiline=multiline)
+    assert found["document"].to_pylist() == [b'{"x":"7"}', None]
