@@ -16,12 +16,22 @@ _RIGHTS = {
     errno.EPERM: "Operation not permitted",
 }
 _NO_FOLDER = {errno.ENOTDIR: "Not a directory"}
-_BY_NUMBER = {**DISK_FULL, **_RIGHTS, **_NO_FOLDER}
+_OTHERS = {
+    errno.EMFILE: "Too many open files",
+    errno.EIO: "Input/output error",
+    errno.ENOMEM: "Cannot allocate memory",
+}
+_REMEDIES = {
+    "Too many open files": "allow more of them, for example ulimit -n 65536, and run again",
+    "Input/output error": "check the disk: the system's log says more",
+    "Cannot allocate memory": "free some memory and run again",
+}
+_BY_NUMBER = {**DISK_FULL, **_RIGHTS, **_NO_FOLDER, **_OTHERS}
 _PATH = re.compile(r"'(/[^']*)'")
 
 
 class MachineError(HeadgateError, code=exit_codes.MACHINE):
-    """The machine refused something: space, rights, or a folder."""
+    """The machine refused something, such as space, rights, or a folder."""
 
 
 def machine_fault(error: BaseException) -> MachineError | None:
@@ -47,6 +57,8 @@ def machine_fault(error: BaseException) -> MachineError | None:
                 f"{reason}{where}",
                 remedy=f"give this user the rights, or: {shell_command('doctor')}",
             )
+        if reason in _REMEDIES:
+            return MachineError(f"{reason}{where}", remedy=_REMEDIES[reason])
         return MachineError(
             f"the disk is full ({reason}{where}); what is committed is intact",
             remedy="free some space and run again: every table continues from its position",

@@ -34,7 +34,7 @@ def translate_error(
         return None
     texts = [text for each in chain(error) for text in str(each).splitlines()]
     for path in dict.fromkeys(path for text in texts for path in _ours(text, layout)):
-        if (what := damage_of_pages(layout.storage, path)) is not None:
+        if (what := _damage(layout, path)) is not None:
             return damaged_file(layout.storage.uri(path), what)
     checkpoint = layout.storage.uri(f"{CONTROL}/checkpoint/")
     if any(checkpoint in unquote(text) for text in texts):
@@ -43,6 +43,13 @@ def translate_error(
             remedy="start again: every start begins with a fresh one",
         )
     return None
+
+
+def _damage(layout: Layout, path: str) -> str | None:
+    try:
+        return damage_of_pages(layout.storage, path)
+    except (OSError, MemoryError):  # of this machine: the error of the batch says so
+        return None
 
 
 def _ours(text: str, layout: Layout) -> Iterator[str]:

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-import pyarrow as pa
-from deltalake.exceptions import DeltaError
-
 from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
@@ -68,7 +65,7 @@ class Maintaining:
             raise
         except HeadgateError as error:
             self._end(error)
-        except (OSError, pa.ArrowException, DeltaError) as error:
+        except Exception as error:
             message = f"{type(error).__name__}: {error}"
             self._end(
                 HeadgateError(message, f"{shell_command('doctor')}, {pipeline_command('logs')}")

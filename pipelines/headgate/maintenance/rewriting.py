@@ -19,7 +19,7 @@ from headgate.commands import SEE_DAMAGE
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.arrow import attempt_folder, describe
-from headgate.tables.damage import damaged_file, require_sound
+from headgate.tables.damage import damaged_file, is_of_machine, require_sound
 from headgate.tables.data_file import STATE, DataFile, merged_name
 from headgate.tables.errors import DamagedFileError
 from headgate.tables.live_files import live_paths
@@ -121,6 +121,8 @@ def _batches(storage: Storage, file: DataFile, schema: pa.Schema) -> Iterator[pa
             for batch in parquet.iter_batches(_ROWS):
                 yield batch.select(schema.names).cast(schema)
     except (OSError, pa.ArrowException) as error:
+        if is_of_machine(error):
+            raise
         what = f"cannot be read: {str(error).splitlines()[0]}"
         raise damaged_file(storage.uri(file.path), what) from error
 

@@ -30,6 +30,8 @@ from headgate.tables.table import Table
 
 AT_ONCE = 200
 """Files that are removed in one step."""
+MOST_KEPT = timedelta(days=3660)
+"""The longest time for which files are kept for readers."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def plan(
     view: Table, listed: ListedFiles, context: RetentionContext, keep_for: timedelta, now: datetime
 ) -> VacuumPlan:
     """Decide what to remove of a table. ``view`` is a separate reader of it. Changes nothing.
+    Files are kept for ``keep_for``, at most ``MOST_KEPT``.
 
     Raises LogGapError if a log is damaged.
     """
@@ -82,7 +85,7 @@ def plan(
     rebuilt = context.rebuilt(view.name)
     view.refresh()
     log = log_folder(view.storage)
-    gathered = gather(view, log, context, now - keep_for)
+    gathered = gather(view, log, context, now - min(keep_for, MOST_KEPT))
     needs = replace(gathered.needs, rebuilt=rebuilt)
     unsure = [s.path for s in listed.files if needs.reason(s.path, s.modified) is None]
     needs = replace(needs, saved=gathered.saved_among(unsure))

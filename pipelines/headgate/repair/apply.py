@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
@@ -90,6 +91,8 @@ def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: dateti
 
 
 def _place(publication: Table, version: int, now: datetime) -> None:
-    """Let a publication continue after a version of its table."""
+    """Let a publication continue after a version of its table. The events that it has sent stay
+    sent."""
     held = publication.refresh()
-    publication.commit(held.advanced_to(held.n, now, PublicationPayload(version)))
+    payload = replace(PublicationPayload.of(held), version=version)
+    publication.commit(held.advanced_to(held.n, now, payload))

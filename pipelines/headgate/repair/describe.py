@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from headgate.declaration.kinds import BRONZE, PUBLICATION, kind_of
@@ -11,15 +11,19 @@ from headgate.repair.plan import Plan
 from headgate.savepoints.resets import Target
 
 
-def describe(plan: Plan, bronze: str, declared: Mapping[str, object], n: int) -> Plan:
+def describe(
+    plan: Plan, bronze: str, declared: Mapping[str, object], of_events: Collection[str], n: int
+) -> Plan:
     """The plan with its descriptions. ``bronze`` is the path of bronze, ``n`` its batch id after
-    the repair."""
+    the repair. ``of_events`` are the publications of gate events."""
     if plan.refusal is not None:
         return replace(plan, descriptions=(plan.refusal, "nothing is changed"))
-    return replace(plan, descriptions=tuple(_descriptions(plan, bronze, declared, n)))
+    return replace(plan, descriptions=tuple(_descriptions(plan, bronze, declared, of_events, n)))
 
 
-def _descriptions(plan: Plan, bronze: str, declared: Mapping[str, object], n: int) -> Iterator[str]:
+def _descriptions(
+    plan: Plan, bronze: str, declared: Mapping[str, object], of_events: Collection[str], n: int
+) -> Iterator[str]:
     for document in plan.documents:
         yield document.description
     for log in plan.logs:
@@ -33,7 +37,8 @@ def _descriptions(plan: Plan, bronze: str, declared: Mapping[str, object], n: in
     for path, target in plan.targets.items():
         yield f"{path}: {_of_table(target, path in declared, n)}"
     for path, position in plan.positions.items():
-        yield f"{path}: continues after version {position:,} of its table; the rest is sent again"
+        again = "no event is" if path in of_events else "the rest is"
+        yield f"{path}: continues after version {position:,} of its table; {again} sent again"
     if plan.above:
         yield f"resets are numbered from {plan.above + 1:,} on"
     if plan.resets and not (plan.targets or plan.reread or plan.above):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
+from headgate.gates.documents import Hold, Release
+from headgate.loads.requests import LoadRequest
+from headgate.operations.requests import Request as OperationRequest
 from headgate.repair.findings import Damage
+from headgate.replay.requests import Request as ReplayRequest
+from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.savepoint import Savepoint
-from headgate.storage.documents import Document, read_document
+from headgate.sinks.letters import Letter
+from headgate.storage.documents import Document, decoded, read_document
+from headgate.storage.failure import Failure
 from headgate.storage.layout import CONTROL, Layout
 
 _MEANS = {
@@ -35,6 +43,18 @@ _MEANS = {
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
     "today's is kept again at the next start, an older one is in your version control",
 }
+_TYPES: Mapping[str, type] = {
+    "failure.json": Failure,
+    "rebuild.json": Rebuild,
+    "replay.json": ReplayRequest,
+    "operations/*.json": OperationRequest,
+    "loads/*/load.json": LoadRequest,
+    "dead_letters/*.json": Letter,
+    "gates/*.held.json": Hold,
+    "gates/*.release.json": Release,
+}
+"""What documents with these paths are read as. Whoever reads one that lacks a field is told to
+repair."""
 _FOLDERS = ("savepoints", "declarations", "gates", "operations")
 _WITH_FOLDERS = ("loads", "dead_letters")
 _UNKNOWN = "its content is unknown: it is put aside as it is"
@@ -44,8 +64,8 @@ UNFINISHED = Layout.document("clone")
 
 @dataclass(frozen=True)
 class DamagedDocument:
-    """A document whose content is not what was written; ``means`` is the effect of putting it
-    aside."""
+    """A document whose content is not what was written, or that lacks a field; ``means`` is the
+    effect of putting it aside."""
 
     path: str
     what: str
@@ -94,6 +114,11 @@ def _wrong(layout: Layout, path: str) -> str | None:
 
 
 def _check(path: str, document: Document) -> None:
+    name = path.removeprefix(f"{CONTROL}/")
+    for pattern, type_ in _TYPES.items():
+        if fnmatchcase(name, pattern):
+            # A request for an operation has its id only in its name.
+            decoded({"id": "", **document} if type_ is OperationRequest else document, type_)
     is_savepoint = path.startswith(Layout.savepoint("").rpartition("/")[0])
     if is_savepoint and Layout.savepoint(Savepoint.from_document(document).id) != path:
         raise ValueError("it is another savepoint's")

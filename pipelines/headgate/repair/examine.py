@@ -30,6 +30,7 @@ from headgate.savepoints.undeclared import undeclared_targets
 from headgate.sources.contract import connector_of
 from headgate.storage.layout import Layout
 from headgate.tables.agreement import disagreements
+from headgate.tables.damage import is_of_machine
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
 from headgate.tables.payloads.publication import PublicationPayload
@@ -48,7 +49,8 @@ has them."""
 
 def examine(layout: Layout, pipeline: Pipeline, scratch: Path, source_holds: SourceHolds) -> Plan:
     """What is damaged, and what repairs it. Reads every page of every live file; asks the source
-    only if bronze has to be read again."""
+    only if bronze has to be read again. Raises OSError if the machine does not let a file be read:
+    it may be intact."""
     return _Examination(layout, pipeline, scratch, source_holds).plan()
 
 
@@ -105,7 +107,7 @@ class _Examination:
             filling=filled if filled and filled.is_needed else None,
             refusal=self._half(documents) or self._refusal(choice, filled),
         )
-        return describe(plan, self._bronze, self._pipeline.definitions, choice.n)
+        return describe(plan, self._bronze, self._pipeline.definitions, self._of_events, choice.n)
 
     @cached_property
     def _unknown_generation(self) -> int:
@@ -140,7 +142,9 @@ class _Examination:
                 state = next(lineage(log.table, target.version)).state
                 at = TableVersion(target.version, state)
             bad = history.bad_files(at.version)
-        except (LogGapError, DeltaError, OSError):
+        except (LogGapError, DeltaError, OSError) as error:
+            if is_of_machine(error):
+                raise  # the table may be intact
             return TableCondition(is_lost=True)
         return TableCondition(at, history, log.broken, bad)
 
@@ -211,10 +215,18 @@ class _Examination:
             source = node.upstream[0]
             if node.path in self._states and (log := self._logs.get(source)):
                 sent = PublicationPayload.of(self._states[node.path][1]).version
-                unread = any(sent < version <= (log.stands or 0) for version in log.broken)
+                reads = node.path not in self._of_events
+                unread = reads and any(sent < v <= (log.stands or 0) for v in log.broken)
                 if log.is_lost or unread or sent > log.newest:
                     found[node.path] = source
         return found
+
+    @property
+    def _of_events(self) -> frozenset[str]:
+        """The publications of gate events. Events are documents, so these read no entry of the
+        table's log; only the position must not be ahead of it."""
+        gates = (name for name, each in self._pipeline.publish.items() if each.layer == "gate")
+        return frozenset(map(PUBLICATION.path, gates))
 
     def _position(self, source: str) -> int:
         log = self._logs[source]

@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 
 from headgate.savepoints.resets import Target
 from headgate.tables.checksum import digest_of
-from headgate.tables.damage import damage_of
+from headgate.tables.damage import damage_of, is_of_machine
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import batches, lineage, with_footers
 from headgate.tables.live_files import live_files
@@ -42,7 +42,8 @@ class VersionHistory:
 
     def bad_files(self, version: int | None = None) -> dict[str, str]:
         """The damaged live files of a version (default: the newest), with the damage. Reads every
-        page once. Raises DeltaError or OSError if the version cannot be read."""
+        page once. Raises DeltaError or OSError if the version cannot be read, or the machine does
+        not let it be read (``is_of_machine``)."""
         version = self.table.version if version is None else version
         files = live_files(self._at(version))
         unknown = [file for file in files if file.path not in self._known]
@@ -82,7 +83,9 @@ class VersionHistory:
             if digest_of(live_files(self._at(commit.version))) != commit.state.files:
                 return None
             return self.bad_files(commit.version)
-        except (DeltaError, OSError):
+        except (DeltaError, OSError) as error:
+            if is_of_machine(error):
+                raise
             return None
 
     def _commits(self) -> Iterator[Commit]:

@@ -137,8 +137,9 @@ def publish(
 
 
 def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, Target] | None:
-    """The reset targets of a rebuild's tables, once it has processed all batches of the current
-    tables, and the gates of gold tables have validated just these versions; None before that.
+    """The reset targets of a rebuild's tables, once it has processed all batches and operations of
+    the current tables, and the gates of gold tables have validated just these versions; None before
+    that.
 
     All silver and gold tables are taken at the same batch id. They are read downstream tables
     first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
@@ -146,17 +147,19 @@ def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, T
     tables = [rebuild.table(layout, pipeline.name, path) for path in rebuild.in_order()]
     seen = {table.name: (table.version, table.state) for table in tables}
     n = min(state.n for path, (_, state) in seen.items() if kind_of(path).is_dense)
-    found = {}
+    found, taken = dict[str, Target](), dict[str, State]()
     for table in tables:
-        commit = next(c for c in lineage(table, seen[table.name][0]) if c.state.n <= n)
-        if kind_of(table.name).is_dense and commit.state.n < n:
+        version, newest = seen[table.name]
+        commit = next(c for c in lineage(table, version) if c.state.n <= n)
+        state, kind = commit.state, kind_of(table.name)
+        if (kind.is_dense and state.n < n) or (kind == BRONZE and newest.n != n):
             return None
-        if not _may_be_seen(pipeline, table.name, commit.state):
+        if not _may_be_seen(pipeline, table.name, state):
             return None
         log = f"{rebuild.folder}/{table.name}"
-        found[table.name] = Target(commit.version, commit.state.files, rebuilt=log)
-    rebuilt = {path: state for path, (_, state) in seen.items()}
-    return found if _reaches(layout, pipeline.name, rebuilt, n) else None
+        found[table.name] = Target(commit.version, state.files, rebuilt=log)
+        taken[table.name] = state
+    return found if _reaches(layout, pipeline.name, taken) else None
 
 
 def _may_be_seen(pipeline: Pipeline, path: str, state: State) -> bool:
@@ -167,18 +170,25 @@ def _may_be_seen(pipeline: Pipeline, path: str, state: State) -> bool:
     return GoldPayload.of(state).is_validated(state.n, state.operation)
 
 
-def _reaches(layout: Layout, pipeline: str, rebuilt: Mapping[str, State], n: int) -> bool:
-    """Whether a rebuild at batch id ``n`` has everything that readers see in the current tables."""
+def _reaches(layout: Layout, pipeline: str, taken: Mapping[str, State]) -> bool:
+    """Whether the versions ``taken`` of a rebuild have everything that readers see in the current
+    tables."""
 
     def _current(path: str) -> State:
         return Table(layout.storage, path, pipeline=pipeline).refresh()
 
-    above = next((path for path in rebuilt if kind_of(path) == BRONZE), None)
-    if above is not None:  # its batch ids begin again at 1
-        reached = BronzePayload.of(rebuilt[above]).offsets
+    above = next((path for path in taken if kind_of(path) == BRONZE), None)
+    if above is not None:  # its batch ids begin again at 1, and operations are not repeated
+        reached = BronzePayload.of(taken[above]).offsets
         wanted = BronzePayload.of(_current(above)).offsets
-        return rebuilt[above].n == n and all(reached.get(at, 0) >= wanted[at] for at in wanted)
-    return all(n >= _current(path).n for path in rebuilt if kind_of(path).is_dense)
+        return all(reached.get(at, 0) >= wanted[at] for at in wanted)
+    # An operation is a commit of its own: its gate may hold it, or another job still work on it.
+    return all(
+        state.operation >= current.operation
+        and (state.n >= current.n or not kind_of(path).is_dense)
+        for path, state in taken.items()
+        for current in (_current(path),)
+    )
 
 
 def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:

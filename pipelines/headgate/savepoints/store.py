@@ -67,9 +67,10 @@ def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
 
 
 def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
-    """The savepoints of a pipeline, newest first."""
+    """The savepoints of a pipeline, newest first, without those that are deleted meanwhile."""
     ids = ids_in(layout.storage, Layout.savepoint("").rpartition("/")[0])
-    return tuple(read_savepoint(layout, id_) for id_ in reversed(ids))
+    read = (read_savepoint(layout, id_) for id_ in reversed(ids))
+    return tuple(each for each in read if each is not None)
 
 
 def find(layout: Layout, wanted: str) -> Savepoint:
@@ -157,12 +158,12 @@ def _any_good(layout: Layout, pipeline: Pipeline, found: Iterable[Savepoint]) ->
     )
 
 
-def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable:
-    """A savepoint by its whole id."""
+def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable | None:
+    """A savepoint by its whole id; None if there is none, or none any more."""
     try:
         document = read_document(layout.storage, Layout.savepoint(id_))
         if document is None:
-            return Unreadable(id_, "it was deleted")
+            return None
         savepoint = Savepoint.from_document(document)
         if savepoint.id != id_:
             return Unreadable(id_, f"it contains the id {savepoint.id}")

@@ -7,6 +7,7 @@ its footer's checksum, and a stage compares it before it reads the file.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -45,7 +46,8 @@ def footer_checksum(file: pa.NativeFile) -> int:
 def require_sound(storage: Storage, files: Iterable[DataFile]) -> None:
     """Check the footers of some files before they are read. Readers check the pages.
 
-    Raises DamagedFileError if a file is missing or its footer is not what was written.
+    Raises DamagedFileError if a file is missing or its footer is not what was written, and an
+    error of the machine (``is_of_machine``) as it is, as everything here that reads a file.
     """
     for file in files:
         if (what := _wrong_end(storage, file)) is not None:
@@ -66,9 +68,20 @@ def require_present(table: Table) -> None:
             raise damaged_file(table.storage.uri(file.path), what)
 
 
+def is_of_machine(error: Exception) -> bool:
+    """Whether an error of Arrow or Python is about the machine: a missing permission, too little
+    memory, too many open files. The file that it was about may be intact. An error about the
+    content of a file has no number."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, OSError) and error.errno not in (None, errno.ENOENT)
+
+
 def is_about_reading(error: Exception) -> bool:
-    """Whether an error of DuckDB or Arrow may come from a damaged file. An error of the machine,
-    such as a missing permission, does not."""
+    """Whether an error of DuckDB or Arrow may come from a damaged file. An error of the machine
+    does not."""
+    if is_of_machine(error):
+        return False
     said = str(error)
     if any(reason in said for reason in ("Permission denied", "No space left", "Read-only file")):
         return False
@@ -135,6 +148,9 @@ def _unreadable(storage: Storage, file: DataFile, error: Exception) -> DamagedFi
 
 
 def _cannot_be_read(error: Exception) -> str:
+    """The message about an error of a reader. Raises the error if it is the machine's."""
+    if is_of_machine(error):
+        raise error
     return f"cannot be read: {str(error).splitlines()[0][:200]}"
 
 
@@ -172,5 +188,5 @@ def _wrong_end(storage: Storage, file: DataFile) -> str | None:
     except FileNotFoundError:
         return "is missing"
     except (OSError, ValueError) as error:
-        return f"cannot be read: {error}"
+        return _cannot_be_read(error)
     return None

@@ -29,6 +29,9 @@ def of(number: int) -> OSError:
         (of(errno.EROFS), "Read-only file system: /lake/x"),
         (RuntimeError("one\nlost: x (Permission denied)"), "Permission denied: lost: x"),
         (OSError(errno.EACCES, "open '/x': Permission denied"), "open '/x'"),
+        (of(errno.EMFILE), "Too many open files: /lake/x"),
+        (of(errno.EIO), "Input/output error: /lake/x"),
+        (of(errno.ENOMEM), "Cannot allocate memory: /lake/x"),
     ],
 )
 def test_what_the_machine_refused(error: Exception, said: str) -> None:
@@ -76,6 +79,13 @@ def test_the_first_cause_counts_and_a_fault_of_ours_is_none() -> None:
     assert machine_fault(error) is not None
     assert machine_fault(KeyError("x")) is None
     assert machine_fault(of(errno.ENOENT)) is None
+
+
+def test_the_remedy_is_that_of_the_cause() -> None:
+    for number, remedy in ((errno.EMFILE, "ulimit"), (errno.EIO, "disk"), (errno.ENOMEM, "memory")):
+        found = machine_fault(of(number))
+        assert found is not None
+        assert remedy in found.remedy
 
 
 class OfADeadJvmError(Exception):

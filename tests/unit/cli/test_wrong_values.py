@@ -17,6 +17,8 @@ OfLake = tuple[str, str, str]
     ("arguments", "said"),
     [
         (["vacuum", "PIPELINE", "--keep-for", "-1 hours"], "negative"),
+        (["vacuum", "PIPELINE", "--keep-for", "3661 days"], "at most 3,660 days"),
+        (["vacuum", "PIPELINE", "--keep-for", "999999 days"], "at most 3,660 days"),
         (["upgrade", "PIPELINE", "--patience", "-1"], "--patience"),
         (["upgrade", "PIPELINE", "--patience", "nan"], "--patience"),
         (["load", "PIPELINE", "--share", "nan"], "--share"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from headgate.jobs.error_translation import translate_error
 from headgate.jobs.errors import JavaDiedError, PlanError
+from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.errors import DamagedFileError, FencedError, LogGapError
 
@@ -98,3 +100,13 @@ def test_what_a_jvm_that_died_has_caused(error: Exception, layout: Layout) -> No
 def test_a_takeover_matters_more(layout: Layout) -> None:
     fenced = FencedError("another driver has taken the lease", "headgate status")
     assert translate_error(fenced, layout, java_has_ended=True) is None
+
+
+def test_a_file_that_this_machine_cannot_open_is_not_blamed(
+    file: Path, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(Storage, "open", refused)
+    assert translate_error(spark_says(file), layout) is None

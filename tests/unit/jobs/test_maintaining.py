@@ -152,6 +152,21 @@ def test_what_goes_wrong_is_told_and_ends_nothing(lake: Lake) -> None:
     assert "headgate repair" in found.remedy
 
 
+def test_a_fault_of_headgate_ends_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise OverflowError("date value out of range")
+
+    maintaining = job(lake, BatchLock())
+    monkeypatch.setattr("headgate.maintenance.work.list_files", fault)
+    request = asks(lake, "vacuum")
+    steps(maintaining, 5)
+    found = answer(lake, request)
+    assert found is not None
+    assert (found.is_done, found.error) == (True, "OverflowError: date value out of range")
+    assert "headgate doctor" in found.remedy
+    assert "headgate logs" in found.remedy
+
+
 def test_a_job_that_was_taken_over_ends(lake: Lake) -> None:
     maintaining = job(lake, BatchLock())
     asks(lake, "compact")

@@ -4,8 +4,10 @@ maintenance."""
 from __future__ import annotations
 
 import pytest
+from deltalake import DeltaTable
 
-from headgate.gates.silver_sums import files_at
+from headgate.tables.earlier_files import files_at
+from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
 from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
@@ -45,3 +47,27 @@ def test_what_silver_had_at_each_batch(fill: Fill) -> None:
     assert any(file.is_across(1) for file in live_files(after.handle))
     add_batch(lake, BATCHES + 1)
     assert {n: offsets(silver(lake), n) for n in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "rebuilt"),
+    [("silver/good", "silver.good"), ("late/per_minute", "gold.per_minute")],
+)
+def test_what_a_table_had_before_another_tool_rewrote_its_files(
+    fill: Fill, path: str, rebuilt: str
+) -> None:
+    lake = fill(BATCHES)
+    table = Table(lake.layout.storage, path, pipeline=lake.pipeline.name)
+    table.refresh()
+    expected = {n: offsets(table, n) for n in range(1, BATCHES + 1)}
+    other = DeltaTable(table.storage.uri())
+    other.optimize.compact()
+    assert not all(file.is_ours for file in files_at(table, BATCHES))
+    assert {n: offsets(table, n) for n in expected} == expected
+    add_batch(lake, BATCHES + 1)
+    assert {n: offsets(table, n) for n in expected} == expected
+    other.vacuum(0, False, enforce_retention_duration=False)
+    assert offsets(table, BATCHES + 1)[:-1], "the newest batch needs no earlier version"
+    with pytest.raises(LogGapError, match="another tool has rewritten its files") as error:
+        files_at(table, 1)
+    assert f"--full-refresh {rebuilt}" in error.value.remedy

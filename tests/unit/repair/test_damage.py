@@ -3,6 +3,7 @@ there had been no damage."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline, Publication
 from headgate.repair.apply import apply
 from headgate.repair.examine import examine
 from headgate.repair.findings import CannotRepairError
@@ -260,4 +262,47 @@ def test_a_publication_that_has_still_to_read_a_damaged_entry(lake: Lake, tmp_pa
     assert plan.positions == {path: newest}
     apply(lake.layout, publishing, plan, lake.epoch + 1, NOW)
     assert PublicationPayload.of(sent.reader().refresh()).version == newest
+    assert not examine(lake.layout, publishing, tmp_path / "again", lambda *_: None).is_needed
+
+
+def publishing_events(lake: Lake) -> tuple[Pipeline, Table]:
+    """A publication of the events of a gate, and its position: it has sent an event at version 3 of
+    gold."""
+    gate = Publication("events", "gate", "per_minute", None, "kafka", None)
+    sent = Table(lake.layout.storage, "_headgate/publish/events", pipeline="tiny")
+    sent.create(pa.schema([("at", TIME)]), "digest", time_column="at")
+    sent.commit(sent.refresh().advanced_to(0, NOW, PublicationPayload(3, "17-3")))
+    return replace(lake.pipeline, publish={"events": gate}), sent
+
+
+def test_a_publication_of_events_reads_no_entry(lake: Lake, tmp_path: Path) -> None:
+    """Its position follows the table only after an event or a thousand commits."""
+    publishing, sent = publishing_events(lake)
+    DeltaTable(lake.layout.storage.uri(GOLD[0])).create_checkpoint()
+    harm(lake.entries(GOLD[0])[5], "truncated")
+    before = lake.rows(GOLD[0])
+    plan = examine(lake.layout, publishing, tmp_path / "look", lambda *_: None)
+    assert not plan.is_needed
+    assert not plan.is_damage
+    assert [finding.harmless for finding in plan.findings] == [True]
+    apply(lake.layout, publishing, plan, lake.epoch + 1, NOW)
+    assert lake.rows(GOLD[0]) == before
+    assert PublicationPayload.of(sent.reader().refresh()) == PublicationPayload(3, "17-3")
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_no_event_is_sent_again_after_its_table_lost_its_log(
+    lake: Lake, tmp_path: Path, is_lost: bool
+) -> None:
+    """The position goes back with the table, or every start would find it ahead."""
+    publishing, sent = publishing_events(lake)
+    for entry in lake.entries(GOLD[0])[0 if is_lost else 2 :]:
+        harm(entry, "missing" if not is_lost else "truncated")
+    newest = 0 if is_lost else 1
+    plan = examine(lake.layout, publishing, tmp_path / "look", lambda *_: None)
+    assert plan.positions == {sent.name: newest}
+    said = f"{sent.name}: continues after version {newest} of its table; no event is sent again"
+    assert said in plan.descriptions
+    apply(lake.layout, publishing, plan, lake.epoch + 1, NOW)
+    assert PublicationPayload.of(sent.reader().refresh()) == PublicationPayload(newest, "17-3")
     assert not examine(lake.layout, publishing, tmp_path / "again", lambda *_: None).is_needed

@@ -4,6 +4,7 @@ are taken back."""
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,9 @@ from deltalake import DeltaTable
 
 from headgate.declaration.suites.model import Suite
 from headgate.jobs.errors import DefinitionChangedError
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.jobs.refusing import require_tables
+from headgate.operations.late_replay import meant
 from headgate.savepoints import rebuilds
 from headgate.savepoints.rebuilds import DOCUMENT, FOLDER, begun, continued, publish, targets
 from headgate.savepoints.resets import Resets, Target, intend
@@ -25,6 +28,9 @@ from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.table import Table
 from tests.support.failing import dying
+from tests.support.fake_stages import Record, without_spark
+from tests.support.lake import WIDE, declared
+from tests.support.lake import Lake as EngineLake
 from tests.unit.ledger.conftest import Lake
 from tests.unit.savepoints.conftest import NOW, add_batch, begin, take
 from tests.unit.savepoints.test_found import BRONZE, GOLD, LATE, SILVER, job_of_silver, tables
@@ -84,6 +90,84 @@ def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> 
         assert (targets(lake.layout, pipeline, rebuild) is not None) == is_ready
     table.commit(table.state.held("fence", table.epoch))
     assert targets(lake.layout, pipeline, rebuild) is not None
+
+
+def operate(table: Table, number: int) -> None:
+    """Commit an operation, which changes no batch id."""
+    table.epoch = table.refresh().epoch
+    table.commit(replace(table.state.held("operation", table.epoch), operation=number))
+
+
+@pytest.mark.parametrize("path", [GOLD, LATE])
+def test_it_is_not_ready_without_the_operations_of_the_current_tables(
+    lake: Lake, path: str
+) -> None:
+    """An operation is a commit of its own at a batch that the rebuild has reached: its gate may
+    hold it, or another job may still work on it. Readers would lose the rows of the operation."""
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    operate(tables(lake)[path], 2)
+    built = rebuild.table(lake.layout, "tiny", path)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    operate(built, 1)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    operate(built, 2)
+    found = targets(lake.layout, lake.pipeline, rebuild)
+    assert found is not None
+    assert found[path].version == 3, "the version after the last operation"
+
+
+def test_a_version_that_its_gate_let_pass_is_not_published_without_a_held_operation(
+    lake: Lake,
+) -> None:
+    gated = replace(lake.pipeline.gold["per_minute"], suite=Suite("s", ()))
+    pipeline = replace(lake.pipeline, gold={"per_minute": gated})
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    table = rebuild.table(lake.layout, "tiny", GOLD)
+    table.epoch = table.refresh().epoch
+    said = {"suite": "any", "at": 0, "n": 2, "operation": 0}
+    table.commit(table.state.advanced_to(2, NOW, GoldPayload(gate=said)))
+    assert targets(lake.layout, pipeline, rebuild) is not None
+    operate(tables(lake)[GOLD], 1)
+    assert targets(lake.layout, pipeline, rebuild) is None
+
+
+def test_it_is_published_although_its_bronze_has_no_operations(lake: Lake) -> None:
+    """A new bronze begins without operations: those of the former one are not repeated."""
+    rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
+    process(lake, 1, SILVER, GOLD)
+    table = rebuild.table(lake.layout, "tiny", BRONZE)
+    table.commit(table.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 5})))
+    operate(tables(lake)[GOLD], 1)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+
+
+def test_a_rebuild_carries_out_the_operations_and_is_published(tmp_path: Path) -> None:
+    """It does not wait for ever for those of tables that it does not touch."""
+    with without_spark():
+        made = EngineLake(declared(tmp_path, WIDE), tmp_path / "root")
+        made.land([Record(0)], [Record(1)], [Record(2)])
+        for end in (1, 2):
+            made.ingest(end)
+            made.catch_up()
+            made.drain()
+        made.operate("late_replay", **meant("per_hour"))
+        made.ingest(3)
+        made.catch_up()
+        paths = [
+            f"{kind}/{name}" for name in ("per_hour", "per_minute") for kind in ("late", "gold")
+        ]
+        before = [made.runtime.table(path).refresh() for path in paths]
+        assert [state.operation for state in before] == [3, 3, 0, 2]
+        made.anew = RebuildRequest((SILVER, "silver/other"))
+        made.start()
+        made.catch_up()
+        after = [made.runtime.table(path).refresh() for path in paths]
+    assert [state.generation for state in after] == [1, 1, 1, 1]
+    assert [state.operation for state in after] == [3, 3, 0, 2]
+    assert [state.total for state in after] == [state.total for state in before]
 
 
 def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from headgate.maintenance.retention_context import all_savepoints
 from headgate.savepoints.clone import clone
-from headgate.savepoints.errors import SavepointError
+from headgate.savepoints.errors import NoSuchSavepointError, SavepointError
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import (
@@ -17,12 +18,15 @@ from headgate.savepoints.store import (
     create,
     delete,
     find,
+    find_any,
     is_last_good,
     prune,
+    read_savepoint,
     savepoints,
 )
 from headgate.savepoints.verify import verify
-from headgate.storage.documents import write_document
+from headgate.storage.documents import Document, read_document, write_document
+from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.snapshot import snapshot
 from tests.unit.ledger.conftest import Lake
@@ -73,6 +77,31 @@ def test_a_damaged_savepoint_is_named_and_passed_over(lake: Lake, content: bytes
     with pytest.raises(SavepointError, match=f"{newer.id} is damaged") as error:
         find(lake.layout, newer.id)
     assert f"headgate savepoint delete PIPELINE {newer.id}" in error.value.remedy
+
+
+def test_one_that_is_deleted_while_all_are_read_is_none(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For example by the schedule, while a vacuum reads what savepoints need."""
+    older, newer = take(lake), take(lake, 1)
+
+    def deleted_first(storage: Storage, path: str) -> Document | None:
+        storage.remove(Layout.savepoint(newer.id))
+        return read_document(storage, path)
+
+    monkeypatch.setattr("headgate.savepoints.store.read_document", deleted_first)
+    for looked_at in (savepoints, all_savepoints):
+        write_document(lake.layout.storage, Layout.savepoint(newer.id), newer.document())
+        assert looked_at(lake.layout) == (older,)
+    assert read_savepoint(lake.layout, newer.id) is None
+    for found in (find, find_any):
+        write_document(lake.layout.storage, Layout.savepoint(newer.id), newer.document())
+        with pytest.raises(NoSuchSavepointError, match="no savepoint has this name") as error:
+            found(lake.layout, newer.id)
+        assert "headgate savepoint list PIPELINE" in error.value.remedy
+    lake.layout.storage.remove(Layout.savepoint(older.id))
+    with pytest.raises(NoSuchSavepointError, match="no savepoint has this name"):
+        find(lake.layout, "latest")
 
 
 def test_one_that_may_not_be_read_stops_nothing(

@@ -6,6 +6,7 @@ import gzip
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -91,3 +92,91 @@ def test_a_line_that_no_block_can_hold_is_named(
     file = replace(logged("a.json"), size=204)
     found = unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [file])
     assert list(found.values()) == ["ArrowCapacityError: a line above 2 GiB"]
+
+
+class Flaky:
+    """A file of which one read fails, as of a network that comes back."""
+
+    def __init__(self, raw: Any, left: list[int]) -> None:
+        self._raw, self._left = raw, left
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def read(self, size: int = -1) -> bytes:
+        self._left[0] -= 1
+        if self._left[0] == 0:
+            raise OSError("AWS Error NETWORK_CONNECTION")
+        content: bytes = self._raw.read(None if size < 0 else size)
+        return content
+
+
+def written(folder: Path, name: str) -> tuple[FilesSource, LoggedFile]:
+    """A source, and an intact file of it."""
+    content = b'a,b\n"1",x\n' * 1000 if ".csv" in name else b'{"a": 1}\n' * 1000
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"a": range(1000)}), folder / name)
+    else:
+        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    format_ = cast(Any, name.split(".")[1])
+    source = FilesSource(str(folder), format_, csv_multiline=name.startswith("multi"))
+    return source, replace(logged(name), size=(folder / name).stat().st_size)
+
+
+INTACT = (
+    *("a.json", "a.json.gz", "a.csv", "a.csv.gz"),
+    *("multi.csv", "multi.csv.gz", "a.parquet"),
+)
+
+
+@pytest.mark.parametrize("fails", ["open", "read"])
+@pytest.mark.parametrize("name", INTACT)
+def test_a_read_that_fails_for_a_moment_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fails: str
+) -> None:
+    source, file = written(tmp_path, name)
+    opened, left = Storage.open, [1]
+
+    def flaky(self: Storage, path: str) -> Any:
+        if fails == "read":
+            return pa.PythonFile(Flaky(opened(self, path), left), mode="r")
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError("AWS Error NETWORK_CONNECTION")
+        return opened(self, path)
+
+    monkeypatch.setattr(Storage, "open", flaky)
+    assert unreadable(Storage(str(tmp_path)), source, [file]) == {}
+    assert left[0] <= 0, "the read has failed"
+
+
+@pytest.mark.parametrize("name", INTACT)
+def test_a_file_of_which_each_read_fails_is_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A decoder may turn the failure into an error of its own."""
+    source, file = written(tmp_path, name)
+    opened = Storage.open
+
+    def flaky(self: Storage, path: str) -> Any:
+        return pa.PythonFile(Flaky(opened(self, path), [1]), mode="r")
+
+    monkeypatch.setattr(Storage, "open", flaky)
+    with pytest.raises(FileNotReachedError, match="NETWORK_CONNECTION"):
+        unreadable(Storage(str(tmp_path)), source, [file])
+
+
+def test_a_damaged_file_is_found_although_a_read_of_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, file = written(tmp_path, "a.json.gz")
+    whole = tmp_path / "a.json.gz"
+    whole.write_bytes(whole.read_bytes()[:-9])
+    opened, left = Storage.open, [1]
+
+    def flaky(self: Storage, path: str) -> Any:
+        return pa.PythonFile(Flaky(opened(self, path), left), mode="r")
+
+    monkeypatch.setattr(Storage, "open", flaky)
+    (why,) = unreadable(Storage(str(tmp_path)), source, [file]).values()
+    assert why.startswith("EOFError: ")

@@ -23,7 +23,7 @@ from headgate.jobs.lease import Lease
 from headgate.maintenance.report import Report
 from headgate.maintenance.requests import What
 from headgate.maintenance.retention_context import read_context
-from headgate.maintenance.vacuum import list_files, plan
+from headgate.maintenance.vacuum import MOST_KEPT, list_files, plan
 from headgate.maintenance.work import compact as compact_tables
 from headgate.maintenance.work import vacuum_tables
 from headgate.savepoints.clone import require_whole
@@ -69,6 +69,9 @@ def vacuum(
     except Invalid as unfit:
         hint = f"; did you mean {unfit.nearest!r}?" if unfit.nearest else ""
         raise typer.BadParameter(f"{unfit.message}{hint}", param_hint="--keep-for") from unfit
+    if kept > MOST_KEPT:
+        why = f"{keep_for!r} is too long a time; at most {MOST_KEPT.days:,} days"
+        raise typer.BadParameter(why, param_hint="--keep-for")
     if dry_run:
         reports = _planned(declared, layout, kept)
     else:

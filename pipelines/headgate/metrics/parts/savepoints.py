@@ -9,7 +9,7 @@ from typing import ClassVar
 from headgate.metrics.parts.contract import Part, Place
 from headgate.metrics.samples import Samples
 from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import read_savepoint
+from headgate.savepoints.store import Unreadable, read_savepoint
 from headgate.storage.files import Stat
 from headgate.storage.layout import Layout
 
@@ -32,15 +32,16 @@ class SavepointsPart(Part):
 
     def __init__(self, place: Place) -> None:
         self._layout = place.layout
-        self._known: dict[Stat, _Taken | None] = {}
+        self._known: dict[Stat, _Taken | Unreadable] = {}
 
     def read(self, samples: Samples, now: datetime) -> None:
         folder = Layout.savepoint("").rpartition("/")[0]
         stats = [s for s in self._layout.storage.list(folder) if s.path.endswith(".json")]
-        self._known = {s: self._known[s] if s in self._known else self._taken(s) for s in stats}
-        good = [each for each in self._known.values() if each is not None]
-        samples.add("savepoints", len(stats))
-        samples.add("savepoints_damaged", len(stats) - len(good))
+        found = ((stat, self._known.get(stat) or self._taken(stat)) for stat in stats)
+        self._known = {stat: each for stat, each in found if each is not None}
+        good = [each for each in self._known.values() if isinstance(each, _Taken)]
+        samples.add("savepoints", len(self._known))
+        samples.add("savepoints_damaged", len(self._known) - len(good))
         newest = max(good, key=lambda each: each.created, default=None)
         if newest is None:
             return
@@ -49,9 +50,10 @@ class SavepointsPart(Part):
         samples.add("savepoint_size_bytes", newest.size)
         samples.add("savepoint_duration_seconds", newest.took.total_seconds())
 
-    def _taken(self, stat: Stat) -> _Taken | None:
+    def _taken(self, stat: Stat) -> _Taken | Unreadable | None:
+        """None if it is deleted meanwhile."""
         found = read_savepoint(self._layout, stat.path.rpartition("/")[2].removesuffix(".json"))
         if not isinstance(found, Savepoint):
-            return None
+            return found
         took = max(stat.modified - found.created, timedelta())
         return _Taken(found.created, found.bytes, took)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,8 +17,6 @@ from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
 from headgate.storage.files import Storage
-
-_BLOCK = 1 << 20  # bytes
 
 
 def unreadable(
@@ -26,38 +28,83 @@ def unreadable(
     """
     found = {}
     for file in files:
-        try:
-            for part in parts(landing, source, [file]):
-                for _ in part.blocks():
-                    pass
-        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-            if (why := _outside(landing, file, error)) is not None:
-                raise FileNotReachedError(
-                    f"{landing.uri(file.path)}: {why}; the file is recorded as sequence "
-                    f"{file.sequence}, and nothing is read past it",
-                    remedy=f"{_remedy(landing.uri(file.path), error)}; then start again",
-                ) from error
-            found[file] = f"{type(error).__name__}: {error}"
+        outside, damage = _failure(landing, source, file)
+        if outside is not None:  # it may have passed
+            outside, damage = _failure(landing, source, file)
+        if outside is not None:
+            raise FileNotReachedError(
+                f"{landing.uri(file.path)}: {_cause(outside)}; the file is recorded as sequence "
+                f"{file.sequence}, and nothing is read past it",
+                remedy=f"{_remedy(landing.uri(file.path), outside)}; then start again",
+            ) from outside
+        if damage is not None:
+            found[file] = f"{type(damage).__name__}: {damage}"
     return found
 
 
-def _outside(landing: Storage, file: LoggedFile, error: Exception) -> str | None:
-    """The cause of an error if it is not in the content of the file."""
+def _failure(
+    landing: Storage, source: FilesSource, file: LoggedFile
+) -> tuple[Exception | None, Exception | None]:
+    """Read a file to its end. Returns the error if its cause is not in the content of the file,
+    and the error if it is."""
+    observed = _Observed(landing.root)
+    try:
+        for part in parts(observed, source, [file]):
+            for _ in part.blocks():
+                pass
+    except MemoryError as error:  # pa.ArrowMemoryError is one
+        return error, None
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        # Decoders raise OSError, too, and may turn a failed read into an error of their own.
+        return (observed.failures[0], None) if observed.failures else (None, error)
+    return None, None
+
+
+@dataclass(frozen=True)
+class _Observed(Storage):
+    """Notes each failure to open or read a file. A decoder has no part in these."""
+
+    failures: list[OSError] = field(default_factory=list)
+
+    def open(self, path: str) -> Any:
+        with self.noting():
+            return _ObservedFile(super().open(path), self)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.failures.append(error)
+            raise
+
+
+class _ObservedFile(io.RawIOBase):
+    def __init__(self, file: pa.NativeFile, observed: _Observed) -> None:
+        self._file, self._observed = file, observed
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, buffer: Any) -> int:
+        with self._observed.noting():
+            return int(self._file.readinto(buffer))
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _cause(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is too little memory to read it"
-    if not isinstance(error, OSError):
-        return None
-    # Decoders raise OSError, too. Errors of this machine have a number, those of an object store
-    # have none: they also prevent a read without a decoder.
-    if error.errno is not None:
-        return error.strerror or str(error)
-    try:
-        with landing.open(file.path) as content:
-            while content.read(_BLOCK):
-                pass
-    except OSError as again:
-        return str(again)
-    return None
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _remedy(address: str, error: Exception) -> str:
