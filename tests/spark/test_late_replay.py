@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.jobs.late_replaying import LateReplays
+from headgate.jobs.opening import open_tables
+from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.runtime import PipelineRuntime
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
 from headgate.operations.requests import ask, waiting
 from headgate.publish.changes import changes
+from headgate.tables.errors import LogGapError
 from headgate.tables.frames import Rows
+from headgate.tables.live_files import live_paths
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.oracle import derive
@@ -224,3 +230,94 @@ def test_a_schedule_replays_what_is_young_enough(
     sound(engine)
     for row in read(engine.root, "late/bands"):
         assert row["replayed"] == (1 if row["_event_time"] >= begin else None)
+
+
+@pytest.fixture(scope="module")
+def halfway(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, landing: Landing
+) -> Prepared:
+    """Two files are read, and two are not."""
+    folder = tmp_path_factory.mktemp("halfway")
+    engine = Engine(spark, declare(folder, landing.folder, gold=("bands",)), folder / "root")
+    engine.list_new()
+    for end in (1, 2):
+        engine.ingest(end)
+        engine.catch_up()
+    return Prepared(engine)
+
+
+def compact_silver(engine: Engine) -> None:
+    """As another tool does."""
+    silver = DeltaTable(str(engine.root / "readings/silver/clean"))
+    assert silver.optimize.compact()["numFilesRemoved"] > 1
+
+
+def silver_goes_ahead(engine: Engine) -> None:
+    """The job of silver processes the other files. That of gold has not begun."""
+    engine.list_new()
+    for end in (3, 4):
+        engine.ingest(end)
+        engine.epoch += 1
+        runtime = PipelineRuntime(engine.spark, engine.pipeline, engine.layout, ("silver",))
+        open_tables(runtime, engine.layout, engine.epoch, engine.clock(), NOTHING)
+        runtime.catch_up(engine.clock())
+
+
+def gold_of(engine: Engine) -> Mapping[tuple[Any, ...], Row]:
+    return by_key("bands", read(engine.root, "gold/bands"))
+
+
+REPLAY: Mapping[str, Any] = {"table": "bands", "from": None, "to": None, "keys": {}}
+
+
+@pytest.mark.parametrize("is_ahead", [False, True], ids=["together", "silver is ahead"])
+def test_a_replay_after_another_tool_has_compacted_silver(
+    halfway: Prepared, tmp_path: Path, *, is_ahead: bool
+) -> None:
+    engines = [halfway.copy(tmp_path / name) for name in ("plain", "compacted")]
+    for engine in engines:
+        engine.operate("late_replay", **REPLAY)
+        if is_ahead:
+            silver_goes_ahead(engine)
+        if engine is engines[1]:
+            compact_silver(engine)
+        engine.start().catch_up()
+        engine.list_new()
+        engine.ingest()
+        engine.catch_up()
+        engine.operate("late_replay", **REPLAY)
+        engine.catch_up()
+        sound(engine)
+    plain, compacted = engines
+    late = [row["replayed"] for row in read(compacted.root, "late/bands")]
+    assert {1, 2} <= {*late}, "both replays have folded something"
+    assert gold_of(compacted) == gold_of(plain)
+
+
+def test_a_replay_for_which_silver_is_no_longer_known_changes_nothing_and_names_the_way_on(
+    halfway: Prepared, tmp_path: Path
+) -> None:
+    """Another tool has compacted silver, after it had gone ahead, and has removed the old files."""
+    engine = halfway.copy(tmp_path)
+    engine.operate("late_replay", **REPLAY)
+    silver_goes_ahead(engine)
+    compact_silver(engine)
+    silver = Table(engine.layout.storage, "silver/clean", pipeline="readings")
+    silver.refresh()
+    live = live_paths(silver.handle)
+    for stat in [*silver.storage.list("data", recursive=True)]:
+        if stat.path not in live:
+            silver.storage.remove(stat.path)
+    late = Table(engine.layout.storage, "late/bands", pipeline="readings")
+    for _ in range(2):  # at each start
+        engine.start()
+        before = newest(late)
+        with pytest.raises(LogGapError, match="silver/clean: another tool has rewritten") as error:
+            engine.catch_up()
+        assert "--full-refresh silver.clean" in error.value.remedy
+        assert newest(late) == before, "nothing is marked"
+    anew = RebuildRequest(("silver/clean",))
+    engine = Engine(engine.spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
+    engine.catch_up()
+    sound(engine)
+    assert {row["replayed"] for row in read(engine.root, "late/bands")} == {1, None}

@@ -12,8 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
+from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
+from headgate.loads import requests
 from headgate.storage.format import FORMAT
 from tests.support.engine import Engine
 from tests.support.tables import read
@@ -50,3 +52,40 @@ def test_copies_of_what_is_stored_are_duplicates(spark: SparkSession, tmp_path: 
     account, proof = balance(engine.layout, declared), by_id(engine.layout, declared)
     assert (account.balanced, account.read, proof.findings) == (True, 2 * len(stored) + 1, ())
     assert account.differing == 0
+
+
+def test_a_load_stops_where_late_rows_cannot_be_marked_and_goes_on_after_a_rebuild(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Older versions have made late tables without a column for what is replayed."""
+    with ZipFile(STORED) as archive:
+        archive.extractall(tmp_path)
+    declared, root = load(tmp_path / "pipelines/shop.yml"), tmp_path / "lake"
+    (tmp_path / "landing/orders").mkdir(parents=True)
+    stored = [row for row in read(root, "bronze/orders", "shop") if row["reason"] is None]
+    sent = [json.loads(row["value"]) | {"order_id": f"old-{n}"} for n, row in enumerate(stored)]
+    history = tmp_path / "archive"
+    history.mkdir()
+    (history / "a.json").write_text("\n".join(map(json.dumps, sent)))
+    engine = Engine(spark, declared, root)
+    engine.begin_load(files=str(history))
+    engine.load()
+    (request,) = requests.all_of(engine.layout)
+    assert (request.wish, "cannot mark what is replayed" in request.why) == ("stopped", True)
+    engine.start()
+    assert not engine.loading().is_open()
+    engine.catch_up()
+    waiting = len(read(root, "late/sales_per_hour", "shop"))
+    assert waiting
+
+    rebuild = RebuildRequest(("gold/sales_per_hour",))
+    engine = Engine(spark, declared, root, now=engine.now, anew=rebuild)
+    engine.catch_up()
+    requests.change(engine.layout, request, wish="open", why="")
+    engine.load()
+    assert [each.wish for each in requests.all_of(engine.layout)] == ["done"]
+    late = read(root, "late/sales_per_hour", "shop")
+    assert all(row["replayed"] for row in late if row["_offset"] < 0)
+    assert any(row["_offset"] < 0 for row in late)
+    assert balance(engine.layout, declared).balanced
+    assert by_id(engine.layout, declared).findings == ()

@@ -19,17 +19,17 @@ from headgate.backfill.selection import (
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.names import REPLAYED
 from headgate.declaration.operators import begin_of
 from headgate.graph.graph import graph_of
 from headgate.graph.operations import Document, known
+from headgate.operations.late_replay import has_marks
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import micros
 from headgate.tables.live_files import overlapping_files
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.tables.snapshot import ConsistentSnapshot
 from headgate.tables.table import Table
 
 
@@ -100,7 +100,7 @@ def _target(
     done = _done(at, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
     require_known(done, graph_of(deployed), path)
-    marked = _has_marks(at.tables[LATE.path(declared.name)])
+    marked = has_marks(at.tables[LATE.path(declared.name)].table)
     lateness = micros(declared.allowed_lateness)
     drains = drains_of(path, payload, touching)
     return Target(
@@ -130,12 +130,6 @@ def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
 
 def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
     return path in known(operation.name).touches(graph_of(pipeline), operation.document)
-
-
-def _has_marks(late: TablePosition) -> bool:
-    """Whether a late table has the column that marks replayed rows. Without it, a replay has no
-    effect."""
-    return any(field.name == REPLAYED for field in late.table.handle.schema().fields)
 
 
 def _overlaps(document: Document, wanted: Range) -> bool:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import reduce
 
-from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, DoubleType, FloatType
@@ -24,10 +23,8 @@ from headgate.declaration.names import REPLAYED
 from headgate.declaration.operators import operator_of
 from headgate.declaration.suites.model import Rule
 from headgate.expectations.result import RuleResult
-from headgate.tables.data_file import DataFile
+from headgate.tables.earlier_files import files_at
 from headgate.tables.frames import Rows
-from headgate.tables.history import commit_at
-from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 
 _DIGITS = 100  # more than a sum of decimals has
@@ -86,17 +83,6 @@ def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
 def _shown(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def files_at(table: Table, n: int) -> tuple[DataFile, ...]:
-    """The data files of a table as it was when it had processed batch ``n``."""
-    state, live = table.refresh(), live_files(table.handle)
-    if state.n <= n:
-        return live
-    # Prefer the live files: the log of a table that is ahead may not reach back so far.
-    if all(file.is_ours and not file.is_across(n) for file in live):
-        return tuple(file for file in live if file.n <= n)
-    return live_files(DeltaTable(table.log.uri(), version=commit_at(table, n).version))
 
 
 def _sums(

@@ -22,6 +22,7 @@ from headgate.gold.schema import gold_type, state_field, time_column
 from headgate.graph.operations import Document
 from headgate.operations.contract import Change
 from headgate.tables.data_file import FINAL, STATE, DataFile
+from headgate.tables.earlier_files import files_at
 from headgate.tables.frames import Rows, micros, row_type
 from headgate.tables.live_files import overlapping_files, partition_files
 from headgate.tables.payloads.gold import GoldPayload
@@ -103,7 +104,8 @@ class LateReplay:
         """Mark the late pairs that the document selects with the number of the replay. Pairs of
         open results wait for another replay: a pair is late by the watermark of its own partition,
         which may be ahead of the source's watermark. A late table that an older version of Headgate
-        created has no column for the mark, and stays as it is."""
+        created has no column for the mark, and stays as it is. Raises LogGapError if another tool
+        has rewritten silver, and the pairs could not be folded."""
         if REPLAYED not in row_type(self._late).fieldNames():
             return Change(state)
         selection = Selection.of(document)
@@ -114,6 +116,8 @@ class LateReplay:
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)
+        if self._silver.refresh().n > state.n:
+            self._silver_files(state.n, [_EVERYTHING])  # what is marked must be folded
         number = F.lit(state.operation).cast("bigint")
         marked = rows.withColumn(REPLAYED, F.when(is_meant, number).otherwise(F.col(REPLAYED)))
         moved = stage(self._late, state, marked, time_column=LATE_TIME, most_files=1)
@@ -174,11 +178,16 @@ class LateReplay:
         named = overlapping_files(self._gold.handle, self._time_column, spans)
         return tuple(file for file in named if file.is_final)
 
+    def _silver_files(self, n: int, spans: Sequence[Span]) -> tuple[DataFile, ...]:
+        """The files that may have rows of some times, of the batches up to ``n``: silver may be
+        ahead. No file has rows on both sides of an operation."""
+        return files_at(
+            self._silver, n, lambda version: overlapping_files(version, LATE_TIME, spans)
+        )
+
     def _computed(self, state: State, marked: DataFrame, spans: Sequence[Span]) -> DataFrame:
         """The rows of the results and keys of some marked pairs."""
-        # Silver may be ahead. No file has rows on both sides of an operation.
-        named = overlapping_files(self._silver.handle, LATE_TIME, spans)
-        silver = self._silver_rows.of([file for file in named if file.n <= state.n])
+        silver = self._silver_rows.of(self._silver_files(state.n, spans))
         touched = self._fold.aggregator.keyed(marked).select("_key").distinct()
         pairs = self._fold.aggregator.keyed(self._fold.pairs.assigned(silver))
         pairs = pairs.join(touched, "_key", "left_semi")

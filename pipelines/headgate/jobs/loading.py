@@ -20,6 +20,7 @@ from headgate.loads.pace import Step, may_begin
 from headgate.loads.replay_planner import ReplayPlanner
 from headgate.loads.requests import LoadRequest
 from headgate.loads.writer import LoadWriter
+from headgate.operations.late_replay import UnmarkedError
 from headgate.sources.contract import connector_of
 from headgate.sources.errors import UnreachableError
 from headgate.sources.micro_batches import MicroBatchSource, SourceContext
@@ -53,10 +54,10 @@ class _Opened:
 
 
 class Loading:
-    """Used by the supervising thread. If the history of a load cannot be read, the load is stopped
-    with the reason in its request, and the driver continues. What a new driver may overcome ends
-    this one, and the load stays open: a lost lease, a refused commit, a source that does not
-    answer, a JVM that has ended, a full disk."""
+    """Used by the supervising thread. If the history of a load cannot be read, or its late rows
+    cannot be folded, the load is stopped with the reason in its request, and the driver continues.
+    What a new driver may overcome ends this one, and the load stays open: a lost lease, a refused
+    commit, a source that does not answer, a JVM that has ended, a full disk."""
 
     def __init__(self, run: Run, waits: Callable[[str], None] = lambda _: None) -> None:
         self._run, self._waits = run, waits
@@ -173,7 +174,12 @@ class Loading:
             run.catch_up.run()
             self._is_blocked = bool(planner.behind(load))
             return not self._is_blocked
-        if (document := planner.next_replay(load)) is None:
+        try:
+            document = planner.next_replay(load)
+        except UnmarkedError as error:
+            self._stop(request, error)
+            return True
+        if document is None:
             requests.change(run.layout, request, wish="done")
             return True
         run.say(f"load {request.id}: folding late rows")

@@ -161,6 +161,7 @@ class PipelineRuntime:
             self._rebuilt_tables[path] = table
         self.rebuild = rebuild
         self.stages = self._as_made(rebuild)
+        self.stages.replaced = rebuild.tables
         declared, built = self.pipeline, self._rebuilt_tables
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)

@@ -9,14 +9,14 @@ from functools import partial
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.declaration.kinds import BRONZE
+from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.gates.gate import TableGate
 from headgate.graph.graph import Graph
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
-from headgate.tables.errors import HeldError
+from headgate.tables.errors import DamagedFileError, HeldError, LogGapError
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.side_by_side import side_by_side
 from headgate.tables.table import Table, TableOf
@@ -24,7 +24,11 @@ from headgate.tables.table import Table, TableOf
 
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
-    contains all declared tables, ``gate_of`` returns the gate of a gold table."""
+    contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
+    paths of tables that a rebuild will replace: a gold table among them that cannot go on any more
+    does not keep the rebuild from its end."""
+
+    replaced: Collection[str] = ()
 
     def __init__(
         self,
@@ -122,6 +126,10 @@ class Stages:
                     return False
                 its_own.carry_out(gold.places, n, now)
         except HeldError:
+            return False
+        except (DamagedFileError, LogGapError):
+            if GOLD.path(name) not in self.replaced:
+                raise
             return False
         if gate is not None:
             gate.passed()

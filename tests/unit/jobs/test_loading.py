@@ -16,10 +16,12 @@ from headgate.jobs.errors import StopRequested
 from headgate.jobs.loading import Loading
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
+from headgate.operations.late_replay import UnmarkedError
 from headgate.sources.errors import SourceError, UnreachableError
 from headgate.sources.loading import LoadPlan
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout
+from headgate.tables.errors import LogGapError
 from tests.unit.jobs.conftest import Tables
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -36,6 +38,7 @@ class Bench:
     behind: list[str] = field(default_factory=list)
     read: bool = False
     caught_up: int = 0
+    next_replay: Callable[[object], object] = lambda _: None
 
     def __post_init__(self) -> None:
         self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
@@ -55,7 +58,7 @@ class Bench:
                 id="l-1",
                 writer=SimpleNamespace(load=SimpleNamespace(offsets={"sequence": 4 * self.read})),
                 reader=SimpleNamespace(ingest=self._ingest, close=lambda: None),
-                planner=SimpleNamespace(behind=lambda _: self.behind),
+                planner=SimpleNamespace(behind=lambda _: self.behind, next_replay=self.next_replay),
             ),
         )
 
@@ -138,3 +141,29 @@ def test_a_load_whose_rows_gold_lacks_lets_the_caller_wait(tables: Tables) -> No
     bench = Bench(tables.layout, read=True, behind=["gold/per_minute"])
     assert not bench.take()
     assert (bench.caught_up, bench.wish) == (1, "open")
+
+
+def test_late_rows_that_cannot_be_marked_stop_the_load(tables: Tables) -> None:
+    """Otherwise every driver would end again with this error, because the load stays open."""
+
+    error = UnmarkedError("late.a cannot mark what is replayed", "rebuild it")
+    bench = Bench(tables.layout, read=True, next_replay=raises_with(error))
+    assert bench.take()
+    assert bench.wish == "stopped"
+    found = requests.find(tables.layout, "l-1")
+    assert found is not None
+    assert found.why == "late.a cannot mark what is replayed"
+
+
+def test_another_error_before_a_replay_ends_the_driver(tables: Tables) -> None:
+    bench = Bench(tables.layout, read=True, next_replay=raises_with(LogGapError("a", "b")))
+    with pytest.raises(LogGapError):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def raises_with(error: Exception) -> Callable[[object], object]:
+    def fail(_: object) -> object:
+        raise error
+
+    return fail

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.savepoints.resets import Target, intend
+from headgate.tables.errors import DamagedFileError, LogGapError
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import WIDE, Lake, declared
 
@@ -50,3 +51,20 @@ def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> No
     for level, reached in ((False, 2), (True, 3)):
         assert stages.catch_up(("silver",), now, 1, ()) is level
         assert (n(lake, "silver/other"), n(lake, "silver/good")) == (reached, 3)
+
+
+@pytest.mark.parametrize("error", [DamagedFileError("a", "b"), LogGapError("a", "b")])
+def test_gold_that_cannot_go_on_does_not_keep_its_rebuild_from_its_end(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    stages, now, layers = lake.runtime.stages, lake.clock(), ("silver", "gold")
+    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails)
+    stages.replaced = {"gold/per_hour"}
+    with pytest.raises(type(error)):
+        stages.catch_up(layers, now, None, ())
+    stages.replaced = {"gold/per_minute"}
+    assert not stages.catch_up(layers, now, None, ())
+    assert (n(lake, "gold/per_minute"), n(lake, "gold/per_hour")) == (1, 2)

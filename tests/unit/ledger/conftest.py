@@ -66,6 +66,7 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
         ("_offset", pa.int64()),
         ("_event_id", pa.string()),
         ("window_start", TIME),
+        ("replayed", pa.int64()),
         ("time", TIME),
     ],
     "gold/per_minute": [("window_start", TIME), ("events", pa.int64()), ("time", TIME)],

@@ -16,12 +16,9 @@ from headgate.cli.driving import require_java
 from headgate.cli.rows import as_text
 from headgate.cli.screen import waiting as shown_waiting
 from headgate.cli.times import time_range
-from headgate.commands import pipeline_command
 from headgate.declaration.kinds import LATE
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.names import REPLAYED
-from headgate.errors import UsageError
-from headgate.operations.late_replay import meant
+from headgate.operations import late_replay
 from headgate.operators.contract import is_final
 from headgate.querying.sql import select
 from headgate.storage.layout import Layout
@@ -73,7 +70,7 @@ def selection(
     """The document of a replay (``operations.late_replay``). Raises BadParameter."""
     given = time_range(begin, end, datetime.now(UTC))
     first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
-    return meant(table.name, first, last, _keys(table, keys or ()))
+    return late_replay.meant(table.name, first, last, _keys(table, keys or ()))
 
 
 def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
@@ -103,7 +100,7 @@ def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
             "min(_event_time) FILTER (replayed IS NULL), "
             f"max(_event_time) FILTER (replayed IS NULL) FROM late.{name}"
         )
-        if not _has_marks(declared, layout, name):
+        if not late_replay.has_marks(_late_table(declared, layout, name)):
             sql = f"SELECT count(*), 0, min(_event_time), max(_event_time) FROM late.{name}"
         ((waiting, replayed, oldest, newest),) = select(declared, layout, sql)[1]
         found.append(LateCount(name, waiting, replayed, oldest, newest))
@@ -125,17 +122,7 @@ def nothing_meant(
 
 def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
     """Raises UsageError for a late table of an older version, which has no column for the marks."""
-    if not _has_marks(declared, layout, table.name):
-        rebuild = pipeline_command("run", "--full-refresh", f"gold.{table.name}")
-        raise UsageError(
-            f"late.{table.name} was made by an older version, and cannot mark what is replayed",
-            remedy=f"rebuild the table, and it can: {rebuild}",
-        )
-
-
-def _has_marks(declared: Pipeline, layout: Layout, name: str) -> bool:
-    fields = _late_table(declared, layout, name).handle.schema().fields
-    return any(field.name == REPLAYED for field in fields)
+    late_replay.require_marks(_late_table(declared, layout, table.name))
 
 
 def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:

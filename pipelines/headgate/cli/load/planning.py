@@ -43,7 +43,7 @@ def planned(
         return passing_session("headgate-load", 1, jars_for(declared))
 
     found = _source(declared, source)
-    _require_tables(declared, layout, found.name)
+    require_tables(declared, layout, found.name)
     now = datetime.now(UTC)
     id_ = new_id(now)
     place = DeployedSource(layout.storage, declared.name, found)
@@ -65,9 +65,14 @@ def _source(declared: Pipeline, name: str | None) -> Source:
     return found[0]
 
 
-def _require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
+def require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
+    """Raises UsageError if there are no tables, or a late table cannot mark what is replayed: the
+    load could not be carried out to its end."""
+    from headgate.loads.replay_planner import ReplayPlanner
+
     if not Table(layout.storage, BRONZE.path(source), pipeline=declared.name).exists:
         raise UsageError(
             f"{declared.name} has no tables yet: history is loaded beside a stream that has begun",
             remedy=command("run", "--once"),
         )
+    ReplayPlanner(layout, declared, source).require_marks()

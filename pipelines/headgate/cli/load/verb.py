@@ -14,7 +14,7 @@ import typer
 
 from headgate.cli import declaration, log_file
 from headgate.cli.driving import drive, driver_of_requests, require_machine
-from headgate.cli.load.planning import planned
+from headgate.cli.load.planning import planned, require_tables
 from headgate.cli.load_following import follow, in_words, require_done
 from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
@@ -161,7 +161,7 @@ def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> di
 def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
     """Change the load that ``option`` and ``id_`` select. A load that was taken back continues only
     if ``id_`` names it. Raises UsageError if it is no load, or
-    several."""
+    several, and as ``require_tables`` if it is to continue."""
 
     def is_meant(each: LoadRequest) -> bool:
         if id_ not in (None, each.id):
@@ -183,6 +183,8 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
         else:
             which = f"the load {id_} is {ended}" if ended else f"it has no load {id_}"
         raise UsageError(f"{declared.name}: {which}", remedy=f"see them: {command('load')}")
+    if option == "--resume":
+        require_tables(declared, layout, found[0].source)
     changes: dict[str, Any] = {"wish": _WISHES[option], "why": ""}
     if option == "--cancel":
         changes["until"] = None
