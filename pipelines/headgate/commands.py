@@ -4,6 +4,11 @@ A message is written by code that does not know how the user calls the program. 
 each command in its text (:func:`pipeline_command`, :func:`shell_command`). Code that shows the text
 renders it (:func:`rendered`): with the program as the user calls it, the pipeline as the user names
 it, and ``--root`` where it is needed.
+
+Texts are stored and rendered by other processes, so a marker cannot have a secret: a match is a
+marker only if it is written exactly as :func:`shell_command` writes a verb of Headgate, and all
+else is left as it is. JSON answers hold data beside messages, so only the code that puts a message
+into an answer renders it, never the code that prints the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +31,13 @@ _PLACES = (PIPELINE, "--root", "--servers")
 """A command with one of these needs no ``--root`` in addition."""
 
 _BEGIN, _END = "⟦", "⟧"
-_MARKED = re.compile(f"{_BEGIN}headgate ([^{_END}]*){_END}")
+_VERB = (  # the first word of a command
+    "run|start|stop|restart|upgrade|pause|resume|status|logs|repair|list|plan|ledger|metrics|query|"
+    "dashboard|versions|expectations|compact|vacuum|demo|up|down|doctor|init|savepoint|gate|"
+    "quarantine|late|load|backfill|publication|quality|files|kafka"
+)
+_WORD = r"""(?:[\w@%+=:,./-]+|'[^']*'(?:"'"'[^']*')*)"""  # as `shlex.quote` writes it
+_MARKED = re.compile(f"{_BEGIN}headgate ((?:{_VERB})(?: {_WORD})*){_END}", re.ASCII)
 
 
 def pipeline_command(verb: str, *arguments: str) -> str:

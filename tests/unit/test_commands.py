@@ -20,10 +20,12 @@ from headgate.commands import (
     NEW_ROOT,
     PIPELINE,
     Place,
+    commands_in,
     pipeline_command,
     rendered,
     shell_command,
 )
+from headgate.errors import HeadgateError
 
 PACKAGE = Path(commands.__file__).parent
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -172,6 +174,53 @@ def test_a_command_says_what_has_to_be_typed() -> None:
         "see: .venv/bin/headgate savepoint restore 'my shop.yml' --root '/a lake' 's 1'; "
         "or .venv/bin/headgate doctor --root '/a lake'"
     )
+
+
+def test_a_command_of_a_document_that_another_version_stored() -> None:
+    stored = "see: ⟦headgate savepoint restore PIPELINE 's '\"'\"'1'⟧; or ⟦headgate doctor⟧"
+    place = Place(pipeline="shop", root="/lake")
+    command = "headgate savepoint restore shop --root /lake 's '\"'\"'1'"
+    assert rendered(stored, place) == f"see: {command}; or headgate doctor"
+    assert commands_in(stored, place) == (command, "headgate doctor")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "⟦headgate it's⟧",
+        "⟦headgate '⟧",
+        "⟦headgate ⟧",
+        "⟦headgate",
+        "⟦headgate hello PIPELINE⟧",
+        "⟦headgate status  PIPELINE⟧",
+        '⟦headgate status "PIPELINE"⟧',
+        "⟦headgate status PIPELINE; ls⟧",
+        "⟦headgate '' status⟧",
+    ],
+)
+def test_data_is_no_command(data: str) -> None:
+    command = pipeline_command("status")
+    place = Place(pipeline="shop")
+    assert (rendered(data, place), commands_in(data, place)) == (data, ())
+    for text in (f"{data}: {command}", f"{command}: {data}"):
+        assert rendered(text, place) == text.replace(command, "headgate status shop")
+        assert commands_in(text, place) == ("headgate status shop",)
+    assert HeadgateError(data, command).text(place) == f"{data}\nheadgate status shop"
+
+
+@pytest.mark.parametrize(
+    "word", ["⟦headgate 'x⟧", "⟧", "⟦", "a'b c", "", "a\nb", "$x", "⟦headgate ⟧'"]
+)
+def test_any_text_may_be_an_argument(word: str) -> None:
+    command = shell_command("plan", word)
+    typed = f"headgate plan {shlex.quote(word)} --root /lake"
+    place = Place(root="/lake")
+    assert rendered(f"a: {command}⟧; {command}", place) == f"a: {typed}⟧; {typed}"
+    assert commands_in(command, place) == (typed,)
+
+
+def test_a_command_has_a_known_verb() -> None:
+    assert [*VERBS] == commands._VERB.split("|")
 
 
 def test_a_root_is_named_where_the_shell_does_not_know_it() -> None:

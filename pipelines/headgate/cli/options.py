@@ -13,6 +13,8 @@ from headgate.storage.places import absolute, is_uri, not_for_tables
 from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
 
 DEFAULT_ROOT = "lake"
+MOST_SHOWN = 1_000_000
+"""The most lines, rows or records that a verb shows: they are in memory at the same time."""
 
 
 def escaped(text: str) -> str:

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headgate.commands import rendered
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -48,10 +46,11 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print the answer for programs, which must be the last output of a verb. Floats that JSON
-    cannot represent become the strings NaN, Infinity and -Infinity."""
+    """Print the answer for programs, which must be the last output of a verb. Its messages are
+    rendered already. Floats that JSON cannot represent become the strings NaN, Infinity and
+    -Infinity."""
     text = json.dumps(
-        _rendered({"schema": SCHEMA, **document}),
+        _finite({"schema": SCHEMA, **document}),
         default=str,
         ensure_ascii=False,
         allow_nan=False,
@@ -60,14 +59,14 @@ def print_json(document: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _rendered(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _rendered(each) for key, each in value.items()}
+        return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_rendered(each) for each in value]
+        return [_finite(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return rendered(value) if isinstance(value, str) else value
+    return value
 
 
 def size_of(size: int) -> str:

@@ -113,6 +113,8 @@ def test_a_whole_table_that_is_gone(ask: Ask, lake: Lake, of_lake: tuple[str, ..
     for path, code in (("gold/per_minute", 0), ("bronze/events", 5)):
         lake.folder(path).rename(lake.root / f"gone-{path.partition('/')[0]}")
         assert ask("repair", *of_lake)[0] == code
+    refused = last_object(ask("repair", *of_lake, "--dry-run", "--json")[1])["refused"]
+    assert f"headgate plan {of_lake[0]}" in refused
 
 
 @pytest.mark.slow
@@ -131,6 +133,8 @@ def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     assert ask("repair", *of_lake)[0] == 6, "bronze's lease is held, and that one is not damaged"
     for layer in ("bronze", "silver"):
         lake.layout.storage.remove(lease_path(layer))
+    actions = last_object(ask("repair", *of_lake, "--dry-run", "--json")[1])["actions"]
+    assert any(f"headgate pause {of_lake[0]}" in each for each in actions)
     code, out, _ = ask("repair", *of_lake)
     assert code == 0
     assert "the pause is removed" in out

@@ -27,6 +27,8 @@ OfLake = tuple[str, str, str]
         (["late", "show", "PIPELINE", "gold.per_minute", "--from", "-1 days"], "neither a time"),
         (["logs", "PIPELINE", "-n", "-5"], "-n"),
         (["logs", "PIPELINE", "-n", "9" * 20], "-n"),
+        (["late", "show", "PIPELINE", "gold.per_minute", "--limit", "1000001"], "--limit"),
+        (["quarantine", "show", "PIPELINE", "--limit", "9" * 20], "--limit"),
         (["logs", "PIPELINE", "-f", "--json"], "cannot be combined with --follow"),
         (["kafka", "topics", "--create", "t", "--partitions", "100000000"], "--partitions"),
         (["kafka", "topics", "--create", "t", "--delete", "t"], "--delete"),

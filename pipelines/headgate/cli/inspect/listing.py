@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.cli import declaration
+from headgate.cli.hidden import shown
 from headgate.cli.inspect import elsewhere
 from headgate.cli.inspect.status import how_it_ended
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
@@ -60,7 +61,7 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         jobs, paused = probe(layout, datetime.now(UTC)), paused_since(layout)
         ended, failure = how_it_ended(layout, jobs)
     except HeadgateError as error:
-        return {**about, "state": "damaged", "problem": error.message}
+        return {**about, "state": "damaged", "problem": shown(error.message)}
     others = elsewhere.others(around, declared.name, file, root, has_run=bool(jobs))
     return {
         **about,

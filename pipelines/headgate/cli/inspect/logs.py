@@ -8,19 +8,18 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, MOST_SHOWN, Json, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.errors import HeadgateError
 from headgate.supervision import logs as files
-
-_MOST = 1_000_000
 
 
 def logs(
     pipeline: PipelineName,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
     lines: Annotated[
-        int, typer.Option("-n", "--lines", min=0, max=_MOST, help="How many of the last lines.")
+        int,
+        typer.Option("-n", "--lines", min=0, max=MOST_SHOWN, help="How many of the last lines."),
     ] = 40,
     spark: Annotated[bool, typer.Option("--spark", help="Spark's own log instead.")] = False,
     root: Root = DEFAULT_ROOT,

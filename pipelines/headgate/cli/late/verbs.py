@@ -19,7 +19,15 @@ from headgate.cli.late.selecting import (
     selection,
 )
 from headgate.cli.named import gold_table
-from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root, command
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    MOST_SHOWN,
+    GoldName,
+    Json,
+    PipelineName,
+    Root,
+    command,
+)
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import as_text, cells, table_of
 
@@ -57,7 +65,9 @@ def show_late(
     begin: From = None,
     end: To = None,
     key: Key = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MOST_SHOWN, help="At most so many rows.")
+    ] = 20,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

@@ -16,6 +16,7 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.deployment_screen import MEANINGS, as_dict, show
+from headgate.cli.hidden import shown
 from headgate.cli.lifecycle.concluding import end_early
 from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName, Root, command
 from headgate.cli.output import respond
@@ -249,7 +250,7 @@ def _respond(
     done |= {"open_loads": [asdict(each) for each in loads if each.state != "stopped"]}
     respond(
         json,
-        done | {"left": left and left.message},
+        done | {"left": left and shown(left.message)},
         f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}",
         *map(in_words, steps),
         *([] if left else [lambda: show_undone(loads)]),

@@ -64,9 +64,9 @@ def repair(
     document = {
         "pipeline": declared.name,
         "damaged": plan.is_damage,
-        "findings": [asdict(finding) for finding in plan.findings],
-        "actions": list(plan.descriptions) if plan.refusal is None else [],
-        "refused": plan.refusal,
+        "findings": [asdict(each) | {"what": rendered(each.what)} for each in plan.findings],
+        "actions": [rendered(each) for each in plan.descriptions] if plan.refusal is None else [],
+        "refused": plan.refusal and rendered(plan.refusal),
         "repaired": not dry_run and not remains,
     }
     respond(json, document, lambda: _show(plan, declared, layout, dry_run=dry_run))

@@ -11,7 +11,7 @@ import typer
 
 from headgate.cli import declaration
 from headgate.cli.new_file import require_new, write_new
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, MOST_SHOWN, Json, PipelineName, Root, command
 from headgate.cli.output import grid, plural, respond
 from headgate.cli.quarantine.replaying import documents, replay_records
 from headgate.cli.quarantine.selecting import (
@@ -76,7 +76,9 @@ def show_refused(
     event_id: EventId = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many records.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MOST_SHOWN, help="At most so many records.")
+    ] = 20,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -35,13 +35,15 @@ def doctor(
                 fetch(lock)
             say("recording the classes that drivers load, once: about a minute")
             record()
-    findings = examine(Path(root))
+    findings = [
+        replace(f, found=shown(f.found), remedy=shown(f.remedy)) for f in examine(Path(root))
+    ]
     good = all(f.ok for f in findings)
     table = grid("", "", "check", "found")
     for f in findings:
-        table.add_row(MARK[f.ok], *cells(f.name, shown(f.found)))
+        table.add_row(MARK[f.ok], *cells(f.name, f.found))
         if not f.ok:
-            advice = Text(f"needed: {f.needed}\n").append(shown(f.remedy), style="bold")
+            advice = Text(f"needed: {f.needed}\n").append(f.remedy, style="bold")
             table.add_row("", "", advice)
     respond(json, {"ok": good, "findings": [asdict(f) for f in findings]}, table)
     if not good:
