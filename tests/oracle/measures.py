@@ -31,7 +31,8 @@ def measure(rules: Measure, rows: list[Row]) -> Any:
         pick = min if rules.function == "first" else max
         return pick(pairs, key=lambda pair: pair[0])[1]
     if rules.function in ("min", "max"):
-        return min(values) if rules.function == "min" else max(values)
+        found = min(values) if rules.function == "min" else max(values)
+        return found + 0.0 if isinstance(found, float) else found  # -0.0 becomes 0.0
     return {"sum": total, "avg": mean, "stddev": deviation}[rules.function](values, rules.type)
 
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import product
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import pairwise, product
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression, parse_measure
+from headgate.declaration.expressions.tokens import commas, tokenize
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Measure
 from headgate.declaration.names import SILVER_COLUMNS
 from headgate.declaration.type_parser import parse_type
-from headgate.declaration.types import DOUBLE, FLOAT, INTEGRALS, DataType, Decimal, is_floating
+from headgate.declaration.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Decimal,
+    is_floating,
+)
 from headgate.gold.states import fold, merged, state_type
 from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
@@ -72,6 +87,63 @@ def test_numbers_of_any_types_combine_as_in_spark(spark: SparkSession) -> None:
     inferred = {text: str(parse_expression(text, NUMBERS).type) for text in texts}
     found = _in_spark(spark, NUMBERS, texts)
     assert {t: (found[t], inferred[t]) for t in texts if found[t] != inferred[t]} == {}
+
+
+def accepted(texts: Iterable[str], columns: Mapping[str, DataType]) -> set[str]:
+    """Those of ``texts`` that a declaration may hold."""
+    found = set()
+    for text in texts:
+        with suppress(Invalid):
+            parse_expression(text, columns)
+            found.add(text)
+    return found
+
+
+def with_null(text: str) -> Iterator[str]:
+    """``text`` with null instead of one argument of a call."""
+    tokens = tokenize(text)
+    for index, (before, token) in enumerate(pairwise(tokens), 1):
+        if token.text == "(" and before.kind == "word":
+            between, end = commas(tokens, index)
+            for start, stop in pairwise([index, *between, end]):
+                yield f"{text[: tokens[start].end]} null {text[tokens[stop].start :]}"
+
+
+def test_calls_with_null_are_refused_or_run(spark: SparkSession) -> None:
+    texts = accepted({one for text in EXAMPLES for one in with_null(text)}, SCOPE)
+    hardened = {parse_expression(text, SCOPE).text for text in texts}
+    assert len(hardened) > 200
+    assert set(_in_spark(spark, SCOPE, hardened)) == hardened
+
+
+def test_array_position_takes_the_numbers_that_it_takes_in_spark(spark: SparkSession) -> None:
+    columns: dict[str, DataType] = {f"array_{name}": Array(one) for name, one in NUMBERS.items()}
+    columns |= NUMBERS
+    texts = {f"array_position(array_{left}, {right})" for left, right in product(NUMBERS, NUMBERS)}
+    ours = accepted(texts, columns)
+    assert set(_in_spark(spark, columns, ours)) == ours
+    for text in texts - ours:
+        with pytest.raises(AnalysisException):
+            _in_spark(spark, columns, [text])
+
+
+def test_in_compares_as_equal_does(spark: SparkSession) -> None:
+    columns = {"d": DATE, "ts": TIMESTAMP, "noon": TIMESTAMP}
+    literals = ("'2026-01-31'", "'2026-01-31T12:00:00Z'", "'2026-01-31 12:00:00'")
+    times = ("date '2026-01-31'", "timestamp '2026-01-31'", "timestamp '2026-01-31T12:00:00Z'")
+    sides = (*columns, *literals, *times)
+    texts = {f"{one} in ({two}, {three})" for one, two, three in product(sides, repeat=3)}
+    ours = sorted(accepted(texts, columns))
+    assert len(ours) > 150
+    day = datetime(2026, 1, 31, tzinfo=UTC)
+    rows = spark.createDataFrame(
+        [(day.date(), day, day.replace(hour=12))], "d date, ts timestamp, noon timestamp"
+    )
+    pattern = re.compile(r"(.*) in \((.*), (.*)\)")
+    wanted = {text: pattern.sub(r"\1 = \2 or \1 = \3", text) for text in ours}
+    each = [f"({text}) = ({equal})" for text, equal in wanted.items()]
+    (row,) = rows.select(*map(F.expr, each)).collect()
+    assert [text for text, same in zip(ours, row, strict=True) if not same] == []
 
 
 def test_states_of_measures_have_the_types_that_they_declare(spark: SparkSession) -> None:

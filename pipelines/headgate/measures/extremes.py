@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Measure
-from headgate.declaration.types import BIGINT, INT, TIMESTAMP, DataType, Struct
+from headgate.declaration.types import BIGINT, DOUBLE, FLOAT, INT, TIMESTAMP, DataType, Struct
+from headgate.measures.adding import cast
 
 _POSITION: dict[str, DataType] = {"at": TIMESTAMP, "partition": INT, "offset": BIGINT}
 
@@ -22,9 +23,17 @@ class Extreme(MeasureKind):
         return argument
 
     def fold(self, measure: Measure) -> Fold:
-        partial = f"{self._function}({measure.argument})"
-        field = StateField(measure.type, partial, f"{self._merge}({{old}}, {{new}})")
-        return Fold({"value": field}, "{value}")
+        type_ = measure.type
+        partial = f"{self._function}({_one_zero(str(measure.argument), type_)})"
+        merge = _one_zero(f"{self._merge}({{old}}, {{new}})", type_)
+        # States of older versions have -0.0, too.
+        return Fold({"value": StateField(type_, partial, merge)}, _one_zero("{value}", type_))
+
+
+def _one_zero(value: str, type_: DataType) -> str:
+    """``value``, where -0.0 is 0.0: the two are equal, so the order of rows would decide between
+    them."""
+    return cast(f"({value}) + 0D", type_) if type_ in (FLOAT, DOUBLE) else value
 
 
 class Edge(Extreme):

@@ -29,6 +29,8 @@ SCOPE = {name: parse_type(text) for name, text in _SCOPE.items()}
 LITERALS = {
     "1": "int",
     "-2147483648": "int",
+    "- +2147483648": "bigint",
+    "+2": "int",
     "2147483648": "bigint",
     "-9223372036854775808": "bigint",
     "9223372036854775808": "decimal(19,0)",
@@ -68,6 +70,21 @@ ARITHMETIC = {
     "p % q": "decimal(10,4)",
     "p * 2": "decimal(20,2)",
     "p + 1": "decimal(19,2)",
+    "p * 2L": "decimal(20,2)",
+    "p * -2": "decimal(20,2)",
+    "p * ((-2l))": "decimal(20,2)",
+    "007L * p": "decimal(20,2)",
+    "p * -9223372036854775808": "decimal(38,2)",
+    "p * (1000)": "decimal(23,2)",
+    "p * 1000L": "decimal(23,2)",
+    "p * +2": "decimal(29,2)",
+    "p * +(2)": "decimal(29,2)",
+    "p * (+2L)": "decimal(38,2)",
+    "p * - -2": "decimal(29,2)",
+    "p * -(2)": "decimal(29,2)",
+    "p * - +2": "decimal(29,2)",
+    "p * 2::bigint": "decimal(38,2)",
+    "p * cast(2 as bigint)": "decimal(38,2)",
     "p / 100": "decimal(22,6)",
     "p * x": "double",
     "p + f": "double",
@@ -82,6 +99,8 @@ ARITHMETIC = {
     "s || u": "string",
     "s || i": "string",
     "s || (i + 1)": "string",
+    "(i & b) || s": "string",
+    "~i || s": "string",
 }
 
 CONDITIONS = {
@@ -105,6 +124,8 @@ CONDITIONS = {
     "s regexp r'(ab|cd)x*'": "boolean",
     "ts > '2026-01-31'": "boolean",
     "d >= date '2026-01-31'": "boolean",
+    "d in ('2026-01-31', '2026-02-28')": "boolean",
+    "ts in (timestamp '2026-01-31T12:00:00Z', d)": "boolean",
     "ts > d": "boolean",
 }
 
@@ -128,6 +149,9 @@ FORMS = {
     "ts + interval 1 hour": "timestamp",
     "ts - interval '90' minutes": "timestamp",
     "ts - interval '- 2 days'": "timestamp",
+    "ts + interval + 1 hour": "timestamp",
+    "date_add(d, +1)": "date",
+    "round(p, - -1)": "decimal(18,1)",
     "ts > timestamp '2026-01-31 12:00:00.5-18:00'": "boolean",
     "d + interval 2 days": "date",
     "order + 1": "int",

@@ -81,6 +81,8 @@ _CALLS = {
     """,
     "bigint": r"""
         array_min(ns) | element_at(counts['k'], 1) | array_position(ns, 2)
+        array_position(ns, w) | array_position(items.price, 1) | array_position(xs, i)
+        array_position(items.price, p)
         reduce(ns, 0L, (a, e) -> a + e)
     """,
     "boolean": r"""

@@ -11,11 +11,12 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import coercion
 from headgate.declaration.expressions.literals import INTERVAL
 from headgate.declaration.expressions.typed import (
+    PLUS,
     Handler,
     Reach,
     Typed,
     TypeOf,
-    literal_integer,
+    literal_digits,
     sql,
     with_article,
 )
@@ -65,10 +66,11 @@ def _inner(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 
 def _negative(node: exp.Expression, type_of: TypeOf) -> Typed:
-    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+    plain = isinstance(node.this, exp.Literal) and PLUS not in node.this.meta
+    if plain and not node.this.is_string:
         return Typed(_number_type(f"-{node.this.this}"))
     typed = type_of(node.this)
-    _check_number(node.this, typed, "-")
+    check_number(node.this, typed, "-")
     return typed
 
 
@@ -77,8 +79,8 @@ def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
     if isinstance(node.expression, exp.Interval) and operator in "+-":
         return _shifted(node, type_of)
     left, right = type_of(node.this), type_of(node.expression)
-    _check_number(node.this, left, operator)
-    _check_number(node.expression, right, operator)
+    check_number(node.this, left, operator)
+    check_number(node.expression, right, operator)
     if operator == "div":
         _check_exact(node.this, left)
         _check_exact(node.expression, right)
@@ -86,7 +88,8 @@ def _arithmetic(node: exp.Expression, type_of: TypeOf) -> Typed:
     return Typed(coercion.arithmetic_type(operator, *pair))
 
 
-def _check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
+def check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
+    """Raises Invalid unless an operand is a number."""
     if types.is_number(typed.type):
         return
     if typed.type == types.VOID:
@@ -109,9 +112,9 @@ def _check_exact(node: exp.Expression, typed: Typed) -> None:
 def _operand_type(node: exp.Expression, typed: Typed, other: Typed) -> types.DataType:
     """If the other operand is a decimal, Spark gives an integer literal only the digits it
     needs."""
-    value = literal_integer(node)
-    if value is not None and types.is_decimal(other.type):
-        return types.Decimal(len(str(abs(value))), 0)
+    digits = literal_digits(node)
+    if digits is not None and types.is_decimal(other.type):
+        return types.Decimal(digits, 0)
     return typed.type
 
 
@@ -155,11 +158,14 @@ def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
     return Typed(type_)
 
 
+# In Spark, || has the precedence of +, above that of &. In sqlglot, it has the precedence of &.
+_UNLIKE_JOINED = (*_OPERATORS, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+
+
 def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
     known = []
     for operand in (node.this, node.expression):
-        if type(operand) in _OPERATORS:
-            # In Spark, || has the same precedence as +. In sqlglot, it does not.
+        if type(operand) in _UNLIKE_JOINED:
             raise Invalid(f"write parentheses around {sql(operand)}")
         known.append(type_of(operand))
     if any(types.is_nested(typed.type) for typed in known):

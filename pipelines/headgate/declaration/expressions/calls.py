@@ -38,6 +38,8 @@ _MOVING = ("date_add", "dateadd", "date_sub", "add_months", "next_day", "trunc",
 _SHIFTING = frozenset(
     (*_MOVING, "from_utc_timestamp", "to_utc_timestamp", "to_timestamp", "to_date")
 )
+# Spark refuses a null without a type as their arguments.
+_NO_NULL = ("array_contains", "array_position", "map_contains_key")
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,8 @@ def check_together(function: Function, operands: Sequence[Operand]) -> None:
             raise Invalid(f"regexp_extract(): the expression has {groups} groups, not {wanted}")
     if any(argument.kind == "member" for argument in function.arguments):
         _check_member(function, *operands)
+    if function.name in _NO_NULL and types.VOID in (o.typed.type for o in operands):
+        raise Invalid(f"{function.name}() with null is always null")
     if function.name == "element_at":
         _check_place(*operands)
     if function.name == "to_date" and len(operands) > 1 and operands[0].typed.type != types.STRING:
@@ -213,6 +217,8 @@ def _check_member(function: Function, array: Operand, member: Operand) -> None:
         return
     element = element.element
     both = types.is_number(element) and types.is_number(given)
+    if function.name == "array_position":
+        both = both and _positioned(element, given)
     if types.has_map(element) or not (both or given == element):
         raise Invalid(
             f"{function.name}() looks for {with_article(element)}, and {sql(member.node)} is "
@@ -220,14 +226,21 @@ def _check_member(function: Function, array: Operand, member: Operand) -> None:
         )
 
 
+def _positioned(element: types.DataType, given: types.DataType) -> bool:
+    """Whether ``array_position`` finds a number of one type among numbers of another: Spark casts
+    no decimal, and a whole number only to a decimal that holds all numbers of its type."""
+    decimals = [type_ for type_ in (element, given) if types.is_decimal(type_)]
+    return not decimals or decimals == [coercion.common_type((element, given))]
+
+
 def _check_place(nested: Operand, place: Operand) -> None:
     """Checks a position or a key of ``element_at``. Spark fails at position 0, even a computed
-    one."""
+    one, and at -2147483648."""
     if isinstance(nested.typed.type, types.Map):
         if place.typed.type != types.STRING:
             what = with_article(place.typed.type)
             raise Invalid(f"element_at() takes a string as a key, not {what}")
-    elif not literal_integer(place.node):
+    elif not 0 < abs(literal_integer(place.node) or 0) < 2**31:
         raise Invalid(
             "element_at() takes a whole number other than 0 as a position, written as such: 1 is "
             "the first element, -1 the last; for a computed position, counted from 0, use get()"

@@ -32,7 +32,7 @@ def is_boolean(typed: Typed) -> bool:
 
 def compare(left: exp.Expression, right: exp.Expression, type_of: TypeOf) -> Typed:
     """The type of any comparison of two values. Spark reads a text literal as a time if it is
-    compared with a time, so the literal is checked as a time."""
+    compared with a time, so the literal is checked as a time. (``_in`` refuses the exception.)"""
     for operand in (left, right):
         if isinstance(operand, _LOOSE):
             raise Invalid(f"write parentheses around {sql(operand)}")
@@ -85,6 +85,11 @@ def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid("IN takes a list of values, such as: x in (1, 2)")
     for item in node.expressions:
         compare(node.this, item, type_of)
+    operands = [node.this, *node.expressions]
+    texts = [text for text in map(literal_text, operands) if text is not None]
+    # IN compares a timestamp with text as text. With a date, this has the result of `=`.
+    if texts and any(type_of(operand).type == types.TIMESTAMP for operand in operands):
+        raise Invalid(f"IN compares a timestamp with text as text; write timestamp '{texts[0]}'")
     return Typed(types.BOOLEAN)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
@@ -20,13 +20,30 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.hardening import check_length, harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
 from headgate.declaration.expressions.tokens import Token, closing, commas, tokenize
-from headgate.declaration.expressions.typed import Reach, shown, with_article
+from headgate.declaration.expressions.typed import PLUS, SUFFIXED, Reach, shown, with_article
 from headgate.declaration.expressions.words import check_columns, check_words, quoted
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
 
 _SLIP = 3  # a misspelt name is longer or shorter by fewer letters than this
+
+
+def _with_plus(parser: Any) -> Any:
+    """What follows a plus that is no addition: sqlglot leaves out the plus."""
+    node = parser._parse_unary()
+    if node is not None:
+        node.meta[PLUS] = True
+    return node
+
+
+def _with_type(parser: Any, node: Any, type_: Any) -> Any:
+    """``node::type_``. sqlglot reads the number ``2L`` in the same way, with the type ``L``."""
+    suffixed = parser._prev.text.upper() == "L"
+    cast = parser.build_cast(strict=parser.STRICT_CAST, this=node, to=type_)
+    if suffixed:
+        cast.meta[SUFFIXED] = True
+    return cast
 
 
 class _Dialect(Spark):
@@ -47,6 +64,14 @@ class _Dialect(Spark):
             name: parser
             for name, parser in SparkParser.FUNCTION_PARSERS.items()
             if name in ("CAST", "TRY_CAST", "EXTRACT")
+        }
+        UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **SparkParser.UNARY_PARSERS,
+            TokenType.PLUS: _with_plus,
+        }
+        COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {
+            **SparkParser.COLUMN_OPERATORS,
+            TokenType.DCOLON: _with_type,
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {

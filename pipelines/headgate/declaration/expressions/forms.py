@@ -8,7 +8,7 @@ from headgate.declaration import types
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
 from headgate.declaration.expressions.coercion import common_type
-from headgate.declaration.expressions.conditions import check_widened, compare, is_boolean
+from headgate.declaration.expressions.conditions import check_widened, compare
 from headgate.declaration.expressions.lambdas import LAMBDA_CALLS
 from headgate.declaration.expressions.literals import EXTRACTED, check_time_literal
 from headgate.declaration.expressions.typed import (
@@ -32,7 +32,7 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
     for branch in node.args["ifs"]:
         if node.this:
             compare(node.this, branch.this, type_of)
-        elif not is_boolean(type_of(branch.this)):
+        elif type_of(branch.this).type != types.BOOLEAN:
             raise Invalid(f"WHEN takes a condition, and {sql(branch.this)} is not one")
         results.append(type_of(branch.args["true"]))
     if node.args.get("default"):

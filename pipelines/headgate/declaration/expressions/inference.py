@@ -12,13 +12,13 @@ from sqlglot import exp
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
-from headgate.declaration.expressions.arithmetic import ARITHMETIC
+from headgate.declaration.expressions.arithmetic import ARITHMETIC, check_number
 from headgate.declaration.expressions.conditions import CONDITIONS
 from headgate.declaration.expressions.forms import FORMS
 from headgate.declaration.expressions.functions import AGGREGATES
 from headgate.declaration.expressions.literals import TIME_UNITS
 from headgate.declaration.expressions.parts import PARTS, field_of
-from headgate.declaration.expressions.typed import Typed, TypeOf, sql
+from headgate.declaration.expressions.typed import PLUS, Typed, TypeOf, sql
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import VOID, DataType
@@ -90,6 +90,12 @@ class _Inference:
         return _Inference(self._scope, {**self._variables, **variables}, self._faults)
 
     def _type(self, part: exp.Expression) -> Typed:
+        typed = self._without_plus(part)
+        if PLUS in part.meta:
+            check_number(part, typed, "+")
+        return typed
+
+    def _without_plus(self, part: exp.Expression) -> Typed:
         if isinstance(part, exp.Column):
             return self._column(part)
         handler = _HANDLERS.get(type(part))

@@ -11,6 +11,9 @@ from sqlglot import exp
 
 from headgate.declaration.types import DataType
 
+# What a node's ``meta`` has if it was written after a plus, or is a number with the suffix L.
+PLUS, SUFFIXED = "plus", "suffixed"
+
 
 class Reach(IntEnum):
     """How far a time may be: in the years 1 to 9999, as in every column; slightly outside; or
@@ -63,6 +66,20 @@ def literal_integer(node: exp.Expression) -> int | None:
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
         return int(node.this)
     return None
+
+
+def literal_digits(node: exp.Expression) -> int | None:
+    """The number of digits of what Spark parses as an integer literal: with one minus at most, with
+    the suffix L, in parentheses. None for anything else."""
+    if isinstance(node, exp.Paren) and PLUS not in node.meta:
+        return literal_digits(node.this)
+    number = node.this if isinstance(node, exp.Neg) else node
+    if PLUS in node.meta or PLUS in number.meta:
+        return None
+    if SUFFIXED in number.meta:
+        number = number.this
+    value = literal_integer(number) if isinstance(number, exp.Literal) else None
+    return None if value is None else len(str(value))
 
 
 def furthest(parts: Iterable[Typed]) -> Reach:
