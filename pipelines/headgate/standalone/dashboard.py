@@ -15,26 +15,24 @@ from headgate.supervision.local import HEADGATE
 
 @dataclass(frozen=True)
 class Beside:
-    """``password`` is None if an earlier start has shown it."""
-
     address: str
-    password: str | None
     child: Child
     keep: Path
 
-    def forget(self) -> None:
-        """Delete a password that nobody has seen. The next start creates another one."""
-        if self.password is not None:
-            (self.keep / passwords.FILE).unlink(missing_ok=True)
+    def password(self) -> str | None:
+        """Create the password, right before it is shown; None if an earlier start has shown it."""
+        return passwords.made(self.keep)
 
 
 def beside(files: Sequence[Path], root: Path, *, any_port: bool) -> Beside:
-    """A dashboard of some declarations, whose tables are under ``root``."""
+    """A dashboard of some declarations, whose tables are under ``root``. It can start at once, but
+    a new one lets nobody in before it has a password."""
     port = free_port() if any_port or refusal(PORT) is not None else PORT
     keep = root / FOLDER
     command = (
         *(*HEADGATE, "dashboard", *map(str, files)),
-        *("--root", str(root), "--port", str(port)),
+        # Its output is a log, which must not have the password.
+        *("--root", str(root), "--port", str(port), "--awaits-password"),
     )
-    password = passwords.made(keep)
-    return Beside(f"http://{HOST}:{port}/", password, Child(command, prepared=False), keep)
+    passwords.close(keep)
+    return Beside(f"http://{HOST}:{port}/", Child(command, prepared=False), keep)

@@ -28,6 +28,7 @@ from headgate.standalone.settings import (
     environment,
     secrets_of,
 )
+from headgate.storage.private_file import create_private
 
 UP_WITHIN = 300.0  # seconds, on a busy machine; about 30 on an idle one
 LOGS = "components"
@@ -115,16 +116,17 @@ def require_airflow() -> None:
 
 
 def _new_password(file: Path) -> str | None:
-    """Create the password, readable by this user only; None if the file exists: its password
-    stays valid."""
+    """Create the password, readable by this user only; None if the file has one: it stays valid.
+    For a file without one, Airflow would make a password and write it to its log."""
     password = secrets.token_urlsafe(12)
-    try:
-        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return None
-    with os.fdopen(opened, "w", encoding="utf-8") as kept:
-        json.dump({ADMIN: password}, kept)
-    return password
+    return password if create_private(file, json.dumps({ADMIN: password}), _has_password) else None
+
+
+def _has_password(text: str) -> bool:
+    with suppress(ValueError):
+        kept = json.loads(text)
+        return isinstance(kept, dict) and bool(kept.get(ADMIN))
+    return False
 
 
 def _order(settings: Settings, more: Mapping[str, Child], owned: bool) -> Order:

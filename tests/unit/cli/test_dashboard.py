@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from headgate.cli.dashboard import verb
 from headgate.cli.main import answer
+from headgate.dashboard import FOLDER
+from headgate.dashboard.login.passwords import FILE, Password, made
 from tests.support.charted import Charted, sale
 
 RIGHT = "dashboard: one\ncharts:\n  a: {kind: number, sql: SELECT sum(orders) FROM gold.sales}\n"
@@ -67,6 +72,38 @@ def test_a_remedy_keeps_the_root(
 def test_its_help_shows_no_default_that_is_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(["dashboard", "--help"]) == 0
     assert "<class" not in capsys.readouterr().out
+
+
+def test_a_port_that_is_taken_costs_no_password(
+    shop: Charted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "nice", lambda _: None)
+    keep = Path(shop.root) / FOLDER
+    shown = made(keep)
+    assert shown is not None
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert answer(["dashboard", "--new-password", "--port", port]) != 0
+        assert "cannot listen" in capsys.readouterr().err
+        assert Password(keep).is_right(shown)
+        (keep / FILE).unlink()
+        assert answer(["dashboard", "--port", port]) != 0
+    assert made(keep) is not None, "there was none before"
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_beside_airflow_it_makes_no_password(
+    shop: Charted, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """Its output is a log."""
+    monkeypatch.setattr(os, "nice", lambda _: None)
+    monkeypatch.setattr(verb, "serve", lambda _, started: started())
+    keep = Path(shop.root) / FOLDER
+    assert made(keep)
+    if not before:
+        (keep / FILE).unlink()
+    assert answer(["dashboard", "--port", "0", "--awaits-password"]) == 0
+    assert (made(keep) is None) == before
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
-"""``headgate up`` when Airflow ends without a request."""
+"""``headgate up``: its passwords, and Airflow that ends without a request."""
 
 from __future__ import annotations
 
+import errno
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,8 +14,11 @@ import pytest
 
 from headgate import exit_codes
 from headgate.cli.setup import up as verb
+from headgate.dashboard import FOLDER
+from headgate.dashboard.login.passwords import FILE, Password, made
 from headgate.process_tree import guard
 from headgate.standalone import running
+from headgate.standalone.dashboard import Beside
 from headgate.standalone.running import LOGS, Standalone
 from headgate.standalone.settings import Settings
 from tests.unit.cli.conftest import Ask
@@ -26,6 +31,7 @@ class Tree:
     code: int
     pid: int = 4711
     ended: list[bool] = field(default_factory=list)
+    at_start: Callable[[], object] = field(default=lambda: None)
 
     def end(self) -> None:
         self.ended.append(True)
@@ -35,6 +41,8 @@ class Tree:
 def up(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Tree], Any]:
     """Run ``headgate up`` with a tree."""
     (tmp_path / "dags").mkdir()
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines/shop.yml").touch()
     monkeypatch.setattr(running, "require_airflow", lambda: None)
     monkeypatch.setattr(verb, "require_java", lambda: None)
 
@@ -44,6 +52,7 @@ def up(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[T
             log.parent.mkdir(parents=True)
             log.write_text("Traceback\nOSError: [Errno 28] No space left on device\n")
             started: Any = tree
+            tree.at_start()
             return Standalone(settings, None, started)
 
         monkeypatch.setattr(running, "start", start)
@@ -75,3 +84,42 @@ def test_an_end_after_down_needs_no_message(up: Callable[[Tree], Any]) -> None:
     tree = Tree(0)
     ended, _, err = up(tree)
     assert (ended, "ended" in err, tree.ended) == (0, False, [True])
+
+
+def test_a_password_that_exists_is_replaced_by_a_command(
+    up: Callable[[Tree], Any], tmp_path: Path
+) -> None:
+    root = tmp_path / "tables"
+    made(root / FOLDER)
+    _, out, _ = up(Tree(0))
+    kept = root / "_airflow/passwords.json"
+    again = f"headgate up --dags dags --port 0 --root {root}"
+    assert f"password   as it was shown; kept in {kept}\n" in out
+    assert f"another one: headgate down --root {root} && rm {kept} && {again}\n" in out
+    another = f"headgate dashboard --new-password --port 0 --root {root}"
+    assert f"password   as it was shown\n           another one: {another}\n" in out
+
+
+def test_the_password_of_the_dashboard_is_made_when_it_is_shown(
+    up: Callable[[Tree], Any], tmp_path: Path
+) -> None:
+    folder, hashes = tmp_path / "tables" / FOLDER, []
+    tree = Tree(0, at_start=lambda: hashes.append((folder / FILE).read_text()))
+    _, out, _ = up(tree)
+    assert (folder / FILE).read_text() not in hashes
+    shown = re.search(r"^dashboard .*\npassword   (\S+)   \(shown this once\)$", out, re.M)
+    assert shown, out
+    assert Password(folder).is_right(shown[1])
+
+
+def test_airflow_ends_if_the_dashboard_gets_no_password(
+    up: Callable[[Tree], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Beside, "password", fails)
+    tree = Tree(0)
+    ended, out, err = up(tree)
+    assert (ended, tree.ended, out) == (exit_codes.MACHINE, [True], "")
+    assert "the disk is full" in err

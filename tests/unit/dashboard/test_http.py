@@ -171,10 +171,11 @@ def test_guesses_are_slowed_down(tmp_path: Path) -> None:
 def test_the_password_is_kept_as_a_hash(tmp_path: Path) -> None:
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site:
-        (kept,) = (tmp_path / "lake/_dashboard").iterdir()
-        assert site.password not in kept.read_text()
-        assert set(json.loads(kept.read_text())) == {"salt", "scrypt"}
-        assert kept.stat().st_mode & 0o777 == 0o600
+        kept = {file.name: file for file in (tmp_path / "lake/_dashboard").iterdir()}
+        assert set(kept) == {"password.json", "password.json.lock"}
+        assert not any(site.password in file.read_text() for file in kept.values())
+        assert set(json.loads(kept["password.json"].read_text())) == {"salt", "scrypt"}
+        assert {file.stat().st_mode & 0o777 for file in kept.values()} == {0o600}
 
 
 @pytest.mark.slow

@@ -13,8 +13,9 @@ import pytest
 from headgate.process_tree import guard, owner
 from headgate.process_tree.ports import HOST, free_port
 from headgate.standalone.errors import StandaloneError
-from headgate.standalone.running import LOGS, _failure, _not_healthy, start
-from headgate.standalone.settings import Ports, Settings
+from headgate.standalone.running import LOGS, _failure, _new_password, _not_healthy, start
+from headgate.standalone.settings import ADMIN, Ports, Settings
+from tests.support.full_disk import run_on_full_disk
 
 OUTPUT = """\
 Traceback (most recent call last):
@@ -41,6 +42,30 @@ def test_a_password_that_was_never_shown_is_none(
     with pytest.raises(StandaloneError, match="cannot use the database"):
         start(settings, {})
     assert not settings.passwords.exists()
+
+
+def test_a_full_disk_leaves_no_file_of_passwords(settings: Settings) -> None:
+    said = run_on_full_disk(
+        "from headgate.standalone.running import _new_password\n_new_password(Path(sys.argv[1]))",
+        settings.passwords,
+    )
+    assert said.startswith("OSError")
+    assert not settings.passwords.exists()
+
+
+@pytest.mark.parametrize("damaged", ["", "{}", "[]", '{"admin": ', '{"admin": ""}'])
+def test_a_file_without_a_password_is_replaced(settings: Settings, damaged: str) -> None:
+    """Airflow would make one, and write it to its log."""
+    settings.passwords.write_text(damaged)
+    password = _new_password(settings.passwords)
+    assert json.loads(settings.passwords.read_text()) == {ADMIN: password}
+    assert password
+
+
+def test_a_password_stays_valid(settings: Settings) -> None:
+    settings.passwords.write_text('{"admin": "mine", "other": "x"}\n')
+    assert _new_password(settings.passwords) is None
+    assert settings.passwords.read_text() == '{"admin": "mine", "other": "x"}\n'
 
 
 @pytest.mark.parametrize(

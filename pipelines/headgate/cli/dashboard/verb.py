@@ -17,7 +17,7 @@ from headgate.dashboard import FOLDER, PORT
 from headgate.dashboard.boards.reading import board_files, read_board
 from headgate.dashboard.boards.runner import ChartRunner
 from headgate.dashboard.errors import DashboardError
-from headgate.dashboard.login.passwords import made
+from headgate.dashboard.login.passwords import close, made
 from headgate.dashboard.server.serving import Settings, checked_base, serve
 from headgate.declaration.files import declarations_in, project_folder
 from headgate.declaration.load import load
@@ -62,6 +62,7 @@ def dashboard(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show late and quarantined values, unmasked.")
     ] = False,
+    awaits_password: Annotated[bool, typer.Option("--awaits-password", hidden=True)] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Check the files in dashboards/ and end.")
     ] = False,
@@ -80,12 +81,21 @@ def dashboard(
     base = checked_base(base_path)
     _require_login_for(host, login)
     keep = Path(root) / FOLDER if login else None
-    password = _password(keep, new_password)
+    if keep is not None:
+        close(keep)
     settings = Settings(files, root, host, port or free_port(), base, allow_host, keep, show_values)
     # The stream on this machine has priority.
     os.nice(5)
+
+    def started() -> None:
+        # Not before: if the port is taken, for example, a password that was shown stays valid.
+        password = None
+        if keep is not None and not awaits_password:
+            password = made(keep, anew=new_password)
+        _respond(settings.address, password, keep, json)
+
     with suppress(KeyboardInterrupt):
-        serve(settings, lambda: _respond(settings.address, password, keep, json))
+        serve(settings, started)
 
 
 def _all() -> list[Path]:
@@ -105,10 +115,6 @@ def _require_login_for(host: str, login: bool) -> None:
             f"without a login, the dashboard is served on loopback alone, not at {host}",
             remedy=f"keep the login: {shell_command('dashboard', '--host', host)}",
         )
-
-
-def _password(keep: Path | None, anew: bool) -> str | None:
-    return made(keep, anew=anew) if keep is not None else None
 
 
 def _respond(address: str, password: str | None, keep: Path | None, json: bool) -> None:

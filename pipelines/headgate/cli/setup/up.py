@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,19 +69,20 @@ def up(
             board = _dashboard(demo, root, any_port=port == 0)
             if board is not None:
                 more["dashboard"] = board.child
+            started = running.start(settings, more, detached=detached, say=say)
             try:
-                started = running.start(settings, more, detached=detached, say=say)
+                password = board.password() if board is not None else None
             except BaseException:
-                if board is not None:
-                    board.forget()
+                started.tree.end()
                 raise
         try:
-            _respond(started, demo, board, json, detached)
+            again = _again(dags, port, detached)
+            _respond(started, demo, board, password, json, detached, again)
             if not detached:
                 while started.tree.code is None and not asked:
                     time.sleep(_POLL_EVERY)
                 if started.tree.code and not asked:  # it is 0 after `headgate down`
-                    raise started.failure(_again(dags, port))
+                    raise started.failure(again)
         finally:
             if not detached:
                 started.tree.end()
@@ -98,9 +100,10 @@ def down(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     respond(json, {"stopped": ended}, message)
 
 
-def _again(dags: Path | None, port: int) -> str:
+def _again(dags: Path | None, port: int, detached: bool) -> str:
     own = ["--dags", str(dags)] if dags else []
-    return shell_command("up", *own, *([] if port == WEB else ["--port", str(port)]))
+    at = [] if port == WEB else ["--port", str(port)]
+    return shell_command("up", *own, *at, *(["--detached"] if detached else []))
 
 
 def home_under(root: str) -> Path:
@@ -138,10 +141,21 @@ def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None
 
 
 def _respond(
-    started: Standalone, demo: Path | None, board: Beside | None, json: bool, detached: bool
+    started: Standalone,
+    demo: Path | None,
+    board: Beside | None,
+    also: str | None,
+    json: bool,
+    detached: bool,
+    again: str,
 ) -> None:
+    """``also`` is the password of ``board``, if it is new."""
     settings, password = started.settings, started.password
-    shown = f"{password}   (shown this once)" if password else "as it was shown"
+    down = rendered(shell_command("down"))
+    login = [f"password   {_shown(password)}; kept in {settings.passwords}"]
+    if password is None:
+        remove = shlex.join(["rm", str(settings.passwords)])
+        login.append(f"           another one: {down} && {remove} && {rendered(again)}")
     streams = [
         "on         headgate__health, headgate__maintenance, and every NAME__control",
         "off        every NAME__stream and NAME__gold, until you switch them on",
@@ -153,23 +167,38 @@ def _respond(
             rendered(f"your own   {shell_command('up', '--dags', 'dags')}"),
         ]
     if board is not None:
-        also = f"{board.password}   (shown this once)" if board.password else "as it was shown"
-        streams = [f"dashboard  {board.address}", f"password   {also}", *streams]
+        own = [f"dashboard  {board.address}", f"password   {_shown(also)}"]
+        if also is None:
+            own.append(f"           another one: {_new_password(demo)}")
+        streams = [*own, *streams]
     document: dict[str, Any] = {
         "address": settings.address,
         "user": ADMIN,
         "passwords": str(settings.passwords),
-        "dashboard": board and {"address": board.address, "password": board.password},
+        "dashboard": board and {"address": board.address, "password": also},
     }
     respond(
         json,
         document | {"pid": started.tree.pid, "password": password},
         f"Airflow    {settings.address}",
         f"user       {ADMIN}",
-        f"password   {shown}; kept in {settings.passwords}",
+        *login,
         *streams,
-        f"to end it  {'' if detached else 'Ctrl-C, or '}{rendered(shell_command('down'))}",
+        f"to end it  {'' if detached else 'Ctrl-C, or '}{down}",
     )
+
+
+def _shown(password: str | None) -> str:
+    return f"{password}   (shown this once)" if password else "as it was shown"
+
+
+def _new_password(demo: Path | None) -> str:
+    """The command that makes another password of the dashboard, which is valid at once. It serves
+    one itself, so it needs another port."""
+    if demo is None:
+        return rendered(shell_command("dashboard", "--new-password", "--port", "0"))
+    file, tables = f"{demo}/pipelines/{project.PIPELINE}.yml", f"{demo}/lake"
+    return command_at("dashboard", file, tables, "--new-password", "--port", "0")
 
 
 def _print_first_gold(demo: Path, asked: Sequence[int]) -> None:
