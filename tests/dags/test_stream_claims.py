@@ -12,9 +12,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow import Reconciler
 from headgate.airflow.operators import reconciler, stream_operator
+from headgate.storage.claim import Claim, claim, claimed
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim, claimed
 from tests.support.stream_task import (
     NOON,
     FakeLauncher,

@@ -13,10 +13,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.errors import HeadgateError
+from headgate.storage.claim import Claim, claim
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim
 from headgate.supervision.job_state import State
 from headgate.supervision.keeping import condition
 from tests.support.stream_task import (

@@ -14,11 +14,11 @@ import pytest
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from headgate.airflow.triggers.stream_trigger import StreamTrigger
+from headgate.storage.claim import Claim, claim
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim
 from headgate.supervision.job_state import JobState
 from headgate.supervision.launcher import Stream
 from tests.unit.supervision.conftest import lease

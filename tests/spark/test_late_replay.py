@@ -28,7 +28,7 @@ from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.oracle import derive
 from tests.support.engine import Engine
-from tests.support.events import readings
+from tests.support.events import reading, readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
 from tests.support.prepared import Prepared
@@ -252,6 +252,15 @@ def compact_silver(engine: Engine) -> None:
     assert silver.optimize.compact()["numFilesRemoved"] > 1
 
 
+def remove_old_files(engine: Engine) -> None:
+    silver = Table(engine.layout.storage, "silver/clean", pipeline="readings")
+    silver.refresh()
+    live = live_paths(silver.handle)
+    for stat in [*silver.storage.list("data", recursive=True)]:
+        if stat.path not in live:
+            silver.storage.remove(stat.path)
+
+
 def silver_goes_ahead(engine: Engine) -> None:
     """The job of silver processes the other files. That of gold has not begun."""
     engine.list_new()
@@ -302,12 +311,7 @@ def test_a_replay_for_which_silver_is_no_longer_known_changes_nothing_and_names_
     engine.operate("late_replay", **REPLAY)
     silver_goes_ahead(engine)
     compact_silver(engine)
-    silver = Table(engine.layout.storage, "silver/clean", pipeline="readings")
-    silver.refresh()
-    live = live_paths(silver.handle)
-    for stat in [*silver.storage.list("data", recursive=True)]:
-        if stat.path not in live:
-            silver.storage.remove(stat.path)
+    remove_old_files(engine)
     late = Table(engine.layout.storage, "late/bands", pipeline="readings")
     for _ in range(2):  # at each start
         engine.start()
@@ -321,3 +325,27 @@ def test_a_replay_for_which_silver_is_no_longer_known_changes_nothing_and_names_
     engine.catch_up()
     sound(engine)
     assert {row["replayed"] for row in read(engine.root, "late/bands")} == {1, None}
+
+
+def test_a_replay_long_after_the_last_late_row_needs_no_old_file_of_silver(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The batch of the late table is that of its last row, and silver was compacted since."""
+    landing = Landing(tmp_path / "landing")
+    landing.write_all(split(readings(150, seed=7), 1))
+    engine = Engine(spark, declare(tmp_path, landing.folder, gold=("bands",)), tmp_path / "root")
+    engine.run_all()
+    newest_time = max(row["_event_time"] for row in read(engine.root, "silver/clean"))
+    landing.write("00009.json", reading("newest", newest_time, value=1, level=7) + b"\n")
+    engine.run_all()
+    late, gold = (
+        Table(engine.layout.storage, f"{layer}/bands", pipeline="readings")
+        for layer in ("late", "gold")
+    )
+    assert late.refresh().n < gold.refresh().n
+    compact_silver(engine)
+    remove_old_files(engine)
+    engine.operate("late_replay", **REPLAY)
+    engine.start().catch_up()
+    sound(engine)
+    assert 1 in {row["replayed"] for row in read(engine.root, "late/bands")}

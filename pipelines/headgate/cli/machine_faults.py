@@ -23,7 +23,8 @@ _OTHERS = {
 }
 _REMEDIES = {
     "Too many open files": "allow more of them, for example ulimit -n 65536, and run again",
-    "Input/output error": "check the disk: the system's log says more",
+    "Input/output error": "check the disk: the system's log says more; if only this file cannot be "
+    "read, move it away, and repair the pipeline",
     "Cannot allocate memory": "free some memory and run again",
 }
 _BY_NUMBER = {**DISK_FULL, **_RIGHTS, **_NO_FOLDER, **_OTHERS}

@@ -57,9 +57,9 @@ def await_request(
 def carried_out(
     declared: Pipeline, layout: Layout, request: Request, tables: Iterable[Table]
 ) -> tuple[Operation | None, bool]:
-    """The operation of a request if all of these tables have carried it out, and whether they
-    still will. The request is read before bronze, because it is removed after bronze's
-    commit."""
+    """The operation of a request, if bronze has it, and whether these tables still have to carry
+    it out; without an operation, whether bronze still has to take it in. The request is read before
+    bronze, because it is removed after bronze's commit."""
     from headgate.operations.requests import waiting
     from headgate.tables.snapshot import head_table
 
@@ -67,9 +67,7 @@ def carried_out(
     operation = request.operation(head_table(layout, declared).refresh())
     if operation is None:
         return None, waits
-    if any(each.refresh().operation < operation.number for each in tables):
-        return None, True
-    return operation, False
+    return operation, any(each.refresh().operation < operation.number for each in tables)
 
 
 def _drive(declared: Pipeline, root: str) -> tuple[bool, str]:

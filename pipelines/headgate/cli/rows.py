@@ -54,7 +54,9 @@ def cells(*values: object) -> tuple[Text, ...]:
 def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC):%F %T}Z"
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else shown(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "" if value is None else shown(value)
 
 
 def table_of(title: str, columns: Sequence[str], rows: Sequence[Row]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
@@ -34,13 +34,9 @@ from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.payloads.silver import SilverPayload
 from headgate.tables.projection import Projection
 from headgate.tables.staging import Prepared, stage
-from headgate.tables.state import State, time_of
+from headgate.tables.state import State, just_after
 from headgate.tables.table import TableOf
 from headgate.tables.table_schema import TableSchema
-
-_MOMENT = timedelta(seconds=1)
-"""Commits of one catch-up are less than this after its time. A later commit is that of a clock that
-was ahead."""
 
 
 class FoldStage:
@@ -84,7 +80,7 @@ class FoldStage:
         ahead = steps(self.silver, self.gold.refresh().n, upto, apart)
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
-            at = _after(held, now)
+            at = just_after(held, now)
             gold, late = self._prepare_gold(held, group, at)
             # Late commits before gold: if gold has a batch, its late table must have it too.
             side = self._prepare_late(held, group, at, late) if late else None
@@ -165,14 +161,6 @@ class FoldStage:
         }
         names = row_type(self.late).fieldNames()
         return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
-
-
-def _after(held: State, now: datetime) -> datetime:
-    """``now``, or just after the table's last commit if that is of the same moment, because one
-    catch-up may make several commits. A publication recognises the rows that a commit has changed
-    by their ``updated_at`` (``publish.stage``)."""
-    last = time_of(held.at)
-    return last + timedelta(microseconds=1) if now <= last < now + _MOMENT else now
 
 
 def _counted() -> list[Column]:

@@ -116,8 +116,9 @@ class LateReplay:
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)
-        if self._silver.refresh().n > state.n:
-            self._silver_files(state.n, [_EVERYTHING])  # what is marked must be folded
+        # What is marked must be folded. The batch of the late table is that of its last row.
+        if self._silver.refresh().n > (n := self._gold.state.n):
+            self._silver_files(n, [_EVERYTHING])
         number = F.lit(state.operation).cast("bigint")
         marked = rows.withColumn(REPLAYED, F.when(is_meant, number).otherwise(F.col(REPLAYED)))
         moved = stage(self._late, state, marked, time_column=LATE_TIME, most_files=1)

@@ -18,7 +18,7 @@ from headgate.graph.operations import Document, known
 from headgate.operations.contract import OPERATIONS, Place
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import commit_time
+from headgate.tables.state import commit_time, just_after
 from headgate.tables.table import Table
 
 
@@ -82,7 +82,8 @@ def _carry_out(operation: Operation, place: Place, now: datetime) -> None:
     if held.operation >= operation.number:
         return
     state = held.held("operation", table.epoch)
-    state = replace(state, operation=operation.number, at=commit_time(now))
+    at = commit_time(just_after(held, now))
+    state = replace(state, operation=operation.number, at=at)
     change = OPERATIONS[operation.name].change(place, state, operation.document)
     failpoint("operation.staged")
     table.commit(change.state, add=change.add, remove=change.remove, moved=change.moved)

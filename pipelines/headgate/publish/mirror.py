@@ -150,17 +150,19 @@ class MirrorStage(Stage):
     def _in_parts(self, rows: DataFrame, files: Sequence[DataFile]) -> Iterable[pa.Table]:
         """Some rows of files, in parts (``parts_of``). If there is only one, it is read at once,
         before the sink begins its transaction."""
-        size = sum(file.size for file in files)
-        if parts_of(sum(file.rows for file in files), ROWS_PER_STEP, size) > 1:
-            return self._parts(rows.drop(_DIGEST), size)
+        count, size = sum(file.rows for file in files), sum(file.size for file in files)
+        if parts_of(count, ROWS_PER_STEP, size) > 1:
+            return self._parts(rows.drop(_DIGEST), size / max(count, 1))
         self._require_open()
         return [_arrow(rows.drop(_DIGEST))]
 
-    def _parts(self, rows: DataFrame, size: int) -> Iterator[pa.Table]:
-        """The rows are computed once, to a disk, and read once for each part."""
+    def _parts(self, rows: DataFrame, size: float) -> Iterator[pa.Table]:
+        """The rows are computed once, to a disk, and read once for each part. ``size`` is that of a
+        row in a file, in bytes."""
         kept = rows.persist(StorageLevel.DISK_ONLY)
         try:
-            parts = parts_of(kept.count(), ROWS_PER_STEP, size)
+            count = kept.count()
+            parts = parts_of(count, ROWS_PER_STEP, int(size * count))
             for part in range(parts):
                 self._require_open()
                 yield _arrow(kept.where(F.pmod(F.xxhash64(KEY), F.lit(parts)) == part))

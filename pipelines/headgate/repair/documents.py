@@ -16,6 +16,7 @@ from headgate.replay.requests import Request as ReplayRequest
 from headgate.savepoints.rebuilds import Rebuild
 from headgate.savepoints.savepoint import Savepoint
 from headgate.sinks.letters import Letter
+from headgate.storage.claim import Claim
 from headgate.storage.documents import Document, decoded, read_document
 from headgate.storage.failure import Failure
 from headgate.storage.layout import CONTROL, Layout
@@ -47,6 +48,7 @@ _TYPES: Mapping[str, type] = {
     "failure.json": Failure,
     "rebuild.json": Rebuild,
     "replay.json": ReplayRequest,
+    "supervisor.json": Claim,
     "operations/*.json": OperationRequest,
     "loads/*/load.json": LoadRequest,
     "dead_letters/*.json": Letter,

@@ -27,6 +27,7 @@ from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, 
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
+from headgate.tables.damage import is_of_machine
 from headgate.tables.data_file import DataFile
 from headgate.tables.live_files import live_files
 from headgate.tables.payloads.bronze import BronzePayload
@@ -126,7 +127,9 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
             with bronze.storage.open(file.path) as source:
                 columns = ["partition", "offset", "file", "ingested_at"]
                 rows = pq.read_table(source, columns=columns)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException) as error:
+            if is_of_machine(error):
+                raise
             continue  # damaged files of bronze are reported as damage of bronze
         # Without corrected copies and loads: their partition or offset is negative.
         is_own = pc.greater_equal(pc.min_element_wise(rows["partition"], rows["offset"]), 0)

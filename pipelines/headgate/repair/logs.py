@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from headgate.repair.findings import Damage
 from headgate.storage.files import Storage
+from headgate.tables.damage import is_of_machine
 from headgate.tables.errors import CommitRefusedError, LogGapError
 from headgate.tables.log import entry_path, read_commit
 from headgate.tables.log_folder import LogFolder, last_checkpoint, log_folder
@@ -97,6 +98,8 @@ def _checkpoints(storage: Storage, folder: LogFolder) -> dict[str, str]:
             with storage.open(_checkpoint(version)) as source:
                 pq.ParquetFile(source, page_checksum_verification=True).read()
         except (OSError, pa.ArrowException, ValueError) as error:
+            if is_of_machine(error):
+                raise
             why = (str(error).splitlines() or ["no data"])[0][:200]
             found[_checkpoint(version)] = f"cannot be read: {why}"
     return found
@@ -149,7 +152,9 @@ def _can_be_read(table: Table) -> bool:
     try:
         table.refresh()
         table.require_intact()
-    except (LogGapError, CommitRefusedError, DeltaError, OSError, ValueError):
+    except (LogGapError, CommitRefusedError, DeltaError, OSError, ValueError) as error:
+        if is_of_machine(error):
+            raise
         return False
     return True
 

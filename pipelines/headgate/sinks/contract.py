@@ -37,6 +37,10 @@ class SinkRefusalError(Exception):
     with marked commands and without secrets."""
 
 
+class NoLettersError(Exception):
+    """A sink of this kind keeps no dead letters, so it takes none."""
+
+
 class SinkAwayError(Exception):
     """A sink is unavailable, or refuses every row. The message says which, without secrets."""
 
@@ -184,8 +188,8 @@ class RunnableSink(SinkKind[Sink]):
 
     def resend(self, sink: Sink, letter: Letter) -> str | None:
         """Send a dead letter once more, now. Returns why it is refused again; None if it was
-        accepted. Raises SinkAwayError. Only sinks that keep dead letters implement this."""
-        raise NotImplementedError
+        accepted. Raises SinkAwayError, and NoLettersError if the sink keeps no dead letters."""
+        raise NoLettersError
 
 
 SINKS: Registry[RunnableSink[Any]] = Registry("headgate.sinks", RunnableSink)

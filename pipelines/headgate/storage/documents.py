@@ -59,7 +59,7 @@ def read_document(storage: Storage, path: str) -> Document | None:
         if _checksum(document) != document.pop(_CHECKSUM):
             raise ValueError("its checksum does not match")
     except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(storage, path, error) from error
+        raise damaged_document(storage, path, error) from error
     if version != FORMAT:
         raise other_format(storage.uri(path), version)
     return document
@@ -73,7 +73,7 @@ def read_value(storage: Storage, path: str, type_: type[T], **given: Any) -> T |
     try:
         return None if document is None else decoded(document | given, type_)
     except ValueError as error:
-        raise _damaged(storage, path, error) from error
+        raise damaged_document(storage, path, error) from error
 
 
 def encoded(value: Any) -> Document:
@@ -99,7 +99,8 @@ def _is_document(name: str) -> bool:
     return name.endswith(".json") and not name.startswith(".")
 
 
-def _damaged(storage: Storage, path: str, why: Exception) -> DamagedDocumentError:
+def damaged_document(storage: Storage, path: str, why: Exception) -> DamagedDocumentError:
+    """The error about a document whose content is not what was written."""
     return DamagedDocumentError(
         f"{storage.uri(path)}: the document is damaged ({why})",
         remedy=f"stop the pipeline, then: {pipeline_command('repair')}",

@@ -19,7 +19,7 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, last_driver, lease_path
 
 SUPERVISOR = Layout.document("supervisor")
-"""The claim of a supervisor (``supervision.claim``)."""
+"""The claim of a supervisor (``storage.claim``)."""
 
 _PATH = Layout.document("stop")
 

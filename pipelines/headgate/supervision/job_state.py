@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from headgate.storage.backlog import Backlog
-from headgate.storage.documents import Document, decoded, read_document
+from headgate.storage.documents import Document, damaged_document, decoded, read_document
 from headgate.storage.lag import Sample
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import (
@@ -83,8 +83,11 @@ def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
     documents: dict[int, Document] = {}
     for layer in LAYERS:
         if (held := read_document(layout.storage, lease_path(layer))) is not None:
-            lease = in_force(held, now)
-            by_epoch.setdefault(lease["epoch"], []).append(layer)
+            try:
+                lease = in_force(held, now)
+                by_epoch.setdefault(lease["epoch"], []).append(layer)
+            except (KeyError, ValueError) as error:
+                raise damaged_document(layout.storage, lease_path(layer), error) from error
             documents[lease["epoch"]] = lease
     return tuple(
         _job(layout, tuple(layers), documents[epoch], now) for epoch, layers in by_epoch.items()
@@ -115,7 +118,10 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     if state == "dead" and stop_requested(layout, lease["epoch"]):
         state = "stopped"
     told = {"job": job, "layers": layers, "state": state, "owner": owner}
-    return decoded({**reported, **lease, **told}, JobState)
+    try:
+        return decoded({**reported, **lease, **told}, JobState)
+    except ValueError as error:
+        raise damaged_document(layout.storage, lease_path(layers[0]), error) from error
 
 
 def state_of(*, released: bool, dead: bool, silence: timedelta, paused: bool = False) -> State:

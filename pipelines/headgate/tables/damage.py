@@ -144,12 +144,16 @@ def sound_batches(
 
 
 def _unreadable(storage: Storage, file: DataFile, error: Exception) -> DamagedFileError:
-    return damaged_file(storage.uri(file.path), _cannot_be_read(error))
+    address = storage.uri(file.path)
+    return damaged_file(address, _cannot_be_read(address, error))
 
 
-def _cannot_be_read(error: Exception) -> str:
-    """The message about an error of a reader. Raises the error if it is the machine's."""
+def _cannot_be_read(address: str, error: Exception) -> str:
+    """The message about an error of a reader of the file at ``address``. Raises the error if it is
+    the machine's, with the address, because an error of Arrow has none."""
     if is_of_machine(error):
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror or str(error), address) from error
         raise error
     return f"cannot be read: {str(error).splitlines()[0][:200]}"
 
@@ -174,7 +178,7 @@ def damage_of_pages(storage: Storage, path: str, had: int | None = None) -> str 
     except FileNotFoundError:
         return "is missing"
     except (OSError, pa.ArrowException) as error:
-        return _cannot_be_read(error)
+        return _cannot_be_read(storage.uri(path), error)
     return None if had in (None, rows) else f"has {rows:,} rows, had {had:,}"
 
 
@@ -188,5 +192,5 @@ def _wrong_end(storage: Storage, file: DataFile) -> str | None:
     except FileNotFoundError:
         return "is missing"
     except (OSError, ValueError) as error:
-        return _cannot_be_read(error)
+        return _cannot_be_read(storage.uri(file.path), error)
     return None

@@ -172,5 +172,18 @@ def time_of(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
+_MOMENT = timedelta(seconds=1)
+"""Commits of one catch-up are less than this after its time. A later commit is that of a clock that
+was ahead."""
+
+
+def just_after(held: State, now: datetime) -> datetime:
+    """``now``, or just after the table's last commit if that is of the same moment, because one
+    catch-up may make several commits. A publication recognises the rows that a commit has changed
+    by their ``updated_at`` (``publish.stage``)."""
+    last = time_of(held.at)
+    return last + timedelta(microseconds=1) if now <= last < now + _MOMENT else now
+
+
 def add_counts(total: Counts, batch: Counts) -> dict[str, int]:
     return {key: total.get(key, 0) + batch.get(key, 0) for key in {*total, *batch}}

@@ -84,7 +84,7 @@ def test_a_request_is_carried_out_when_every_table_has_it(lake: Lake) -> None:
     bronze.commit(replace(state, kind="operation", operation=number, payload=payload))
     requests.remove(lake.layout, request)
     for table in tables:
-        assert found() == (None, True)
+        assert found() == (operation, True)
         table.commit(replace(table.refresh(), kind="operation", operation=number))
     assert found() == (operation, False)
     other = requests.ask(lake.layout, "late_replay", {}, datetime(2026, 1, 3, tzinfo=UTC))

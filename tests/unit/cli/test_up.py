@@ -32,6 +32,7 @@ class Tree:
     pid: int = 4711
     ended: list[bool] = field(default_factory=list)
     at_start: Callable[[], object] = field(default=lambda: None)
+    password: str | None = None
 
     def end(self) -> None:
         self.ended.append(True)
@@ -53,7 +54,9 @@ def up(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[T
             log.write_text("Traceback\nOSError: [Errno 28] No space left on device\n")
             started: Any = tree
             tree.at_start()
-            return Standalone(settings, None, started)
+            if tree.password is not None:
+                settings.passwords.write_text(tree.password)
+            return Standalone(settings, tree.password, started)
 
         monkeypatch.setattr(running, "start", start)
         return ask("up", "--dags", "dags", "--port", "0", "--root", tmp_path / "tables")
@@ -112,14 +115,21 @@ def test_the_password_of_the_dashboard_is_made_when_it_is_shown(
     assert Password(folder).is_right(shown[1])
 
 
+@pytest.mark.parametrize("password", [None, "new"], ids=["an old one", "a new one"])
 def test_airflow_ends_if_the_dashboard_gets_no_password(
-    up: Callable[[Tree], Any], monkeypatch: pytest.MonkeyPatch
+    up: Callable[[Tree], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, password: str | None
 ) -> None:
+    """Airflow's password that nobody has seen goes, too: the next start makes another one."""
+    kept = tmp_path / "tables/_airflow/passwords.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("shown before")
+
     def fails(_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Beside, "password", fails)
-    tree = Tree(0)
+    tree = Tree(0, password=password)
     ended, out, err = up(tree)
     assert (ended, tree.ended, out) == (exit_codes.MACHINE, [True], "")
+    assert kept.exists() is (password is None)
     assert "the disk is full" in err

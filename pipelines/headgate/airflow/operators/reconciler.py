@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
+from headgate.storage.claim import claimed, is_orphaned
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked
-from headgate.supervision.claim import claimed, is_orphaned
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

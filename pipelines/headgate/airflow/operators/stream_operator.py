@@ -17,9 +17,9 @@ from headgate.airflow.task_state import GONE, OVER, name_of, state_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
 from headgate.commands import Place, commands_in, rendered, shell_command
 from headgate.errors import HeadgateError
+from headgate.storage.claim import Claim, claim, claimed, give_up, is_orphaned, take_up
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
-from headgate.supervision.claim import Claim, claim, claimed, give_up, is_orphaned, take_up
 from headgate.supervision.keeping import (
     DOWN,
     NEEDS_A_PERSON,

@@ -86,7 +86,7 @@ def _state(
         for name in outcome.patches
     }
     operation, still = carried_out(asked.deployed, layout, request, tables.values())
-    if operation is None:
+    if operation is None or still:
         return None, still
     void = tuple(name for name, table in tables.items() if is_void(table, operation.number))
     return Published(operation.number, savepoint, void), False

@@ -106,9 +106,9 @@ def _state(
     HeadgateError if a gate holds the table."""
     gold = Table(layout.storage, GOLD.path(table.name), pipeline=declared.name)
     operation, still = carried_out(declared, layout, request, [gold])
-    if operation is None:
-        if still:
-            _require_free(declared, layout, table)
+    if operation is not None and still:
+        _require_free(declared, layout, table)
+    if operation is None or still:
         return None, still
     pairs = _pairs(declared, layout, table, operation.number)
     return Replayed(operation.number, operation.n, pairs), False

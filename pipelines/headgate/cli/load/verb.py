@@ -160,8 +160,8 @@ def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> di
 
 def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
     """Change the load that ``option`` and ``id_`` select. A load that was taken back continues only
-    if ``id_`` names it. Raises UsageError if it is no load, or
-    several, and as ``require_tables`` if it is to continue."""
+    if ``id_`` names it. Raises UsageError if no load or several loads are meant, and as
+    ``require_tables`` if a load is to continue."""
 
     def is_meant(each: LoadRequest) -> bool:
         if id_ not in (None, each.id):

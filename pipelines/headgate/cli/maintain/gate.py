@@ -125,8 +125,8 @@ def retry(
 
 
 def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) -> Hold:
-    """Why a table, or its rebuild, is held. Raises HeadgateError if
-    none of them is, or both and ``rebuild`` names none, and UsageError for a wrong name."""
+    """Why a table, or its rebuild, is held. Raises HeadgateError if none of them is, or if both are
+    and ``rebuild`` names none, and UsageError for a wrong name."""
     name = gold_table(declared, table, gated=True).name
     found = [hold for hold in holds(layout, declared) if hold.table == name]
     asked = [hold for hold in found if rebuild in (None, bool(hold.log))]

@@ -14,7 +14,7 @@ from headgate.cli.output import grid, respond
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Publication
 from headgate.errors import UsageError
-from headgate.sinks.contract import SINKS, SinkAwayError
+from headgate.sinks.contract import SINKS, NoLettersError, SinkAwayError
 from headgate.sinks.letters import DeadLetters, Letter
 
 Name = Annotated[
@@ -58,7 +58,7 @@ def resend(
         except SinkAwayError as error:
             away = str(error)
             break
-        except NotImplementedError:
+        except NoLettersError:
             raise UsageError(
                 f"{name} has another sink than when it kept these letters: {publication.kind} does "
                 "not take them",

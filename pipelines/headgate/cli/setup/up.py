@@ -74,6 +74,8 @@ def up(
                 password = board.password() if board is not None else None
             except BaseException:
                 started.tree.end()
+                if started.password is not None:  # nobody has seen it
+                    settings.passwords.unlink(missing_ok=True)
                 raise
         try:
             again = _again(dags, port, detached)

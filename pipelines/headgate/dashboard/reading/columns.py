@@ -31,7 +31,7 @@ class ColumnCache:
         self._most_bytes, self._most_rows = most_bytes, most_rows
         self._files: OrderedDict[tuple[str, str], dict[str, pa.ChunkedArray]] = OrderedDict()
         self._assembled: OrderedDict[tuple[object, ...], pa.Table] = OrderedDict()
-        self._too_large: set[tuple[str, ...]] = set()
+        self._too_large: dict[tuple[str, ...], int] = {}  # the rows that were too many
         self._bytes = 0
         self._lock = Lock()
         self.columns_read = 0
@@ -60,7 +60,7 @@ class ColumnCache:
     def _parts(self, version: Version, schema: pa.Schema) -> list[pa.Table] | None:
         """The columns of each file; None if they do not fit into the memory."""
         about = (version.address, *schema.names)
-        if about in self._too_large:
+        if version.rows >= self._too_large.get(about, self._most_rows):
             return None
         parts: list[pa.Table] = []
         free = self._most_bytes
@@ -68,7 +68,7 @@ class ColumnCache:
             kept = self._files.get((version.address, fragment.path), {})
             is_read = all(name in kept for name in schema.names)
             if free < 0 or (not is_read and _least_bytes(fragment, schema.names) > free):
-                self._too_large.add(about)
+                self._too_large[about] = version.rows
                 return None
             parts.append(self._part(version, fragment, schema))
             free -= parts[-1].nbytes

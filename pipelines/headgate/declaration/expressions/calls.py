@@ -242,8 +242,9 @@ def _check_place(nested: Operand, place: Operand) -> None:
             raise Invalid(f"element_at() takes a string as a key, not {what}")
     elif not 0 < abs(literal_integer(place.node) or 0) < 2**31:
         raise Invalid(
-            "element_at() takes a whole number other than 0 as a position, written as such: 1 is "
-            "the first element, -1 the last; for a computed position, counted from 0, use get()"
+            "element_at() takes a whole number from -2147483647 to 2147483647 other than 0 as a "
+            "position, written as such: 1 is the first element, -1 the last; for a computed "
+            "position, counted from 0, use get()"
         )
 
 

@@ -7,10 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.storage.documents import DamagedDocumentError, write_document
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import SUPERVISOR, StopRequest
-from headgate.supervision.claim import (
+from headgate.storage.claim import (
     Claim,
     claim,
     claimed,
@@ -19,6 +16,9 @@ from headgate.supervision.claim import (
     is_orphaned,
     take_up,
 )
+from headgate.storage.documents import DamagedDocumentError, write_document
+from headgate.storage.layout import Layout
+from headgate.storage.stopping import SUPERVISOR, StopRequest
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ONE = Claim("one", ("dag", "run 1", "task"), NOON)
