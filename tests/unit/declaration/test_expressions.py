@@ -71,9 +71,9 @@ REFUSED = {
     # Some data would make them fail or fill the memory.
     "raise_error('x')": "would stop the pipeline",
     "assert_true(ok)": "would stop the pipeline",
-    "element_at(split(s, ','), 0)": "takes a whole number other than 0",
-    "element_at(split(s, ','), 2147483648)": "takes a whole number other than 0",
-    "element_at(split(s, ','), -2147483648)": "takes a whole number other than 0",
+    "element_at(split(s, ','), 0)": "from -2147483647 to 2147483647",
+    "element_at(split(s, ','), 2147483648)": "from -2147483647 to 2147483647",
+    "element_at(split(s, ','), -2147483648)": "from -2147483647 to 2147483647",
     "element_at(split(s, ','), i)": "for a computed position, counted from 0, use get()",
     "explode(ns)": "returns several rows for one",
     "flatten(grid)": "can fail on data",
