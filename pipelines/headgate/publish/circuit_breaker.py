@@ -62,7 +62,8 @@ class Breaker:
         return self._found[1]
 
     def _why_open(self, declared: CircuitBreaker) -> str | None:
-        states = [each.refresh() for each in self._bronze]
+        """As ``why_open``, for the tables as last refreshed."""
+        states = [each.state for each in self._bronze]
         # Replays and loads are requested by a person; their batches are no sign of broken input.
         asked_for = {replay.n for state in states for replay in BronzePayload.of(state).replays}
         for bronze in self._bronze:

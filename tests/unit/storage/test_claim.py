@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -24,11 +23,6 @@ from headgate.storage.stopping import SUPERVISOR, StopRequest
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ONE = Claim("one", ("dag", "run 1", "task"), NOON)
 TWO = Claim("two", ("dag", "run 2", "task"), NOON)
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    return Layout.of(str(tmp_path), "tiny")
 
 
 def test_the_newest_claim_holds(layout: Layout) -> None:

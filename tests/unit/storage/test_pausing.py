@@ -1,19 +1,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-
-import pytest
 
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import pause, paused_since, resume
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    return Layout.of(str(tmp_path), "tiny")
 
 
 def test_a_pause_lasts_until_somebody_resumes(layout: Layout) -> None:

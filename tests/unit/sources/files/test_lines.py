@@ -36,6 +36,21 @@ def read(folder: Path, *names: str, format: str = "json", **csv: Any) -> pa.Tabl
     return pa.concat_tables([schema.empty_table(), *(b for part in found for b in part.blocks())])
 
 
+def placed(
+    folder: Path, name: str, content: bytes, sizes: tuple[int, int, int], **options: Any
+) -> list[tuple[int, bytes]]:
+    """The positions and values of a file's records, at these sizes of splits, parts and blocks."""
+    (folder / name).write_bytes(content)
+    split, part, block = sizes
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.SPLIT", split)
+        patched.setattr("headgate.sources.files.parts.BLOCK", part)
+        patched.setattr("headgate.sources.files.lines.BLOCK", block)
+        patched.setattr("headgate.sources.files.lines._REST", block)
+        found = read(folder, name, **options)
+    return list(zip(found["offset"].to_pylist(), found["value"].to_pylist(), strict=True))
+
+
 def positions(content: bytes, split: int, blanks: bytes = b" \t\r") -> Sequence[tuple[int, bytes]]:
     """The lines that are not blank, each with its position, as a split's reader finds them."""
     found, counted, start = [], dict[int, int](), 0
@@ -57,16 +72,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_positions_depend_on_the_size_of_splits_alone(
     folder: Path, values: list[bytes], split: int, part: int, block: int
 ) -> None:
-    content = b"\n".join(values)
-    (folder / "a.json").write_bytes(content)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("headgate.sources.files.parts.SPLIT", split)
-        patched.setattr("headgate.sources.files.parts.BLOCK", part)
-        patched.setattr("headgate.sources.files.lines.BLOCK", block)
-        patched.setattr("headgate.sources.files.lines._REST", block)
-        found = read(folder, "a.json")
-    pairs = zip(found["offset"].to_pylist(), found["value"].to_pylist(), strict=True)
-    assert list(pairs) == positions(content, split)
+    content, sizes = b"\n".join(values), (split, part, block)
+    assert placed(folder, "a.json", content, sizes) == positions(content, split)
 
 
 @pytest.mark.parametrize(("delimiter", "blanks"), [("\t", b" \r"), (" ", b"\t\r"), (",", b" \t\r")])
@@ -87,16 +94,10 @@ def test_a_line_of_empty_cells_has_a_position(
     part: int,
     block: int,
 ) -> None:
-    content = b"\n".join(values)
-    (folder / "a.csv").write_bytes(content)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("headgate.sources.files.parts.SPLIT", split)
-        patched.setattr("headgate.sources.files.parts.BLOCK", part)
-        patched.setattr("headgate.sources.files.lines.BLOCK", block)
-        patched.setattr("headgate.sources.files.lines._REST", block)
-        found = read(folder, "a.csv", format="csv", csv_delimiter=delimiter, csv_fields=("x", "y"))
-    pairs = zip(found["offset"].to_pylist(), found["value"].to_pylist(), strict=True)
-    assert list(pairs) == positions(content, split, blanks)
+    content, sizes = b"\n".join(values), (split, part, block)
+    csv: dict[str, Any] = {"csv_delimiter": delimiter, "csv_fields": ("x", "y")}
+    found = placed(folder, "a.csv", content, sizes, format="csv", **csv)
+    assert found == positions(content, split, blanks)
 
 
 @given(SEVERAL, st.integers(1, 40))
