@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -28,6 +28,7 @@ from headgate.tables.arrow import stage_arrow
 from headgate.tables.catching_up import files_of, steps
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import Rows, arrow_schema, micros, row_type
+from headgate.tables.history import Watermarks
 from headgate.tables.log import Commit
 from headgate.tables.open_rows import open_rows
 from headgate.tables.payloads.gold import GoldPayload
@@ -75,9 +76,9 @@ class FoldStage:
         )
 
     def catch_up(
-        self, upto: int, now: datetime, most_steps: int | None, apart: Collection[int]
+        self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        ahead = steps(self.silver, self.gold.refresh().n, upto, apart)
+        ahead = steps(self.silver, self.gold.refresh().n, upto, watermarks)
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
             at = just_after(held, now)

@@ -118,10 +118,11 @@ class Stages:
         if gate is not None and not gate.is_due(upto):
             return False
         its_own = operations.of(place.table for place in gold.places)
+        watermarks = operations.watermarks(gold.silver.name)
         ends = gate.stops(upto) if gate is not None else ()
         try:
             for stop in sorted({*its_own.stops(upto), *ends}):
-                gold.catch_up(stop, now, most_steps, operations.places)
+                gold.catch_up(stop, now, most_steps, watermarks)
                 if (n := gold.gold.refresh().n) < stop:
                     return False
                 its_own.carry_out(gold.places, n, now)

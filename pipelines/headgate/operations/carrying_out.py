@@ -16,6 +16,7 @@ from headgate.failpoints import failpoint
 from headgate.graph.graph import Graph
 from headgate.graph.operations import Document, known
 from headgate.operations.contract import OPERATIONS, Place
+from headgate.tables.history import Watermarks
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time, just_after
@@ -49,10 +50,11 @@ class Operations:
         awaited = (o for o in self.asked if any(self._awaits(o, *each) for each in of.items()))
         return Operations(tuple(awaited), self.graph)
 
-    @property
-    def places(self) -> frozenset[int]:
-        """The batch ids after which operations take place."""
-        return frozenset(each.n for each in self.asked)
+    def watermarks(self, path: str) -> Watermarks:
+        """The batch ids after which operations take place, with the watermark of a table's source
+        at each; None if it is not known. Operations have that of the first source."""
+        is_of_head = self.graph.source_of(path) == self.graph.head
+        return {each.n: each.watermark if is_of_head else None for each in self.asked}
 
     def stops(self, upto: int) -> tuple[int, ...]:
         """The batch ids at which the steps of a stage up to ``upto`` end. No step passes an

@@ -8,7 +8,7 @@ operator brings a ``GoldStage`` of its own.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from headgate.gold.assignment import Assignment
     from headgate.operations.contract import Place
+    from headgate.tables.history import Watermarks
     from headgate.tables.table import Table, TableOf
     from headgate.tables.table_schema import TableSchema
 
@@ -47,11 +48,10 @@ class GoldStage(Protocol):
         """Both tables as declared, the late table first. ``silver`` is the row type of silver."""
 
     def catch_up(
-        self, upto: int, now: datetime, most_steps: int | None, apart: Collection[int]
+        self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        """Process silver up to batch ``upto``, in no more than ``most_steps`` commits. ``apart``
-        are the batch ids of operations: no file of silver has rows from before and from after one
-        of them.
+        """Process silver up to batch ``upto``, in no more than ``most_steps`` commits.
+        ``watermarks`` are those of operations (``history.batches``).
 
         Raises CommitRefusedError, FencedError or LogGapError.
         """

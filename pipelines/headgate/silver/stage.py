@@ -102,6 +102,7 @@ class SilverStage:
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
         boundaries = BronzePayload.of(self.bronze.refresh()).replay_ends
+        watermarks = operations.watermarks(self.bronze.name)
         at = {name: table.refresh().n for name, table in self.silver.items()}
         front = max(at.values(), default=0)
         for n in sorted(set(at.values()), reverse=True):
@@ -111,7 +112,7 @@ class SilverStage:
             decided = (self._ahead(name) for name in names)
             ends = {*decided, *boundaries}
             stops = sorted({*operations.stops(upto), *(end for end in ends if n < end < upto)})
-            ahead = steps_between(self.bronze, n, stops, self._rows_per_step(names))
+            ahead = steps_between(self.bronze, n, stops, watermarks, self._rows_per_step(names))
             for group in ahead if n == front else islice(ahead, most_steps):
                 self._process(names, group, now, quarantining=n == front)
                 operations.carry_out(places, group[-1].state.n, now)
@@ -173,12 +174,7 @@ class SilverStage:
         if held.n >= last.n:
             return None
         files = files_of(group, after=held.n)
-        payload = SilverPayload.of(held)
-        payload = replace(
-            payload,
-            watermark=BronzePayload.of(last).watermark,
-            watermarks=BronzePayload.of(self.bronze.state).watermarks_until(last.n),
-        )
+        payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
         state = held.advanced_to(last.n, now, payload)
         if (decided := self._decided(name, last.n)) is None:
             transform, suite = self._transforms[name], self._declared[name].suite

@@ -1,7 +1,8 @@
 """The version of the format on disk: commits of tables, and documents.
 
-The metadata of a commit is a ``tables.state.State``. A field that is added there or to a payload
-needs no new format, because older commits get its default. Any other change needs one.
+The metadata of a commit is a ``tables.state.State``. A change after which commits of earlier
+versions are still read needs no new format: a new field, for example, because older commits get
+its default. Any other change needs one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.errors import HeadgateError
 
 FORMAT = 3
-"""Incremented if the previous version of Headgate cannot read the tables or documents of this
+"""Incremented if this version of Headgate cannot read the tables or documents of the previous
 one."""
 OF_FORMAT_1 = ("headgateSeal", "seal")
 """Keys that only commits and documents of format 1 have. These do not contain the version of their

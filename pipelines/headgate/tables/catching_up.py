@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from headgate.tables.data_file import DataFile
-from headgate.tables.history import batches
+from headgate.tables.history import NO_WATERMARKS, Watermarks, batches
 from headgate.tables.log import Commit
 from headgate.tables.table import Table
 
@@ -18,25 +18,30 @@ def steps(
     upstream: Table,
     after: int,
     upto: int,
-    apart: Collection[int] = (),
+    watermarks: Watermarks = NO_WATERMARKS,
     most_rows: int | None = None,
 ) -> Iterator[tuple[Commit, ...]]:
     """The upstream batches in ``(after, upto]`` in groups, each to be processed by one commit.
-    ``apart`` as in ``history.batches``, ``most_rows`` as in ``grouped``, ``ROWS_PER_STEP`` if None.
+    ``watermarks`` as in ``history.batches``, ``most_rows`` as in ``grouped``, ``ROWS_PER_STEP`` if
+    None.
 
     Raises LogGapError if a batch is missing from the upstream's log.
     """
     most = ROWS_PER_STEP if most_rows is None else most_rows
-    return grouped(batches(upstream, after, upto, apart), most)
+    return grouped(batches(upstream, after, upto, watermarks), most)
 
 
 def steps_between(
-    upstream: Table, after: int, stops: Iterable[int], most_rows: int | None = None
+    upstream: Table,
+    after: int,
+    stops: Iterable[int],
+    watermarks: Watermarks,
+    most_rows: int | None = None,
 ) -> Iterator[tuple[Commit, ...]]:
     """The steps after batch id ``after``. ``stops`` are batch ids in rising order; a step ends at
-    each of them. ``most_rows`` as in ``steps``."""
+    each of them. The others as in ``steps``."""
     for stop in stops:
-        yield from steps(upstream, after, stop, most_rows=most_rows)
+        yield from steps(upstream, after, stop, watermarks, most_rows)
         after = max(after, stop)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -16,6 +16,10 @@ from headgate.tables.log import Commit, read_commit
 from headgate.tables.log_folder import log_folder
 from headgate.tables.state import Counts, State, add_counts
 from headgate.tables.table import Table
+
+Watermarks = Mapping[int, int | None]
+"""Watermarks in microseconds since 1970 UTC, by batch id; None if it is not known."""
+NO_WATERMARKS: Watermarks = {}
 
 
 def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
@@ -62,12 +66,15 @@ def counted(commits: Iterable[Commit]) -> Counts:
     return reduce(add_counts, (commit.state.batch for commit in commits), {})
 
 
-def batches(table: Table, after: int, upto: int, apart: Collection[int] = ()) -> tuple[Commit, ...]:
+def batches(
+    table: Table, after: int, upto: int, watermarks: Watermarks = NO_WATERMARKS
+) -> tuple[Commit, ...]:
     """The data commits that processed the batch ids ``(after, upto]``, oldest first.
 
     If maintenance has removed entries or files of the first commits, one commit replaces these,
-    with the live files that have the same rows. ``apart`` are batch ids at which every rebuild of
-    the table ends a file, such as those of operations. Raises LogGapError if a batch is missing.
+    with the live files that have the same rows. ``watermarks`` are those of the source at
+    operations: every rebuild of the table ends a file at their batch ids. Raises LogGapError if a
+    batch is missing.
     """
     if upto <= after:
         return ()
@@ -75,7 +82,7 @@ def batches(table: Table, after: int, upto: int, apart: Collection[int] = ()) ->
     walked = tuple(_walk_back(table, after))
     found = tuple(c for c in reversed(walked) if _processed(c, after, upto))
     if walked[-1].state.n > after or not _all_there(table, walked, found):
-        found = _from_live_files(table, walked, after, upto, apart)
+        found = _from_live_files(table, walked, after, upto, watermarks)
     reached = after
     for batch in found:
         if batch.state.from_n != reached:
@@ -106,7 +113,7 @@ def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) 
 
 
 def _from_live_files(
-    table: Table, walked: Sequence[Commit], after: int, upto: int, apart: Collection[int]
+    table: Table, walked: Sequence[Commit], after: int, upto: int, watermarks: Watermarks
 ) -> tuple[Commit, ...]:
     """One commit for all batches up to the last one whose commit or files are missing, then the
     later commits. The live files have each row of these batches once, and the names of their
@@ -117,7 +124,7 @@ def _from_live_files(
     # A rebuild groups batches differently, so a reader of the former table can continue in it only
     # at a batch id where every rebuild ends a file. Bronze has a file for each batch.
     is_rebuilt = begins.kind == "reset" and begins.origin is None and kind_of(table.name) != BRONZE
-    if is_rebuilt and 0 < after < begins.n and after not in apart:
+    if is_rebuilt and 0 < after < begins.n and after not in watermarks:
         raise _gap(table, after, begins.n)
     merged = (file.n for file in live if file.merged_from is not None)
     base = min(max((after, walked[-1].state.n, *merged)), upto)
@@ -129,7 +136,7 @@ def _from_live_files(
     files = tuple(file for file in live if after < file.n <= base)
     at_base = next((c.state for c in walked if c.state.n == base), None)
     # If that batch's watermark is unknown, windows become final with the next batch.
-    payload = at_base.payload if at_base else table.state.payload.as_of(base)
+    payload = at_base.payload if at_base else table.state.payload.as_of(watermarks.get(base))
     state = State(payload, kind="data", from_n=after, n=base)
     version = table.version
     return (Commit(version, state, with_footers(table, version, files)), *later)

@@ -53,8 +53,9 @@ class Payload:
         """The part that the next commit repeats; the rest describes this commit alone."""
         return self
 
-    def as_of(self, n: int) -> Self:
-        """What this payload still knows about an earlier batch ``n``, whose commit is deleted."""
+    def as_of(self, watermark: int | None) -> Self:
+        """The payload of an earlier batch, whose commit is deleted, at a watermark of the source;
+        None if it is not known."""
         return type(self)()
 
     def emptied(self) -> Self:

@@ -54,7 +54,7 @@ FULL: dict[str, Payload] = {
     "none": NoPayload(),
     "publication": PublicationPayload(version=4, event="00042-000000007"),
     "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
-    "silver": SilverPayload(watermark=5, suite="a", watermarks={"2": 4}),
+    "silver": SilverPayload(watermark=5, suite="a"),
 }
 """One of each kind, with a value in every field."""
 
@@ -176,3 +176,9 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     moved = State(replace(held, watermark=7)).encode()
     wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
     assert moved["payload"] == {**wanted, "gate": None, "drains": {}, "merged": 2}
+
+
+def test_silver_of_an_earlier_version_is_read() -> None:
+    """It repeated the watermarks of all operations."""
+    said = {"watermark": 5, "suite": "a", "watermarks": {"2": 4}}
+    assert SilverPayload.decode(said) == SilverPayload(5, "a")

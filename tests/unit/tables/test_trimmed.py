@@ -135,6 +135,10 @@ def test_a_trimmed_log_begins_with_what_is_live(tmp_path: Path) -> None:
     assert [c.state.n for c in batches(table, 3, 10)] == [5, 6, 7, 8, 9, 10]
     (ends,) = batches(table, 0, 3)
     assert (sorted(f.n for f in ends.files), ends.state.payload) == ([1, 2, 3], SilverPayload())
+    (ends,) = batches(table, 0, 3, {3: 2900, 4: None})
+    assert ends.state.payload == SilverPayload(2900), "an operation after batch 3 knows it"
+    (ends,) = batches(table, 0, 4, {3: 2900, 4: None})
+    assert ends.state.payload == SilverPayload()
 
 
 def test_an_operation_is_a_place_to_stop_in_merged_and_trimmed_batches(tmp_path: Path) -> None:

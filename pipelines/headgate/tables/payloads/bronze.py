@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from headgate.tables.load import Load
 from headgate.tables.operation import Operation
+from headgate.tables.packed import Packed
 from headgate.tables.replay import Replay
 from headgate.tables.state import Payload
 
@@ -65,29 +66,27 @@ class BronzePayload(Payload):
         """All batch ids at which a step of a stage must end."""
         return self.replay_ends | {each.n for each in self.operations}
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operations", Packed.of(self.operations))
+        object.__setattr__(self, "replays", Packed.of(self.replays))
+
     def encode(self) -> dict[str, Any]:
         return {
             **vars(self),
-            "operations": [vars(each) for each in self.operations],
-            "replays": [vars(each) for each in self.replays],
+            "operations": Packed.of(self.operations).encode(),
+            "replays": Packed.of(self.replays).encode(),
             "loads": [{**vars(each), "offsets": dict(each.offsets)} for each in self.loads],
         }
 
     @classmethod
     def decode(cls, content: Mapping[str, Any]) -> BronzePayload:
-        operations = tuple(Operation(**each) for each in content.get("operations", ()))
-        replays = tuple(Replay(**each) for each in content.get("replays", ()))
+        operations = Packed.decode(Operation, content.get("operations", ()))
+        replays = Packed.decode(Replay, content.get("replays", ()))
         loads = tuple(Load(**each) for each in content.get("loads", ()))
         return cls(**{**content, "operations": operations, "replays": replays, "loads": loads})
 
-    def watermarks_until(self, n: int) -> dict[str, int]:
-        """The watermarks at the operations up to batch ``n``, by batch id."""
-        found = {each.n: each.watermark for each in self.operations if each.n <= n}
-        return {str(at): watermark for at, watermark in found.items() if watermark is not None}
-
-    def as_of(self, n: int) -> BronzePayload:
-        known = (each.watermark for each in self.operations if each.n == n)
-        return BronzePayload(watermark=next(known, None))
+    def as_of(self, watermark: int | None) -> BronzePayload:
+        return BronzePayload(watermark=watermark)
 
     def carried(self) -> BronzePayload:
         return replace(self, reset=None, arrived=None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from headgate.tables.state import Payload
 
@@ -17,17 +17,20 @@ last one is counted only with a suite."""
 class SilverPayload(Payload):
     """``watermark`` is that of the source at the table's batch id, in microseconds since 1970 UTC.
     None if it is not known. ``suite`` is the digest of the rules that decided the last batch, empty
-    without a suite. ``watermarks`` are those of earlier batches at which an operation took place,
-    by batch id: a rebuild of gold uses them if the commits of these batches are deleted."""
+    without a suite."""
 
     kind: ClassVar[str] = "silver"
 
     watermark: int | None = None
     suite: str = ""
-    watermarks: Mapping[str, int] = field(default_factory=dict)
 
-    def as_of(self, n: int) -> SilverPayload:
-        return SilverPayload(self.watermarks.get(str(n)))
+    @classmethod
+    def decode(cls, content: Mapping[str, Any]) -> SilverPayload:
+        # Earlier versions repeated the watermarks of operations, which are in bronze.
+        return cls(**{key: value for key, value in content.items() if key != "watermarks"})
+
+    def as_of(self, watermark: int | None) -> SilverPayload:
+        return SilverPayload(watermark)
 
 
 MEMBER = SilverPayload()
