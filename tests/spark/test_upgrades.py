@@ -27,8 +27,10 @@ from headgate.silver import quarantine
 from headgate.silver import stage as silver_stage
 from headgate.tables import catching_up
 from headgate.tables.history import batches
+from headgate.tables.live_files import live_files
 from headgate.tables.table import Table
 from tests.oracle import Closing, derive
+from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -264,3 +266,22 @@ def without_details(typed: Callable[[Source], StructType]) -> Callable[[Source],
         return StructType([f for f in typed(source).fields if "detail" not in f.name])
 
     return older
+
+
+def test_a_damaged_page_of_the_current_table_does_not_stop_its_rebuild(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared, landing: Landing
+) -> None:
+    engine = prepared.copy(tmp_path)
+    gold = engine.runtime.table("gold/bands")
+    gold.refresh()
+    opened = next(file for file in live_files(gold.handle) if not file.is_final)
+    flip_an_id(Path(gold.storage.uri(opened.path)), "window_start")
+    engine.ingest(4)
+    with pytest.raises(Exception, match=r"\.parquet"):
+        engine.catch_up()
+    engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("gold/bands",)))
+    stages = engine.runtime.stages
+    engine.catch_up()
+    assert f"{opened.path} cannot be read" in (stages.trouble or "")
+    assert (engine.runtime.rebuild, engine.runtime.stages.trouble) == (None, None)
+    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}

@@ -94,13 +94,12 @@ class PipelineRuntime:
             for name, stage in stages.gold.items()
             for shape in stage.shapes(stages.type_of(self.pipeline.gold[name].silver))
         )
-        kept = chain.from_iterable(self.kept.values())
         bronze = (
             TableSchema(self.table(BRONZE.path(name)), stage.shape.schema, stage.shape.time_column)
             for name, stage in self.bronze.items()
         )
         silver = chain.from_iterable(stage.shapes for stage in stages.silver.values())
-        return (*kept, *bronze, *silver, *gold)
+        return (*chain.from_iterable(self.kept.values()), *bronze, *silver, *gold)
 
     def require_declared(self) -> None:
         """Raises DefinitionChangedError if a table was made from another declaration."""
@@ -161,7 +160,6 @@ class PipelineRuntime:
             self._rebuilt_tables[path] = table
         self.rebuild = rebuild
         self.stages = self._as_made(rebuild)
-        self.stages.replaced = rebuild.tables
         declared, built = self.pipeline, self._rebuilt_tables
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
@@ -177,9 +175,11 @@ class PipelineRuntime:
         gold: Iterable[GoldTable],
         *,
         is_visible: bool = True,
+        replaced: Collection[str] = (),
     ) -> Stages:
         gate = partial(gate_of, self._spark, self._layout, is_visible=is_visible)
-        return Stages(self._spark, table, self.graph, self.pipeline.sources, silver, gold, gate)
+        places = table, self.graph, self.pipeline.sources
+        return Stages(self._spark, *places, silver, gold, gate, replaced, self._layout)
 
     def _newest(self, path: str) -> Table:
         return self._rebuilt_tables.get(path) or self.table(path)
@@ -221,7 +221,7 @@ class PipelineRuntime:
             if is_as_made(before, GOLD.path(name))
             and is_as_made(before, SILVER.path(before.gold[name].silver))
         }
-        return self._stages(self.table, silver.values(), gold.values())
+        return self._stages(self.table, silver.values(), gold.values(), replaced=rebuild.tables)
 
     def owned(self) -> tuple[Table, ...]:
         """The current tables that this job writes. Each side table comes before the table that

@@ -9,13 +9,16 @@ from functools import partial
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from headgate.commands import rendered
 from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.gates.gate import TableGate
 from headgate.graph.graph import Graph
+from headgate.jobs.error_translation import translate_error
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
+from headgate.storage.layout import Layout
 from headgate.tables.errors import DamagedFileError, HeldError, LogGapError
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.side_by_side import side_by_side
@@ -25,10 +28,8 @@ from headgate.tables.table import Table, TableOf
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
     contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
-    paths of tables that a rebuild will replace: a gold table among them that cannot go on any more
-    does not keep the rebuild from its end."""
-
-    replaced: Collection[str] = ()
+    paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
+    damage, the rebuild continues."""
 
     def __init__(
         self,
@@ -39,7 +40,11 @@ class Stages:
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
         gate_of: Callable[[GoldTable, TableOf], TableGate | None],
+        replaced: Collection[str],
+        layout: Layout,
     ) -> None:
+        self._replaced, self._layout = replaced, layout
+        self._damaged: dict[str, str] = {}
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
         self.silver = {
@@ -51,6 +56,11 @@ class Stages:
         for each in gold:
             self.gold[each.name] = stage_of(spark, table, each)
             self._gates[each.name] = gate_of(each, table)
+
+    @property
+    def trouble(self) -> str | None:
+        """A message about the gold tables that cannot go on until a rebuild replaces them."""
+        return "; ".join(self._damaged.values()) or None
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""
@@ -128,10 +138,16 @@ class Stages:
                 its_own.carry_out(gold.places, n, now)
         except HeldError:
             return False
-        except (DamagedFileError, LogGapError):
-            if GOLD.path(name) not in self.replaced:
+        except Exception as error:
+            if (path := GOLD.path(name)) not in self._replaced:
                 raise
+            cause = translate_error(error, self._layout) or error
+            if not isinstance(cause, (DamagedFileError, LogGapError)):
+                raise
+            said = f"{path} stays as it is until its rebuild is published: {cause.message}"
+            self._damaged[name] = rendered(said)
             return False
+        self._damaged.pop(name, None)
         if gate is not None:
             gate.passed()
         return True

@@ -208,8 +208,8 @@ class StreamSupervisor:
 
     def _also(self) -> str | None:
         """The trouble for which the tables do not wait: it must not make the driver look stuck."""
-        scheduled = self._schedule.trouble, self._late_replays.trouble
-        troubles = self._run.publications.trouble, *scheduled
+        run, scheduled = self._run, (self._schedule.trouble, self._late_replays.trouble)
+        troubles = run.publications.trouble, run.runtime.stages.trouble, *scheduled
         return "; ".join(trouble for trouble in troubles if trouble) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from headgate.savepoints.resets import Target, intend
 from headgate.tables.errors import DamagedFileError, LogGapError
+from headgate.tables.live_files import live_files
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import WIDE, Lake, declared
 
@@ -27,6 +28,10 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 
 def n(lake: Lake, path: str) -> int:
     return lake.runtime.table(path).reader().refresh().n
+
+
+def trouble(lake: Lake) -> str | None:
+    return lake.runtime.stages.trouble
 
 
 def test_gold_waits_for_a_reset_of_silver_and_says_that_it_is_behind(lake: Lake) -> None:
@@ -53,18 +58,52 @@ def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> No
         assert (n(lake, "silver/other"), n(lake, "silver/good")) == (reached, 3)
 
 
-@pytest.mark.parametrize("error", [DamagedFileError("a", "b"), LogGapError("a", "b")])
+class _Page(Exception):
+    """Spark's error for a damaged page of the current gold table."""
+
+
+def fails(error: Exception) -> Callable[..., None]:
+    def raise_(*_: object) -> None:
+        raise error
+
+    return raise_
+
+
+@pytest.mark.parametrize(
+    "error", [DamagedFileError("a", "b"), LogGapError("a", "b"), _Page("cannot read: {}")]
+)
 def test_gold_that_cannot_go_on_does_not_keep_its_rebuild_from_its_end(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fails(*_: object) -> None:
-        raise error
-
+    table = lake.runtime.table("gold/per_minute").reader()
+    table.refresh()
+    file = Path(table.storage.uri(live_files(table.handle)[0].path))
+    sound, what = file.read_bytes(), "a"
+    if isinstance(error, _Page):
+        file.write_bytes(sound[:8])
+        error, what = _Page(f"cannot read: {file}"), str(file)
     stages, now, layers = lake.runtime.stages, lake.clock(), ("silver", "gold")
-    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails)
-    stages.replaced = {"gold/per_hour"}
+    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(error))
+    monkeypatch.setattr(stages, "_replaced", {"gold/per_hour"})
     with pytest.raises(type(error)):
         stages.catch_up(layers, now, None, ())
-    stages.replaced = {"gold/per_minute"}
+    assert trouble(lake) is None
+    monkeypatch.setattr(stages, "_replaced", {"gold/per_minute"})
     assert not stages.catch_up(layers, now, None, ())
     assert (n(lake, "gold/per_minute"), n(lake, "gold/per_hour")) == (1, 2)
+    said = f"gold/per_minute stays as it is until its rebuild is published: {what}"
+    assert (trouble(lake) or "").startswith(said)
+    monkeypatch.undo()
+    file.write_bytes(sound)
+    assert stages.catch_up(layers, now, None, ())
+    assert trouble(lake) is None
+
+
+def test_an_error_that_is_not_damage_ends_the_job_also_during_a_rebuild(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = lake.runtime.stages
+    monkeypatch.setattr(stages, "_replaced", {"gold/per_minute"})
+    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(OSError("no memory")))
+    with pytest.raises(OSError, match="no memory"):
+        stages.catch_up(("silver", "gold"), lake.clock(), None, ())

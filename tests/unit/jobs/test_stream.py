@@ -118,12 +118,13 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     run.job, run.task.once = "fused", True
     run.control.observe_pause = run.catch_up.run_rest = lambda: None
     run.publications = SimpleNamespace(stuck={}, trouble="publish out: it is down")
+    run.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
     running.supervisor._schedule.trouble = "no savepoint"
     source = SimpleNamespace(
         pending=lambda: 0, backlog=lambda: Backlog("files", 0), trouble=of_source
     )
     batches = SimpleNamespace(position=0)
     running.supervisor._poll(cast(MicroBatchSource, source), cast(BatchRunner, batches))
-    said = ["publish out: it is down", "no savepoint"]
+    said = ["publish out: it is down", "gold/hours is damaged", "no savepoint"]
     assert run.progress.trouble == "; ".join([of_source, *said] if of_source else said)
     assert run.progress.updated == (NOW if of_source else later)
