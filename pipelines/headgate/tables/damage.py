@@ -7,7 +7,6 @@ its footer's checksum, and a stage compares it before it reads the file.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from headgate.tables.table import Table
 
 _ROWS = 65_536  # read at once
+_OF_STORE = "AWS Error"  # in Arrow's messages about errors of S3, which have no number
 _TAIL = 8  # bytes: the footer's length and Parquet's magic number
 
 
@@ -69,12 +69,15 @@ def require_present(table: Table) -> None:
 
 
 def is_of_machine(error: Exception) -> bool:
-    """Whether an error of Arrow or Python is about the machine: a missing permission, too little
-    memory, too many open files. The file that it was about may be intact. An error about the
-    content of a file has no number."""
+    """Whether an error of Arrow or Python is about the machine or the object store: a missing
+    permission, too little memory, too many open files, no network. The file that it was about may
+    be intact. An error about the content of a file has no number; one of a store has none, either.
+    """
     if isinstance(error, MemoryError):
         return True
-    return isinstance(error, OSError) and error.errno not in (None, errno.ENOENT)
+    if not isinstance(error, OSError) or isinstance(error, FileNotFoundError):
+        return False
+    return error.errno is not None or _OF_STORE in str(error)
 
 
 def is_about_reading(error: Exception) -> bool:
@@ -152,7 +155,7 @@ def _cannot_be_read(address: str, error: Exception) -> str:
     """The message about an error of a reader of the file at ``address``. Raises the error if it is
     the machine's, with the address, because an error of Arrow has none."""
     if is_of_machine(error):
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno and error.filename is None:
             raise OSError(error.errno, error.strerror or str(error), address) from error
         raise error
     return f"cannot be read: {str(error).splitlines()[0][:200]}"

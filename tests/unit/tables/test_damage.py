@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from headgate.storage.files import Storage
 from headgate.tables.arrow import stage_arrow
@@ -73,6 +75,24 @@ def test_an_error_of_the_machine_is_no_damage(
     with pytest.raises(type(error)) as raised:
         read(*written)
     assert is_told(raised.value, error, written)
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_an_object_store_that_does_not_answer_is_no_damage(
+    written: tuple[Storage, DataFile], read: Callable[[Storage, DataFile], object]
+) -> None:
+    storage, file = Storage("s3://bucket/table"), written[1]
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # nothing listens
+        store = fs.S3FileSystem(
+            access_key="a",
+            secret_key="b",
+            endpoint_override=f"http://127.0.0.1:{closed.getsockname()[1]}",
+            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
+        )
+        vars(storage)["_filesystem"] = store, "bucket/table"
+        with pytest.raises(OSError, match="NETWORK_CONNECTION during HeadObject"):
+            read(storage, file)
 
 
 @pytest.mark.parametrize("read", ["read_sound", "sound_batches", "damage_of", "damage_of_pages"])
