@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from headgate.declaration.errors import Invalid
 
 MAX_LENGTH = 8_000
+_LONGEST_NUMBER = 2_000  # characters: Python does not read integers of more than 4,300
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
     |(?P<comment>--|/\*|\*/)
@@ -113,6 +114,8 @@ def _stray(text: str, at: int) -> str:
 def _check(token: Token, before: Token | None) -> None:
     if token.kind == "comment":
         raise Invalid("comments are not allowed inside an expression; use a YAML comment")
+    if token.kind == "number" and len(token.text) > _LONGEST_NUMBER:
+        raise Invalid(f"a number of {len(token.text):,} characters is too long")
     if before and f"{before.text}{token.text}" in _EMPTY:
         raise Invalid(f"a value is missing between {before.text} and {token.text}")
     is_text = token.kind in ("string", "raw")
