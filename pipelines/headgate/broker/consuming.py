@@ -134,7 +134,7 @@ def _record(message: Message) -> Record:
 
 def _time(kind: int, milliseconds: int) -> datetime | None:
     """None if there is no timestamp, or if it is out of range: producers may send any number."""
-    if kind == TIMESTAMP_NOT_AVAILABLE:
+    if kind == TIMESTAMP_NOT_AVAILABLE or milliseconds == -1:  # both are Kafka's "none"
         return None
     try:
         return _EPOCH + timedelta(milliseconds=milliseconds)

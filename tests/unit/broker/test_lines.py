@@ -87,6 +87,7 @@ def test_a_time_that_no_calendar_has_is_none() -> None:
     assert _time(1, 1_772_366_400_005) == AT
     assert _time(1, 1 << 62) is None
     assert _time(0, -1) is None
+    assert _time(1, -1) is None
 
 
 @pytest.mark.parametrize(
