@@ -46,10 +46,12 @@ class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
 
 @dataclass(frozen=True)
 class Started:
-    """``waits_for`` says why the driver cannot read yet; None if it can."""
+    """``waits_for`` says why the driver cannot read yet; None if it can. ``has_trouble`` says
+    whether that is because something fails, such as its source."""
 
     pid: int
     waits_for: str | None = None
+    has_trouble: bool = False
 
 
 def launch(
@@ -92,7 +94,7 @@ def launch(
         opened = now if jobs and opened is None else opened
         trouble = next((job.trouble for job in jobs if job.trouble), None)
         if trouble and opened is not None and now - opened >= REACHES_WITHIN:
-            return Started(process.pid, trouble)
+            return Started(process.pid, trouble, has_trouble=True)
         if (code := process.poll()) is not None:
             raise _ended(layout, log, code, (file, root), began)
         read = _relay(log, read, say)

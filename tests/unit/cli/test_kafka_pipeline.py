@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from headgate.sinks.kafka.declared import KafkaSink
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
+from headgate.supervision.local import Started
 from headgate.supervision.logs import run_log
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
@@ -240,7 +240,7 @@ def test_there_is_no_gap_in_files_to_accept(
 def test_a_start_over_brokers_that_do_not_answer_is_given_up(
     monkeypatch: pytest.MonkeyPatch, topic: Lake
 ) -> None:
-    launched, stopped = SimpleNamespace(waits_for="no answer for 30 s", pid=7), list[Layout]()
+    launched, stopped = Started(7, "no answer for 30 s", has_trouble=True), list[Layout]()
     monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
     monkeypatch.setattr("headgate.supervision.local.stop", stopped.append)
     with pytest.raises(
@@ -251,13 +251,20 @@ def test_a_start_over_brokers_that_do_not_answer_is_given_up(
     assert len(stopped) == 1
 
 
-def test_a_start_over_files_waits_for_no_answer(
-    monkeypatch: pytest.MonkeyPatch, lake: Lake, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("of", "has_trouble"), [("lake", False), ("lake", True), ("topic", False)])
+def test_a_start_that_needs_time_is_not_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    of: str,
+    has_trouble: bool,
 ) -> None:
-    launched = SimpleNamespace(waits_for="its tables are brought level", pid=7)
+    """Tables with a long backlog catch up before the driver reads its source."""
+    lake: Lake = request.getfixturevalue(of)
+    launched = Started(7, "its tables catch up", has_trouble)
     monkeypatch.setattr("headgate.supervision.local.launch", lambda *_: launched)
-    assert _start(lake.pipeline, lake.layout, "lake", lambda _: None, ()) == 7
-    assert "its tables are brought level" in capsys.readouterr().err
+    assert _start(load(lake.pipeline.file), lake.layout, "lake", lambda _: None, ()) == 7
+    assert "its tables catch up" in capsys.readouterr().err
 
 
 def test_the_line_of_a_pipeline_that_waits() -> None:

@@ -129,7 +129,8 @@ def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
     layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "REACHES_WITHIN", 0.5)
-    assert launches(driver(layout, "no answer")).waits_for == "no answer"
+    started = launches(driver(layout, "no answer"))
+    assert (started.waits_for, started.has_trouble) == ("no answer", True)
 
 
 @pytest.mark.slow
@@ -148,4 +149,5 @@ def test_tables_that_take_long_to_come_level_end_nothing(
     monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
     started = launches(driver(layout, None))
     assert "bringing its tables up to date" in str(started.waits_for)
+    assert not started.has_trouble
     assert psutil.pid_exists(started.pid)

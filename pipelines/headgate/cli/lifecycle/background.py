@@ -128,7 +128,7 @@ def _start(declared: Pipeline, layout: Layout, root: str, say: Say, options: Seq
     check_pause(declared, layout)
     say("starting a process")
     started = local.launch(layout, declared.file, root, options, say)
-    if started.waits_for is not None and _is_remote(declared):
+    if started.has_trouble and _is_remote(declared):
         say("stopping: the source does not answer")
         _stop(layout, now=False)
         raise HeadgateError(
