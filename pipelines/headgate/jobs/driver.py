@@ -200,6 +200,8 @@ class Driver:
             runtime.intend(drain.NAME, {}, _now())
         if not control.is_stopping:
             run.catch_up.run()
+        if runtime.stages.trouble is not None:
+            self._say(runtime.stages.trouble)
         finished = run.task.once and not control.is_stopping
         run.progress.finish(runtime, finished=finished)
         self._is_done, self._backlog = finished, run.progress.backlog

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from functools import partial
+from typing import TypeGuard
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -29,7 +30,7 @@ class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
     contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
     paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
-    damage, the rebuild continues."""
+    damage, it stays as it is, and the rebuild continues."""
 
     def __init__(
         self,
@@ -123,6 +124,8 @@ class Stages:
         """Returns whether a gold table is at batch ``upto``. A table that its gate holds is not. It
         is tried again, also between batches, on request or after a pause: it may meet its rules by
         then."""
+        if name in self._damaged:
+            return False
         gold, gate = self.gold[name], self._gates[name]
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):
@@ -142,15 +145,21 @@ class Stages:
             if (path := GOLD.path(name)) not in self._replaced:
                 raise
             cause = translate_error(error, self._layout) or error
-            if not isinstance(cause, (DamagedFileError, LogGapError)):
+            if not self._is_replaced(cause):
                 raise
             said = f"{path} stays as it is until its rebuild is published: {cause.message}"
             self._damaged[name] = rendered(said)
             return False
-        self._damaged.pop(name, None)
         if gate is not None:
             gate.passed()
         return True
+
+    def _is_replaced(self, error: BaseException) -> TypeGuard[LogGapError | DamagedFileError]:
+        """Whether what is damaged ends with the rebuild: a gap, or a file of a replaced table."""
+        if isinstance(error, DamagedFileError):
+            tables = (self._layout.storage.uri(f"{path}/") for path in self._replaced)
+            return any(f"{error.at}/".startswith(table) for table in tables)
+        return isinstance(error, LogGapError)
 
     @property
     def _head(self) -> Table:

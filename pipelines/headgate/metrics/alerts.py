@@ -109,7 +109,7 @@ def _progress() -> Iterator[Alert]:
     yield Alert(
         "HeadgateTrouble",
         "headgate_trouble == 1",
-        "{{ $labels.driver }} reports trouble: its source, a sink, or a savepoint that fails",
+        "{{ $labels.driver }} reports trouble: its source, a sink, a savepoint or a table",
         lasts="10m",
     )
 

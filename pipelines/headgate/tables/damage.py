@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headgate.tables.table import Table
 
 _ROWS = 65_536  # read at once
-_OF_STORE = "AWS Error"  # in Arrow's messages about errors of S3, which have no number
+_OF_STORE = ("AWS Error", "Generic S3 error")  # in messages of Arrow and delta-rs
 _TAIL = 8  # bytes: the footer's length and Parquet's magic number
 
 
@@ -77,7 +77,7 @@ def is_of_machine(error: Exception) -> bool:
         return True
     if not isinstance(error, OSError) or isinstance(error, FileNotFoundError):
         return False
-    return error.errno is not None or _OF_STORE in str(error)
+    return error.errno is not None or any(said in str(error) for said in _OF_STORE)
 
 
 def is_about_reading(error: Exception) -> bool:
@@ -162,7 +162,9 @@ def _cannot_be_read(address: str, error: Exception) -> str:
 
 
 def damaged_file(uri: str, what: str) -> DamagedFileError:
-    return DamagedFileError(f"{uri} {what}", remedy=f"see what would repair it: {SEE_DAMAGE}")
+    return DamagedFileError(
+        f"{uri} {what}", remedy=f"see what would repair it: {SEE_DAMAGE}", at=uri
+    )
 
 
 def damage_of(storage: Storage, file: DataFile) -> str | None:

@@ -31,7 +31,12 @@ class HeldError(Exception):
 
 
 class DamagedFileError(HeadgateError, code=exit_codes.LOG_GAP):
-    """A data file is missing or is not what was written."""
+    """A data file is missing or is not what was written. ``at`` is the address of the file or of
+    its table, if it is known."""
+
+    def __init__(self, message: str, remedy: str, at: str = "") -> None:
+        super().__init__(message, remedy)
+        self.at = at
 
 
 class LogGapError(HeadgateError, code=exit_codes.LOG_GAP):

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from headgate.commands import SEE_DAMAGE
 from headgate.storage.files import Storage
-from headgate.storage.format import FORMAT, OF_FORMAT_1, other_format
+from headgate.storage.format import FORMAT, OF_FORMAT_1, PACKED, other_content, other_format
 from headgate.tables.checksum import checksum_of
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import LogGapError
@@ -98,8 +98,8 @@ def last_commit(storage: Storage, version: int) -> Commit | None:
 def read_commit(storage: Storage, version: int) -> Commit | None:
     """One entry of a Delta log; None if Headgate did not write it.
 
-    Raises LogGapError if the entry is missing or is not what was written, FormatError if another
-    version of Headgate wrote it in its own format.
+    Raises LogGapError if the entry is missing or is not what was written, FormatError if it is
+    intact, but another version of Headgate or another package wrote it in its own way.
     """
     path = entry_path(version)
     try:
@@ -124,7 +124,7 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
     removed = tuple(unquote(each["path"]) for each in removes)
     if checksum_of(content, added, removed) != info[CHECKSUM_KEY]:
         raise ValueError("its checksum does not match")
-    if content["format"] != FORMAT:
+    if content["format"] not in (FORMAT, PACKED):
         raise other_format(storage.uri(entry_path(version)), content["format"])
     added_as_new = (a["add"].get("dataChange", True) for a in actions if "add" in a)
     moved = {f.path for f, is_new in zip(added, added_as_new, strict=True) if not is_new}
@@ -132,7 +132,10 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
     written_at = at * 1000 if isinstance(at, int) else None
     partitions = zip(removed, (r.get("partitionValues") or {} for r in removes), strict=True)
     final = frozenset(path for path, of in partitions if of.get(FINAL) == "true")
-    state = State.decode(content)
+    try:
+        state = State.decode(content)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise other_content(storage.uri(entry_path(version)), error) from error
     return Commit(version, state, added, removed, frozenset(moved), written_at, final)
 
 

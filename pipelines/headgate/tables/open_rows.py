@@ -41,5 +41,6 @@ def open_rows(table: Table) -> OpenRows:
             f"{table.storage.uri()}: another tool has rewritten the files of the open rows, "
             "and the states of these rows are no longer available",
             remedy="rebuild the table: " + pipeline_command("run", "--full-refresh", name),
+            at=table.storage.uri(),
         )
     return OpenRows(live, tuple(written.values()))

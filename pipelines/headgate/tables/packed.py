@@ -7,6 +7,7 @@ objects. A text is the same in all commits, so it is unpacked once.
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 PACK = 64
 """The entries of a pack. Packs of other sizes can be read, too."""
-_CACHED_PACKS = 512
+_CACHED_PACKS = 8192
 
 Entry = TypeVar("Entry")
 
@@ -39,7 +40,7 @@ class Packed(tuple[Entry, ...], Generic[Entry]):
     @staticmethod
     def decode(kind: type[Entry], content: Sequence[Any]) -> Packed[Entry]:
         """Raises TypeError or ValueError if ``content`` is not a result of ``encode``."""
-        packs = tuple(each for each in content if isinstance(each, str))
+        packs = tuple(sys.intern(each) for each in content if isinstance(each, str))
         rest = tuple(kind(**each) for each in content[len(packs) :])
         make: Callable[..., Any] = kind
         unpacked = (entry for pack in packs for entry in _unpacked(make, pack))

@@ -49,6 +49,11 @@ class Payload:
     def encode(self) -> dict[str, Any]:
         return dict(vars(self))
 
+    @property
+    def format(self) -> int:
+        """The format of a commit with this payload (``storage.format``)."""
+        return FORMAT
+
     def carried(self) -> Self:
         """The part that the next commit repeats; the rest describes this commit alone."""
         return self
@@ -95,7 +100,6 @@ class State:
 
     payload: Payload
     kind: Kind = "create"
-    format: int = FORMAT
     epoch: int = 0
     generation: int = 0
     n: int = 0
@@ -125,14 +129,16 @@ class State:
         return (self.generation << GENERATION_BITS) | self.n
 
     def encode(self) -> dict[str, Any]:
-        return {**vars(self), "payload": {"kind": self.payload.kind, **self.payload.encode()}}
+        payload = {"kind": self.payload.kind, **self.payload.encode()}
+        return {**vars(self), "format": self.payload.format, "payload": payload}
 
     @staticmethod
     def decode(content: Mapping[str, Any]) -> State:
         """Raises TypeError, KeyError or ValueError if ``content`` is not a result of ``encode``."""
         payload = dict(content["payload"])
         kind = _empty_payload(payload.pop("kind"))
-        return State(**{**content, "payload": kind.decode(payload)})
+        position = {key: value for key, value in content.items() if key != "format"}
+        return State(**{**position, "payload": kind.decode(payload)})
 
     def held(self, kind: Kind, epoch: int) -> State:
         """The same position under another epoch, for a commit without data."""

@@ -250,6 +250,7 @@ REFUSED = {
     "i isnull": "unexpected word",
     "int '5'": "unexpected text",
     "99999999999999999999L": "too large for a bigint",
+    f"ts + interval '{'9' * 5000}' day": "a whole number and one unit",
     "9" * 5000: "a number of 5,000 characters is too long",
     "level between 1 and " + "9" * 5000 + "L": "a number of 5,001 characters is too long",
     "1.5L": "the number 1.5L is not whole; remove the L",

@@ -103,8 +103,10 @@ def test_a_stop_ends_the_wait_for_sinks(
     monkeypatch.setattr(stream, "process", lambda _: None)
     monkeypatch.setattr(module, "take_in", lambda *_: None)
     tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
+    tables.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
     task = Task(tables.runtime.pipeline, str(tmp_path), once=True)
-    driver, asked = Driver(task), list[bool]()
+    driver, asked, said = Driver(task), list[bool](), list[str]()
+    monkeypatch.setattr(driver, "_say", said.append)
 
     def require_done(_: datetime, is_stopped: Callable[[], bool]) -> bool:
         asked.append(is_stopped())
@@ -122,7 +124,7 @@ def test_a_stop_ends_the_wait_for_sinks(
         writes_bronze=True,
     )
     driver._process(run)
-    assert asked == [False, True]
+    assert (asked, said[-1]) == ([False, True], "gold/hours is damaged")
     driver.stop()
     assert driver.left == "all input is read, but not all tables, loads and publications are done"
 

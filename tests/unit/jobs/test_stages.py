@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.savepoints.resets import Target, intend
+from headgate.tables.damage import damaged_file
 from headgate.tables.errors import DamagedFileError, LogGapError
 from headgate.tables.live_files import live_files
 from tests.support.fake_stages import Record, without_spark
@@ -59,7 +60,13 @@ def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> No
 
 
 class _Page(Exception):
-    """Spark's error for a damaged page of the current gold table."""
+    """Spark's error for a damaged page of a file."""
+
+
+def file_of(lake: Lake, path: str) -> Path:
+    table = lake.runtime.table(path).reader()
+    table.refresh()
+    return Path(table.storage.uri(live_files(table.handle)[0].path))
 
 
 def fails(error: Exception) -> Callable[..., None]:
@@ -69,20 +76,21 @@ def fails(error: Exception) -> Callable[..., None]:
     return raise_
 
 
-@pytest.mark.parametrize(
-    "error", [DamagedFileError("a", "b"), LogGapError("a", "b"), _Page("cannot read: {}")]
-)
+@pytest.mark.parametrize("how", ["gap", "file", "table", "page"])
 def test_gold_that_cannot_go_on_does_not_keep_its_rebuild_from_its_end(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    table = lake.runtime.table("gold/per_minute").reader()
-    table.refresh()
-    file = Path(table.storage.uri(live_files(table.handle)[0].path))
-    sound, what = file.read_bytes(), "a"
-    if isinstance(error, _Page):
-        file.write_bytes(sound[:8])
-        error, what = _Page(f"cannot read: {file}"), str(file)
-    stages, now, layers = lake.runtime.stages, lake.clock(), ("silver", "gold")
+    file = file_of(lake, "gold/per_minute")
+    errors = {
+        "gap": LogGapError("a gap", "b"),
+        "file": damaged_file(str(file), "is missing"),
+        "table": DamagedFileError("no states", "b", at=str(file.parents[2])),
+        "page": _Page(f"cannot read: {file}"),
+    }
+    if how == "page":
+        file.write_bytes(file.read_bytes()[:8])
+    error, stages = errors[how], lake.runtime.stages
+    now, layers = lake.clock(), ("silver", "gold")
     monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(error))
     monkeypatch.setattr(stages, "_replaced", {"gold/per_hour"})
     with pytest.raises(type(error)):
@@ -91,19 +99,27 @@ def test_gold_that_cannot_go_on_does_not_keep_its_rebuild_from_its_end(
     monkeypatch.setattr(stages, "_replaced", {"gold/per_minute"})
     assert not stages.catch_up(layers, now, None, ())
     assert (n(lake, "gold/per_minute"), n(lake, "gold/per_hour")) == (1, 2)
+    what = {"gap": "a gap", "table": "no states"}.get(how, str(file))
     said = f"gold/per_minute stays as it is until its rebuild is published: {what}"
     assert (trouble(lake) or "").startswith(said)
-    monkeypatch.undo()
-    file.write_bytes(sound)
-    assert stages.catch_up(layers, now, None, ())
-    assert trouble(lake) is None
+    # It is not tried again: reading until the damage could take long, in each batch.
+    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(AssertionError()))
+    assert not stages.catch_up(layers, now, None, ())
 
 
-def test_an_error_that_is_not_damage_ends_the_job_also_during_a_rebuild(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["page of silver", "machine"])
+def test_what_a_rebuild_does_not_replace_ends_the_job(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
+    """A rebuild reads silver, too."""
+    silver = file_of(lake, "silver/good")
+    error: Exception = OSError("no memory")
+    if how == "page of silver":
+        silver.write_bytes(silver.read_bytes()[:8])
+        error = _Page(f"cannot read: {silver}")
     stages = lake.runtime.stages
     monkeypatch.setattr(stages, "_replaced", {"gold/per_minute"})
-    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(OSError("no memory")))
-    with pytest.raises(OSError, match="no memory"):
-        stages.catch_up(("silver", "gold"), lake.clock(), None, ())
+    monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(error))
+    with pytest.raises(type(error)):
+        stages.catch_up(("gold",), lake.clock(), None, ())
+    assert trouble(lake) is None

@@ -13,11 +13,13 @@ import pytest
 
 from headgate.declaration.kinds import KINDS
 from headgate.storage.files import Storage
+from headgate.storage.format import FORMAT, PACKED, FormatError
 from headgate.tables.checksum import checksum_of
 from headgate.tables.errors import LogGapError
 from headgate.tables.load import Load
 from headgate.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
 from headgate.tables.operation import Operation
+from headgate.tables.packed import PACK
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.payloads.none import NoPayload
@@ -131,13 +133,13 @@ def test_the_payload_of_another_kind_is_not_taken_for_it() -> None:
     ("harm", "says"),
     [
         (lambda said: said["payload"].update(kind="unheard"), "unknown kind of payload: unheard"),
-        (lambda said: said["payload"].update(kind=7), "damaged"),
+        (lambda said: said["payload"].update(kind=7), "it is intact"),
         (lambda said: said["payload"].pop("kind"), "kind"),
         (lambda said: said["payload"].update(offsets={}), "unexpected keyword argument 'offsets'"),
         (lambda said: said.pop("payload"), "payload"),
     ],
 )
-def test_a_payload_that_is_not_whole_is_damage(
+def test_an_intact_payload_that_is_unknown_is_no_damage(
     open_table: Open, harm: Callable[[Any], Any], says: str
 ) -> None:
     table = open_table()
@@ -147,8 +149,9 @@ def test_a_payload_that_is_not_whole_is_damage(
     harm(info[STATE_KEY])
     info[CHECKSUM_KEY] = checksum_of(info[STATE_KEY], (), ())
     table.storage.write(entry_path(0), b"\n".join(json.dumps(a).encode() for a in actions))
-    with pytest.raises(LogGapError, match=says):
+    with pytest.raises(FormatError, match=says) as refused:
         read_commit(table.storage, 0)
+    assert "it is intact" in refused.value.message
 
 
 def test_a_log_of_another_kind_of_table_is_damage(open_table: Open, tmp_path: Path) -> None:
@@ -182,3 +185,14 @@ def test_silver_of_an_earlier_version_is_read() -> None:
     """It repeated the watermarks of all operations."""
     said = {"watermark": 5, "suite": "a", "watermarks": {"2": 4}}
     assert SilverPayload.decode(said) == SilverPayload(5, "a")
+
+
+def test_commits_with_packed_lists_have_a_format_of_their_own() -> None:
+    """An earlier version, which does not know the lists, refuses them; it calls nothing damaged."""
+    asked = tuple(Operation(n, "drain", n, {}) for n in range(PACK))
+    few, many = (State(BronzePayload(operations=asked[:count])) for count in (PACK - 1, PACK))
+    assert [state.encode()["format"] for state in (few, many, few)] == [FORMAT, PACKED, FORMAT]
+    later = written(many).held("fence", 2).encode()
+    assert later["format"] == PACKED
+    state = State(replace(BronzePayload.of(written(many)), operations=()))
+    assert state.encode()["format"] == FORMAT

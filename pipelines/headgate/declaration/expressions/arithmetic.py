@@ -138,7 +138,7 @@ def _interval_unit(node: exp.Expression) -> str:
     unit = node.args.get("unit")
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     number = node.this.name if isinstance(node.this, exp.Literal) else ""
-    if name not in _SPANS or not re.fullmatch(r"-?[0-9]+", number):
+    if name not in _SPANS or not re.fullmatch(r"-?[0-9]{1,20}", number):
         raise Invalid(INTERVAL)
     if abs(int(number)) > _SPANS[name]:
         raise Invalid(f"an interval has at most {_SPANS[name]} {name.lower()}s")

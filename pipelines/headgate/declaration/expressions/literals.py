@@ -20,8 +20,8 @@ INTERVAL = "an interval is a whole number and one unit, such as: interval 1 hour
 _MAX_REPLACEMENT = 16
 _NOT_IN_JAVA = ("Factory", "ROC", "localtime")
 _OFFSET = r"(Z|[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00)"
-_WHOLE = re.compile(r"-?[0-9]+")
-_SPAN = re.compile(r"\s*(interval\s+)?[-+]?\s*[0-9]+\s+[a-z]+\s*", re.IGNORECASE)
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
+_SPAN = re.compile(r"\s*(interval\s+)?[-+]?\s*[0-9]{1,20}\s+[a-z]+\s*", re.IGNORECASE)
 _JSON_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*|\[\d{1,4}\])*")
 
 

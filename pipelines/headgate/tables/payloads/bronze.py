@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from headgate.storage.format import FORMAT, PACKED
 from headgate.tables.load import Load
 from headgate.tables.operation import Operation
 from headgate.tables.packed import Packed
@@ -70,11 +71,18 @@ class BronzePayload(Payload):
         object.__setattr__(self, "operations", Packed.of(self.operations))
         object.__setattr__(self, "replays", Packed.of(self.replays))
 
+    @property
+    def _packed(self) -> dict[str, Packed[Any]]:
+        return {"operations": Packed.of(self.operations), "replays": Packed.of(self.replays)}
+
+    @property
+    def format(self) -> int:
+        return PACKED if any(each.packs for each in self._packed.values()) else FORMAT
+
     def encode(self) -> dict[str, Any]:
         return {
             **vars(self),
-            "operations": Packed.of(self.operations).encode(),
-            "replays": Packed.of(self.replays).encode(),
+            **{name: each.encode() for name, each in self._packed.items()},
             "loads": [{**vars(each), "offsets": dict(each.offsets)} for each in self.loads],
         }
 
