@@ -35,13 +35,13 @@ def _now() -> datetime:
 class Progress:
     """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about what fails
     now: a source that does not answer, a sink, a savepoint, a damaged table. ``backlog`` is None
-    until the source has answered. ``state`` is ``finished`` after a run with ``--once`` that processed everything,
-    ``stopped`` after a stop request. ``totals`` are cumulative counts by table. ``changed`` is the
-    time of gold's last change, from its commits. ``updated`` is when a batch last ended or all
-    input was processed; an earlier driver may have recorded it. ``paused`` is the start of the
-    pause. ``samples`` are measurements of a backlog in records. ``stuck`` are the publications that
-    fail, by name. The stream's thread updates the progress after a batch, the supervising thread in
-    between."""
+    until the source has answered. ``state`` is ``finished`` after a run with ``--once`` that
+    processed everything, ``stopped`` after a stop request. ``totals`` are cumulative counts by
+    table. ``changed`` is the time of gold's last change, from its commits. ``updated`` is when a
+    batch last ended or all input was processed; an earlier driver may have recorded it. ``paused``
+    is the start of the pause. ``samples`` are measurements of a backlog in records. ``stuck`` are
+    the publications that fail, by name. The stream's thread updates the progress after a batch,
+    the supervising thread in between."""
 
     pipeline: str
     job: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
+from headgate.declaration.measures import MEASURES
 from headgate.declaration.operators import OPERATORS
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
@@ -39,7 +40,7 @@ SILVER = Key(
         Key(
             "expectations",
             "name",
-            "The suite of rules that each row of `where` has to meet: the file "
+            "The suite of rules that each row has to meet, if it meets `where`: the file "
             "`expectations/NAME.yml` of the project.",
         ),
         comes_next("partition_by"),
@@ -60,8 +61,8 @@ _COMMON = (
     Key(
         "measures",
         "table",
-        "`count(*)`, or one of count, sum, min, max, avg, stddev, count_distinct, "
-        "approx_count_distinct, first, last over one expression of silver columns.",
+        f"`count(*)`, or one of {', '.join(MEASURES.names())} over one expression of silver "
+        "columns.",
         required=True,
         entry=Key("NAME", "expression", "A measure, such as `sum(price)`."),
     ),
