@@ -67,6 +67,11 @@ class Driver:
             return "all input is read, but not all tables, loads and publications are done"
         return f"{self._backlog.count:,} {self._backlog.unit} are unread"
 
+    @property
+    def was_asked_to_stop(self) -> bool:
+        """Whether a stop was requested, by a signal or a document."""
+        return self._control.is_asked_to_stop()
+
     def stop(self) -> None:
         """End after the current micro-batch."""
         self._control.stop()

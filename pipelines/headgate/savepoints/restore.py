@@ -53,10 +53,16 @@ def restore(
             f"older ones: {pipeline_command('savepoint list')}",
         )
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
+    if (head := graph_of(pipeline).head.path) not in tables:
+        raise SavepointError(
+            f"the tables have no {head}: the source has another name in the declaration",
+            remedy="use the name that the tables were built with: "
+            + pipeline_command("plan", "--deployed"),
+        )
     for table in tables.values():
         table.fence(epoch)
         failpoint("restore.fenced")
-    bronze = tables[graph_of(pipeline).head.path]
+    bronze = tables[head]
     if not reread:
         _require_in_lineage(savepoint, bronze)
     targets = savepoint.targets()

@@ -95,7 +95,7 @@ def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
         for each in found:
             if isinstance(each, Savepoint):
                 return each
-    matching = [each for each in found if each.id.startswith(wanted)]
+    matching = [each for each in found if wanted and each.id.startswith(wanted)]
     if len(matching) != 1:
         few = ", ".join(each.id for each in (matching or found)[:3])
         why = "several savepoints begin with it" if matching else "no savepoint has this name"

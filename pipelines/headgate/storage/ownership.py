@@ -32,9 +32,14 @@ class Owner:
     def here() -> Owner:
         return Owner(os.getpid(), socket.gethostname(), started(psutil.Process()))
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is, or was, a process of this machine."""
+        return self.host == socket.gethostname()
+
     def process(self) -> psutil.Process | None:
         """The process itself; None if it has ended or runs on another host."""
-        if self.host != socket.gethostname():
+        if not self.is_here:
             return None
         try:
             process = psutil.Process(self.pid)
@@ -46,7 +51,7 @@ class Owner:
     def is_dead(self) -> bool:
         """Whether the owner has certainly ended. For an owner on another host this is never
         certain: it only stops renewing its lease."""
-        return self.host == socket.gethostname() and self.process() is None
+        return self.is_here and self.process() is None
 
 
 def lease_path(layer: str) -> str:

@@ -67,6 +67,12 @@ class JobState:
         return self.state in ("running", "paused", "stale")
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether it is alive and can be expected to answer. A job on another machine that does not
+        renew its lease may no longer exist; the next driver takes over from it."""
+        return self.is_alive and (self.state != "stale" or self.owner.is_here)
+
+    @property
     def is_open(self) -> bool:
         """Its tables are open and fenced; only the source can still make the start fail."""
         return self.n is not None

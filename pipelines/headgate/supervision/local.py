@@ -194,8 +194,11 @@ def stop(
 def stop_now(layout: Layout) -> tuple[JobState, ...]:
     """Kill the jobs, and keep supervisors from starting them again. Raises as ``kill`` does; the
     request stays."""
-    _ask_to_stop(layout)
-    return kill(layout)
+    try:
+        _ask_to_stop(layout)
+    finally:  # also if the disk is full
+        alive = kill(layout)
+    return alive
 
 
 def _ask_to_stop(layout: Layout) -> None:
@@ -260,4 +263,4 @@ def _kill_tree(process: psutil.Process) -> None:
 
 
 def _alive(layout: Layout) -> tuple[JobState, ...]:
-    return tuple(job for job in probe(layout, datetime.now(UTC)) if job.is_alive)
+    return tuple(job for job in probe(layout, datetime.now(UTC)) if job.is_awaited)

@@ -11,10 +11,11 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.cli.maintain import maintenance
+from headgate.jobs.lease import Lease
 from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.requests import Answer, asked, write_answer
 from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
+from headgate.storage.ownership import LAYERS, Owner
 from headgate.supervision.maintaining import maintain
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
@@ -113,6 +114,15 @@ def test_a_running_job_is_asked(
     assert "gold/t" in out
     assert "3 files (4.9 KB) removed" in out
     assert "the batches that a downstream table, or the ledger, may still need" in out
+
+
+def test_another_operation_on_the_tables_is_no_driver_to_ask(
+    ask: Ask, of_lake: OfLake, filled: Lake
+) -> None:
+    with Lease(filled.layout, LAYERS, "tiny", "vacuum").held():
+        code, _, err = ask("compact", *of_lake)
+    assert code == 6
+    assert "vacuum" in err
 
 
 def test_the_error_of_a_job_is_reported_with_its_remedy(

@@ -18,6 +18,7 @@ from headgate.jobs.lease_store import LeaseHeldError
 from headgate.sources.errors import SourceError
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
+from headgate.tables.errors import FencedError
 from tests.support.readings import declare_kafka
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -79,6 +80,15 @@ def test_a_new_run_forgets_and_one_that_did_nothing_does_not(root: str) -> None:
     run(root, None, forgets=False)
     assert last_failure(layout) == OLD
     run(root, None)
+    assert last_failure(layout) is None
+
+
+def test_a_driver_that_was_taken_over_brings_back_no_earlier_failure(root: str) -> None:
+    """It may have run for weeks since, and supervisors start nothing while a failure needs a
+    person."""
+    layout = run(root, None)
+    record_failure(layout, OLD)
+    run(root, FencedError("another driver has taken over", "wait"))
     assert last_failure(layout) is None
 
 

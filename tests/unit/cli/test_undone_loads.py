@@ -4,6 +4,7 @@ is complete says so, and what to type."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -85,6 +86,16 @@ def nothing(_: Layout, __: LoadRequest) -> None:
     """Change nothing, as if the driver was asked to end or died."""
 
 
+def driving(act: Callable[..., object]) -> Callable[..., SimpleNamespace]:
+    """Runs ``act`` in place of a driver, which then has done everything."""
+
+    def drive(*given: object) -> SimpleNamespace:
+        act(*given)
+        return SimpleNamespace(left=None, was_asked_to_stop=False)
+
+    return drive
+
+
 BECOMES: list[tuple[Act, int, str, str]] = [
     (done, 0, "", ""),
     (paused, 9, "the load l-1 waits: tiny is PAUSED", "headgate resume "),
@@ -106,7 +117,7 @@ def test_a_run_that_leaves_a_load_says_why(
     remedy: str,
 ) -> None:
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
-    monkeypatch.setattr(verb, "_drive", lambda *_, **__: act(lake.layout, load))
+    monkeypatch.setattr(verb, "_drive", driving(lambda *_: act(lake.layout, load)))
     found, out, err = ask("run", *of_lake, "--once", "--json")
     assert found == code, err
     assert (last_object(out)["left"] or "").startswith(left)
@@ -119,7 +130,7 @@ def test_a_run_ends_well_beside_a_load_that_was_stopped_before(
 ) -> None:
     """Also if bronze reads again the part of the load that it had before."""
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
-    monkeypatch.setattr(verb, "_drive", lambda *_, **__: stopped(lake.layout, load))
+    monkeypatch.setattr(verb, "_drive", driving(lambda *_: stopped(lake.layout, load)))
     requests.change(lake.layout, load, wish="open", until={"sequence": 2}, then="stopped")
     assert ask("run", *of_lake, "--once")[0] == 0
     requests.change(lake.layout, load, until=None)
@@ -135,12 +146,28 @@ def test_after_jobs_of_their_own_one_driver_ends_a_load(
     drives: list[Task] = []
     lake.pipeline.file.write_text(f"{lake.pipeline.file.read_text()}\njobs: per_layer\n")
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
-    monkeypatch.setattr(verb, "_drive", lambda task, _: drives.append(task))
+    monkeypatch.setattr(verb, "_drive", driving(lambda task, _: drives.append(task)))
     monkeypatch.setattr(per_layer, "together", lambda _: not is_stopped)
     assert ask("run", *of_lake, "--once")[0] == 130
     ends = (LAYERS, True, True, True)
     found = [(each.layers, each.once, each.only_open, each.loads) for each in drives]
     assert found == [ends] * (not is_stopped)
+
+
+def test_jobs_that_are_stopped_while_their_tables_are_opened_do_not_start(
+    ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a rebuild, one driver opens the tables for the three jobs."""
+    lake.pipeline.file.write_text(f"{lake.pipeline.file.read_text()}\njobs: per_layer\n")
+    opened = SimpleNamespace(left=None, was_asked_to_stop=True)
+    monkeypatch.setattr(verb, "_prepare", lambda *_: None)
+    monkeypatch.setattr(verb, "_drive", lambda *_: opened)
+    monkeypatch.setattr(per_layer, "together", lambda _: pytest.fail("jobs are started"))
+    refresh = "--full-refresh", "gold.per_minute"
+    assert ask("run", *of_lake, *refresh)[0] == 0
+    code, _, err = ask("run", *of_lake, *refresh, "--once")
+    assert code == 130
+    assert "a job was stopped before its end" in err
 
 
 @pytest.mark.parametrize(("act", "code", "left", "remedy"), BECOMES)

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.cli.lifecycle import upgrade
+from headgate.cli.lifecycle import rolling_back
 from headgate.declaration.load import load
+from headgate.errors import HeadgateError
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.resets import Target, intend
@@ -40,7 +41,7 @@ class Jobs:
     rebuilt: tuple[str, ...] = ("gold/per_minute",)
     extended: tuple[str, ...] = ()
     declaration: str = "old"
-    ran: bool = True
+    ran: str | bool = True  # a text: an operation held the tables
     launched: list[list[str]] = field(default_factory=list)
 
     def launch(self, _: Layout, __: Path, ___: str, options: list[str], *____: object) -> int:
@@ -49,6 +50,10 @@ class Jobs:
 
     def state(self, _: object) -> str:
         return self.states.pop(0) if self.states[1:] else self.states[0]
+
+    def stopped(self) -> tuple[SimpleNamespace, ...]:
+        operation = self.ran if isinstance(self.ran, str) else None
+        return (SimpleNamespace(operation=operation),) if self.ran else ()
 
     def found(self, *_: object) -> SimpleNamespace:
         return SimpleNamespace(
@@ -66,7 +71,8 @@ class Jobs:
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     jobs = Jobs()
-    monkeypatch.setattr(local, "stop", lambda _: ("a job",) if jobs.ran else ())
+    monkeypatch.setattr(local, "stop", lambda _: jobs.stopped())
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.require_machine", lambda _: None)
     monkeypatch.setattr(local, "kill", lambda _: ())
     monkeypatch.setattr(local, "launch", jobs.launch)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: ())
@@ -79,6 +85,62 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
 @pytest.fixture
 def impatient() -> tuple[str, str]:
     return "--patience", "0.2"
+
+
+def test_nothing_is_stopped_where_no_driver_can_start(
+    ask: Ask, of_lake: OfLake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise HeadgateError("Java: none", "install it", code=8)
+
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.require_machine", refuse)
+    monkeypatch.setattr(local, "stop", lambda _: pytest.fail("it stops the pipeline"))
+    code, _, err = ask("upgrade", *of_lake)
+    assert (code, jobs.launched) == (8, [])
+    assert "Java: none" in err
+
+
+def test_a_stop_by_another_process_is_not_rolled_back(
+    ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = SimpleNamespace(epoch=1)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: (job,))
+    monkeypatch.setattr(
+        "headgate.cli.lifecycle.upgrade.stop_requested", lambda _, epoch: epoch == 1
+    )
+    monkeypatch.setattr(local, "kill", lambda _: pytest.fail("it rolls back"))
+    jobs.states = ["stopped"]
+    code, _, err = ask("upgrade", *of_lake)
+    assert (code, jobs.launched) == (7, [["--apply"]])
+    assert "another process has stopped the pipeline; the new declaration stays deployed" in err
+    assert f"savepoint before it: {savepoints(lake.layout)[0].id}" in err
+
+
+def test_an_operation_that_held_the_tables_is_no_driver(
+    ask: Ask, of_lake: OfLake, jobs: Jobs
+) -> None:
+    jobs.ran, jobs.rebuilt = "compact", ()
+    code, out, err = ask("upgrade", *of_lake, "--json")
+    assert code == 0, err
+    assert not last_object(out)["running"]
+
+
+def test_an_error_of_the_machine_is_rolled_back_too(
+    ask: Ask, of_lake: OfLake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(*given: Any) -> int:
+        jobs.launched.append(given[3])
+        if "--apply" in given[3]:
+            raise OSError(28, "No space left on device")
+        return 1
+
+    restored: list[object] = []
+    monkeypatch.setattr(rolling_back, "restore_in_place", lambda *_, **__: restored.append(1))
+    monkeypatch.setattr(local, "launch", launch)
+    code, _, err = ask("upgrade", *of_lake)
+    assert (code, restored) == (7, [1])
+    assert "rolled back to savepoint" in err
+    assert [*jobs.launched[-1]][:1] == ["--declared-as"]
 
 
 def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
@@ -124,7 +186,9 @@ def test_a_batch_that_bronze_had_is_waited_for_unless_it_takes_in_none(
 ) -> None:
     """After the launch the rebuild is empty, as it is until the source has been read again."""
     jobs.rebuilt, jobs.states = EVERYTHING, [state]
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.restore_in_place", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "headgate.cli.lifecycle.rolling_back.restore_in_place", lambda *_, **__: None
+    )
 
     def launch(*_: object) -> int:
         begin(lake, EVERYTHING)
@@ -166,7 +230,7 @@ def test_tables_that_get_fields_are_waited_for_and_go_back_with_bronze(
 
     for path in EVERYTHING:
         define(path, "the one before")
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.restore_in_place", restore)
+    monkeypatch.setattr("headgate.cli.lifecycle.rolling_back.restore_in_place", restore)
     monkeypatch.setattr(local, "launch", launch)
     code, _, err = ask("upgrade", *of_lake, *impatient, "--json")
     assert (code, restored) == ((0, []) if is_done else (7, [True]))
@@ -238,7 +302,7 @@ def test_a_way_back_that_is_refused_names_the_savepoint_and_what_to_type(
         raise SavepointError("the source is gone", remedy="find it")
 
     jobs.states, jobs.rebuilt = ["dead"], EVERYTHING
-    module = local if refuses == "kill" else upgrade
+    module = local if refuses == "kill" else rolling_back
     monkeypatch.setattr(module, {"kill": "kill", "restore": "restore_in_place"}[refuses], refuse)
     code, _, err = ask("upgrade", *of_lake, "--json")
     saved = savepoints(lake.layout)[0].id

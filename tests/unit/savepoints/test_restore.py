@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.backfill.selection import in_force
+from headgate.declaration.load import load
 from headgate.graph.graph import graph_of
 from headgate.ledger import balance
 from headgate.operations.carrying_out import intend
@@ -59,6 +60,19 @@ def test_what_is_built_from_bronze_goes_back_and_bronze_stays(lake: Lake) -> Non
     assert account.gold[0].lag == 1
     held = [table.refresh().epoch for table in tables_of(lake.layout, "tiny")]
     assert held == [7] * len(SCHEMAS), "whoever drives the pipeline still would go on"
+
+
+def test_a_source_with_another_name_is_refused_before_anything_changes(lake: Lake) -> None:
+    savepoint = take(lake)
+    file = lake.pipeline.file
+    text = file.read_text().replace("  events:", "  visits:")
+    file.write_text(text.replace("from: events", "from: visits"))
+    renamed = load(file)
+    assert [*renamed.sources] == ["visits"]
+    before = [table.refresh().epoch for table in tables_of(lake.layout, "tiny")]
+    with pytest.raises(SavepointError, match="the tables have no bronze/visits"):
+        restore(lake.layout, renamed, savepoint, 7, NOW)
+    assert [table.refresh().epoch for table in tables_of(lake.layout, "tiny")] == before
 
 
 def test_a_restore_proves_itself(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

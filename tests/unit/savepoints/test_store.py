@@ -149,9 +149,7 @@ def test_somebodys_optimize_is_overlooked_as_a_driver_does(lake: Lake, tmp_path:
 
 def test_a_name_that_is_not_one_is_told_with_those_there_are(lake: Lake) -> None:
     savepoint = take(lake)
-    for wrong in ("../../etc/passwd", "2025", ""):
-        if savepoint.id.startswith(wrong):
-            continue
+    for wrong in ("../../etc/passwd", "1999", ""):
         with pytest.raises(SavepointError, match=savepoint.id):
             find(lake.layout, wrong)
     take(lake, 1)

@@ -88,6 +88,18 @@ def test_stop_gives_up_in_time_and_says_what_to_do(layout: Layout) -> None:
     assert "--now" in raised.value.remedy
 
 
+def test_what_is_silent_on_another_machine_is_not_waited_for(layout: Layout) -> None:
+    """Its container may be gone. The next driver takes over from it, as it does without a stop."""
+    lease(layout, Owner(1, "another-host", 0.0), renewed=now() - timedelta(minutes=1))
+    clock = Clock()
+    for end in (stop, stop_now):
+        assert end(layout) == ()
+    assert stop_requested(layout, 1)
+    lease(layout, Owner(1, "another-host", 0.0), renewed=now())
+    with pytest.raises(NotAliveError, match="has not ended in 10 s"):
+        stop(layout, timeout=10, clock=clock, wait=clock.wait)
+
+
 def test_a_stop_of_what_does_not_run_holds(layout: Layout) -> None:
     """A supervisor may be about to start it. A kill is not a stop request: supervisors kill,
     too."""
@@ -116,6 +128,19 @@ def test_a_stop_at_once_is_asked_for_before_the_kill(
 
     monkeypatch.setattr(local, "kill", killed)
     assert stop_now(layout) == ()
+
+
+def test_a_stop_at_once_kills_also_on_a_full_disk(
+    layout: Layout, sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Layout) -> None:
+        raise OSError(28, "No space left on device")
+
+    lease(layout, owner_of(sleeper), renewed=now())
+    monkeypatch.setattr(local, "request_stop", full)
+    with pytest.raises(OSError, match="No space"):
+        stop_now(layout)
+    assert not psutil.pid_exists(sleeper.pid)
 
 
 def test_kill_ends_the_owner(layout: Layout, sleeper: subprocess.Popen[bytes]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -28,7 +29,7 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import respond
 from headgate.cli.screen import Say, waiting
-from headgate.commands import pipeline_command
+from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.jobs.refusing import require_free, require_tables
@@ -107,10 +108,22 @@ def restart(
     _require_startable(declared, layout, accept_gap)
     require_tables(declared, layout)
     with waiting(_stopping(now)) as say:
-        _stop(layout, now)
+        with stopping_for_a_start(declared):
+            _stop(layout, now)
         options = ["--accept-gap"] * accept_gap
         pid = _start(declared, layout, root, say, [*options, *options_of(log_format, os.environ)])
     _started(declared, pid, json)
+
+
+@contextmanager
+def stopping_for_a_start(declared: Pipeline) -> Iterator[None]:
+    """Say that the pipeline stays stopped, if the wait for its end fails or is interrupted."""
+    try:
+        yield
+    except (local.NotAliveError, KeyboardInterrupt):
+        said = f"{declared.name} stays stopped once it has ended; then: {pipeline_command('start')}"
+        print(rendered(said), file=sys.stderr)
+        raise
 
 
 def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> None:

@@ -15,9 +15,9 @@ from headgate.errors import HeadgateError, first_line
 from headgate.storage.failure import Failure, forget_failure, last_failure, record_failure
 from headgate.storage.layout import Layout
 
-_OF_ANOTHER = (exit_codes.TAKEN_OVER, exit_codes.LEASE_HELD, exit_codes.PAUSED)
-"""Exit codes of a run that did nothing, because another process owns the pipeline or it is
-paused."""
+_DID_NOTHING = (exit_codes.LEASE_HELD, exit_codes.PAUSED)
+"""Exit codes of a run that did nothing, because another process owns the pipeline or it is paused:
+the failure of the run before it is recorded again."""
 
 
 class AlreadyRecordedError(HeadgateError):
@@ -37,7 +37,9 @@ def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterato
         yield
     except Exception as error:
         failure = failure_of(error, pipeline, root, datetime.now(UTC))
-        recorded = before if failure.code in _OF_ANOTHER else failure
+        recorded = before if failure.code in _DID_NOTHING else failure
+        if failure.code == exit_codes.TAKEN_OVER:  # the tables are those of another driver now
+            recorded = None
         if recorded is not None and not isinstance(error, AlreadyRecordedError):
             with suppress(OSError, HeadgateError):  # a failed record must not hide the error
                 record_failure(layout, recorded)

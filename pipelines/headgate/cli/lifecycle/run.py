@@ -44,9 +44,11 @@ from headgate.supervision.log_lines import options_of
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.errors import HeadgateError
+    from headgate.jobs.driver import Driver
     from headgate.jobs.progress import Progress
 
 
+_STOPPED = "a job was stopped before its end"
 _FULL_REFRESH = "Rebuild this table: silver.NAME or gold.NAME."
 
 
@@ -108,7 +110,7 @@ def run(
             options += options_of(log_format, os.environ)
             said = _drive_layers(task, layout, options)
         else:
-            said = _drive(task, layout)
+            said = _drive(task, layout).left
     left: HeadgateError | None = LeftError(said) if said else None
     if layer is None:
         if once and left is None:
@@ -170,18 +172,19 @@ def _drive_layers(task: Task, layout: Layout, options: Sequence[str]) -> str | N
     declared = task.pipeline
     opening = replace(task, only_open=True, drain=False, accept_gap=False)
     if task.rebuild != NOTHING or rebuild_progress(layout, declared):
-        _drive(replace(opening, once=False), layout)
+        opened = _drive(replace(opening, once=False), layout)
+        if opened.was_asked_to_stop:
+            return _STOPPED if task.once else None
     if not run_layers(task, options):
-        return "a job was stopped before its end" if task.once else None
+        return _STOPPED if task.once else None
     if task.once and (rebuild_progress(layout, declared) or has_open_load(layout)):
         # Bronze's job, which publishes a rebuild and ends loads, has ended before gold's.
-        return _drive(replace(opening, rebuild=NOTHING, take_over=False, loads=True), layout)
+        return _drive(replace(opening, rebuild=NOTHING, take_over=False, loads=True), layout).left
     return None
 
 
-def _drive(task: Task, layout: Layout) -> str | None:
-    """Returns what a run with ``once`` has not done because it was stopped; None if it has done
-    all."""
+def _drive(task: Task, layout: Layout) -> Driver:
+    """Run a driver to its end."""
     from headgate.cli.driving import drive
     from headgate.cli.log_file import divert_to
     from headgate.process_tree.rotation import keep_bounded
@@ -205,7 +208,7 @@ def _drive(task: Task, layout: Layout) -> str | None:
         with _metrics(declared, layout, layers), _lineage(declared, layout, layers):
             driver = Driver(task, report, shown.say)
             drive(driver)
-    return driver.left
+    return driver
 
 
 def _metrics(

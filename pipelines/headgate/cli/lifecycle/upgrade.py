@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -16,12 +14,15 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.deployment_screen import MEANINGS, as_dict, show
+from headgate.cli.driving import require_machine
 from headgate.cli.hidden import shown
+from headgate.cli.lifecycle.background import stopping_for_a_start
 from headgate.cli.lifecycle.concluding import end_early
+from headgate.cli.lifecycle.folders import make_root
+from headgate.cli.lifecycle.rolling_back import rolled_back
 from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
-from headgate.cli.restoring import restore_in_place
 from headgate.cli.screen import Say, waiting
 from headgate.cli.undone_loads import (
     left_by_loads,
@@ -33,12 +34,12 @@ from headgate.cli.undone_loads import (
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.graph.graph import graph_of
 from headgate.savepoints.deployment import Deployment, deployment
 from headgate.savepoints.rebuilds import continued
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create, settled_snapshot
 from headgate.storage.layout import Layout
+from headgate.storage.stopping import stop_requested
 from headgate.supervision import local
 from headgate.supervision.job_state import overall, probe
 from headgate.supervision.log_lines import options_of
@@ -49,6 +50,10 @@ POLL_EVERY = 1.0  # seconds
 
 class UpgradeError(HeadgateError, code=exit_codes.USAGE):
     """The new declaration cannot be deployed."""
+
+
+class _StoppedError(HeadgateError, code=exit_codes.NOT_ALIVE):
+    """Another process has stopped the pipeline meanwhile."""
 
 
 def upgrade(
@@ -80,14 +85,17 @@ def upgrade(
         found = deployment(layout, declared)
         _require_possible(found, declared)
         stopped = stopped_loads(layout)
-        settled_snapshot(layout, declared)  # fails before the stop if no savepoint can be taken
+        # Everything that would keep a driver from starting is checked before the stop.
+        make_root(layout)
+        require_machine(declared)
+        settled_snapshot(layout, declared)  # fails if no savepoint can be taken
     if not json:
         show(found, root)
     logs = options_of(log_format, os.environ)
     with waiting("stopping after the current batch") as say:
-        ended = local.stop(layout)
+        ended = _stop(layout, declared)
         say("taking a savepoint")
-        savepoint = _saved(layout, declared, stopped=bool(ended))
+        savepoint = _saved(layout, declared, stopped=ended)
         try:
             local.launch(layout, declared.file, root, ["--apply", *logs], say)
             _await_progress(layout, declared, found, patience, say, had=savepoint.bronze.n)
@@ -97,23 +105,26 @@ def upgrade(
             message = f"the new declaration keeps running; savepoint before it: {savepoint.id}"
             print(message, file=sys.stderr)
             raise
-        except HeadgateError as error:
+        except _StoppedError as stop:
+            remedy = f"{stop.remedy}; the savepoint before it: {savepoint.id}"
+            raise _StoppedError(stop.message, remedy) from stop
+        except (HeadgateError, OSError) as failed:
             say(f"rolling back to savepoint {savepoint.id}")
-            kept = found.declaration
-            old = ["--declared-as", kept, *logs] if ended and kept else None
-            runs = _roll_back(layout, declared, found, savepoint, root, error, old)
-            raise HeadgateError(
-                f"rolled back to savepoint {savepoint.id}: {error.message}",
-                remedy=_after_rollback(declared, found, runs=runs),
-                code=exit_codes.NOT_ALIVE,
-            ) from error
+            back = layout, declared, found, savepoint, root
+            raise rolled_back(*back, failed, logs if ended else None) from failed
         if not ended:
             say("stopping again: it did not run before")
             local.stop(layout)
     left = None if ended else left_by_loads(layout, declared, stopped)
-    _respond(layout, declared, found, savepoint, left, json=json, runs=bool(ended))
+    _respond(layout, declared, found, savepoint, left, json=json, runs=ended)
     if left is not None:
         end_early(left)
+
+
+def _stop(layout: Layout, declared: Pipeline) -> bool:
+    """Returns whether a driver ran."""
+    with stopping_for_a_start(declared):
+        return any(job.operation is None for job in local.stop(layout))
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
@@ -139,11 +150,17 @@ def _await_progress(
 ) -> None:
     """Wait until the rebuild is published, or until ``patience`` is over and it has processed at
     least one batch. ``had`` is bronze's batch before the upgrade. Raises UpgradeError, also if a
-    job ended."""
+    job ended; _StoppedError if it was asked to."""
     deadline = time.monotonic() + patience
     say(f"waiting for the first batch of {', '.join(found.to_rebuild()) or 'the new one'}")
     while True:
-        state = overall(probe(layout, datetime.now(UTC)))
+        jobs = probe(layout, datetime.now(UTC))
+        state = overall(jobs)
+        if state == "stopped" and any(stop_requested(layout, job.epoch) for job in jobs):
+            raise _StoppedError(
+                "another process has stopped the pipeline; the new declaration stays deployed",
+                remedy=f"to continue: {pipeline_command('start')}",
+            )
         if state in ("stopped", "dead"):
             raise UpgradeError(f"its job is {state}", pipeline_command("logs"))
         paused = state == "paused"
@@ -176,62 +193,6 @@ def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) 
         return [bronze]
     upto = reached.get(bronze, at.bronze.n)
     return [path for path in found.to_rebuild() if reached.get(path, 0) < min(1, upto)]
-
-
-def _roll_back(
-    layout: Layout,
-    declared: Pipeline,
-    found: Deployment,
-    savepoint: Savepoint,
-    root: str,
-    why: HeadgateError,
-    options: Sequence[str] | None,
-) -> bool:
-    """Restore the savepoint, and start a driver with ``options`` unless they are None; returns
-    whether it was started. Raises HeadgateError if this fails."""
-    reread = graph_of(declared).head.path in found.to_change()
-    back = command("savepoint restore", savepoint.id, *["--reread"] * reread)
-    done = "the new declaration may still be at work"
-    remedy = f"{command('stop', '--now')}, then {back}"
-    try:
-        local.stop_now(layout)  # otherwise a supervisor might start the new one again
-        done = "the pipeline is stopped"
-        remedy = back
-        restore_in_place(declared, layout, savepoint, reread=reread)
-        done = "the tables are restored, and the pipeline is stopped"
-        remedy = f"{_put_back(declared)}, then {command('start')}"
-        if options is not None:
-            local.launch(layout, declared.file, root, options)
-            return True
-    except HeadgateError as error:
-        raise HeadgateError(
-            f"{why.message}; and the rollback to savepoint {savepoint.id} is not finished: "
-            f"{error.message}; {done}",
-            remedy=f"{error.remedy}\n{remedy}",
-            code=exit_codes.NOT_ALIVE,
-        ) from error
-    return False
-
-
-def _after_rollback(declared: Pipeline, found: Deployment, *, runs: bool) -> str:
-    """The state after a rollback, and what to type next."""
-    see = f"see {command('logs')}"
-    if not found.declaration:
-        back = "nothing runs: the old declaration is not kept; take it from your version control"
-        return f"{back}; {declared.file} still has the new one: {see}"
-    is_so = "is started again" if runs else "is not running, as before"
-    return (
-        f"the old declaration {is_so}; {declared.file} still has the new one: {see}; the old one "
-        f"comes back with: {_put_back(declared)}"
-    )
-
-
-def _put_back(declared: Pipeline) -> str:
-    """The command that replaces the edited declaration by the deployed one. It writes another file
-    first: the shell would truncate the file before the command reads it."""
-    file, other = (shlex.quote(f"{declared.file}{end}") for end in ("", ".deployed"))
-    deployed = command("plan", "--deployed")
-    return f"{deployed} > {other} && mv {other} {file}"
 
 
 def _respond(

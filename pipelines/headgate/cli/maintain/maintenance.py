@@ -96,7 +96,8 @@ def _maintain(
     declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
 ) -> tuple[Report, ...]:
     """Running jobs maintain the tables that they write; this process maintains the rest."""
-    alive = [job for job in probe(layout, datetime.now(UTC)) if job.is_alive]
+    found = probe(layout, datetime.now(UTC))
+    alive = [job for job in found if job.is_awaited and job.operation is None]
     left = [layer for layer in LAYERS if all(layer not in job.layers for job in alive)]
     answers = maintain(layout, what, keep_for, alive) if alive else {}
     reports = [report for answer in answers.values() for report in answer.reports]
