@@ -14,7 +14,7 @@ from headgate.ledger.by_id import by_id
 from headgate.loads import requests
 from headgate.sources.errors import SourceError
 from tests.oracle import Arrival, Replay, derive
-from tests.support.broker import Sent, create_topic, place_of, produce
+from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.readings import declare_kafka, rules
@@ -76,3 +76,20 @@ def test_what_a_topic_had_before_is_loaded(
     drains = [Replay(after, name, load=1) for name in GOLD]
     expected = derive([*live, *came], rules(gold=GOLD), drains=drains)
     assert differences(engine.root, expected) == {}
+
+
+def test_a_load_whose_records_expired_stops_and_names_them(
+    spark: SparkSession, tmp_path: Path, broker: Broker
+) -> None:
+    topic = create_topic(broker, 1)
+    produce(broker, topic, [Sent(value) for value in readings(20, seed=5)])
+    pipeline = declare_kafka(tmp_path, broker.servers, topic=topic, gold=GOLD, start="latest")
+    engine = KafkaEngine(spark, pipeline, tmp_path / "root")
+    request = engine.begin_load(topic)
+    expire(broker, topic, {0: 7})
+    engine.load()
+    engine.close()
+    (stopped,) = requests.all_of(engine.layout)
+    assert stopped.wish == "stopped"
+    assert f"{topic}/0: offsets 0 to 6 have expired" in stopped.why
+    assert stopped.why.endswith(f"load what is left: --kafka {topic}/0:7-{request.total}")

@@ -72,7 +72,8 @@ def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]
     """Send records, wait until each is acknowledged (acks=all), and count them per partition.
 
     Keys choose partitions as in Java's producer. An error of ``sent`` is raised after the records
-    before it were delivered. Raises UnreachableError, UnknownTopicError or NotDeliveredError.
+    before it were delivered; a LineError only if they were, because it says so. Raises
+    UnreachableError, UnknownTopicError or NotDeliveredError.
     """
     client.partitions(servers, topic)
     producer = Producer(
@@ -102,6 +103,11 @@ def produce(servers: str, topic: str, sent: Iterable[tuple[bytes | None, bytes]]
                 refused.append(client.error_text(error))
             if refused:
                 break
+    except LineError as error:
+        producer.flush()
+        if refused:
+            raise NotDeliveredError(topic, dict(delivered), len(refused), refused[0]) from error
+        raise
     finally:
         producer.flush()
     if refused:

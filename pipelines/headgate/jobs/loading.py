@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from headgate.errors import HeadgateError, is_disk_full
+from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.operating import takes_requests
@@ -30,6 +31,7 @@ from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
 
 LOOK_EVERY = 1.0  # seconds between checks for requests
+_JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
 
 
 class _Opened:
@@ -199,9 +201,13 @@ class Loading:
 
     def _stop(self, request: LoadRequest, error: Exception) -> None:
         self.close()
-        if isinstance(error, HeadgateError):
-            why = error.message
-        else:
-            why = f"{type(error).__name__}: {error}".splitlines()[0]
+        why = error.message if isinstance(error, HeadgateError) else _cause(error)
         requests.change(self._run.layout, request, wish="stopped", why=why)
         self._run.say(f"load {request.id} is stopped: {why}")
+
+
+def _cause(error: Exception) -> str:
+    """The first line of an error. That of a JVM's error names only a method, so the class of the
+    innermost cause follows it."""
+    causes = _JAVA_CAUSE.findall(said_by(error))
+    return f"{first_line(error)} ({causes[-1]})" if causes else first_line(error)

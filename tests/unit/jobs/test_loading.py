@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from py4j.protocol import Py4JError
 
 from headgate.jobs import loading as module
 from headgate.jobs.errors import StopRequested
@@ -98,6 +99,29 @@ def test_history_that_cannot_be_read_stops_the_load(tables: Tables) -> None:
     bench = Bench(tables.layout, raises(SourceError("a.json has vanished", "put it back")))
     assert bench.take()
     assert bench.wish == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (
+            Py4JError(
+                "An error occurred while calling o7.collectToPython.\n"
+                ": org.apache.spark.SparkException: Job aborted\n\tat org.apache.spark.Task.run\n"
+                "Caused by: java.lang.IllegalStateException: has secrets\n"
+            ),
+            "Py4JError: An error occurred while calling o7.collectToPython. "
+            "(java.lang.IllegalStateException)",
+        ),
+        (OSError("no answer\nfrom it"), "OSError: no answer"),
+    ],
+)
+def test_an_error_of_the_jvm_names_its_cause(tables: Tables, error: Exception, why: str) -> None:
+    bench = Bench(tables.layout, raises(error))
+    assert bench.take()
+    found = requests.find(tables.layout, "l-1")
+    assert found is not None
+    assert found.why == why
 
 
 def test_an_error_after_bronzes_commit_ends_the_driver(tables: Tables) -> None:

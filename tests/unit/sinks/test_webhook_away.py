@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain, repeat
 
 import pytest
 
@@ -61,4 +63,44 @@ def test_what_the_receiver_asks_for_is_read(header: str, wait: float) -> None:
     with receiving() as receiver:
         receiver.answer, receiver.headers = lambda request: 429, {"Retry-After": header}
         outcome = Receiver(WebhookSink(receiver.url, "")).post(MESSAGE)
-    assert outcome == Outcome("answers 429", is_away=True, wait=wait)
+    assert outcome == Outcome("answers 429", is_away=True, wait=wait, is_busy=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "is_busy"),
+    [(429, "", True), (503, "5", True), (503, "", False), (500, "5", False), (401, "", False)],
+)
+def test_an_answer_that_limits_the_rate(status: int, header: str, is_busy: bool) -> None:
+    with receiving() as receiver:
+        receiver.answer, receiver.headers = lambda request: status, {"Retry-After": header}
+        assert Receiver(WebhookSink(receiver.url, "")).post(MESSAGE).is_busy is is_busy
+
+
+def limited(answers: Iterator[Outcome]) -> Delivery:
+    """A delivery of four rows of one key, which gets these answers one after the other."""
+    rows = [replace(MESSAGE, id=f"r{number}", key=b"k") for number in range(4)]
+    return Delivery(rows, lambda _: next(answers), lambda *_: None, 8, lambda _: 0.01)
+
+
+BUSY = Outcome("answers 429", is_away=True, is_busy=True)
+
+
+def test_a_receiver_that_accepts_rows_between_two_limits_is_not_away() -> None:
+    answers = [each for _ in range(4) for each in (BUSY, BUSY, Outcome())]
+    with closing(limited(iter(answers))) as delivery:
+        began = time.monotonic()
+        while not delivery.wait(PATIENCE):
+            assert delivery.why_away == ""
+            assert time.monotonic() < began + PATIENCE
+
+
+def test_a_receiver_that_accepts_no_row_any_more_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.sinks.webhook.delivery.BUSY_FOR", 0.2)
+    with closing(limited(chain([Outcome()], repeat(BUSY)))) as delivery:
+        wait_until(lambda: bool(delivery.why_away), "it is away", PATIENCE)
+        assert not delivery.wait(PATIENCE)
+
+
+def test_a_receiver_that_is_away_for_another_reason_is_away_at_once() -> None:
+    with closing(limited(chain([Outcome(), BUSY], repeat(Outcome("503", is_away=True))))) as found:
+        wait_until(lambda: found.why_away == "503", "it is away", PATIENCE)

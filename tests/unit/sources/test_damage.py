@@ -94,6 +94,27 @@ def test_a_line_that_no_block_can_hold_is_named(
     assert list(found.values()) == ["ArrowCapacityError: a line above 2 GiB"]
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_csv_whose_lines_end_with_cr_is_set_aside(tmp_path: Path, name: str) -> None:
+    """All of it would be the header, which is no record."""
+    content = b"a,b\r1,2\r3,4\r"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    file = replace(logged(name), size=(tmp_path / name).stat().st_size)
+    source = FilesSource(str(tmp_path), "csv")
+    (why,) = unreadable(Storage(str(tmp_path)), source, [file]).values()
+    assert "convert the file to LF, or declare csv: {multiline: true}" in why
+    assert not unreadable(
+        Storage(str(tmp_path)), FilesSource(str(tmp_path), "csv", csv_multiline=True), [file]
+    )
+
+
+def test_parquet_with_two_columns_of_one_name_is_set_aside(tmp_path: Path) -> None:
+    pq.write_table(pa.table([[1], [2]], ["a", "a"]), tmp_path / "a.parquet")
+    source = FilesSource(str(tmp_path), "parquet")
+    (why,) = unreadable(Storage(str(tmp_path)), source, [logged("a.parquet")]).values()
+    assert why == "ArrowInvalid: several columns are named a; rename them"
+
+
 class Flaky:
     """A file of which one read fails, as of a network that comes back."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headgate.sinks.contract import Outgoing, Writer
+from headgate.sinks.kafka.causes import kafka_errors
 from headgate.sinks.kafka.declared import KafkaSink
 
 # An unreachable broker must not delay gold for minutes: rows are sent again later.
@@ -20,7 +20,6 @@ _PRODUCER = {
 }
 _DELIVERY = 20_000  # milliseconds
 _KAFKAS = "org.apache.kafka."
-_KAFKAS_ERROR = re.compile(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+)")
 
 
 class KafkaWriter(Writer):
@@ -44,7 +43,7 @@ class KafkaWriter(Writer):
         if not isinstance(error, PySparkException | Py4JError) or _KAFKAS not in str(error):
             return None
         servers = self._sink.written.get("servers", self._sink.servers)
-        causes = ", ".join(dict.fromkeys(_KAFKAS_ERROR.findall(str(error))))
+        causes = ", ".join(kafka_errors(str(error)))
         message = f"{servers} does not take records for {self._sink.topic}"
         return f"{message} ({causes})" if causes else message
 

@@ -1,4 +1,5 @@
-"""The unique index that a table in PostgreSQL gets for the declared keys."""
+"""The unique indexes of a table in PostgreSQL: that of the hash, by which rows are replaced, and
+that of the declared keys."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from psycopg2.sql import SQL, Identifier
 
-from headgate.sinks.contract import SinkRefusalError
+from headgate.sinks.contract import KEY, SinkRefusalError
 from headgate.sinks.postgres.declared import PostgresSink
 
 if TYPE_CHECKING:
@@ -21,6 +22,28 @@ _OWN = """SELECT it.relname, ARRAY(
         JOIN pg_attribute USING (attnum) WHERE attrelid = indrelid ORDER BY place)
     FROM pg_index JOIN pg_class AS it ON it.oid = indexrelid
     WHERE indrelid = %s AND indisunique AND right(it.relname, %s) = %s"""
+
+# PostgreSQL does not replace rows by a partial index, or one whose creation has failed.
+_REPLACES = """SELECT FROM pg_index
+    JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+    WHERE indrelid = %s AND attname = %s AND indnkeyatts = 1
+    AND indisunique AND indisvalid AND indpred IS NULL"""
+
+
+def ensure_unique(cursor: Cursor, sink: PostgresSink, relation: int, *, is_empty: bool) -> None:
+    """Make sure that rows can be replaced by the hash. An index is created only if the table is
+    empty: otherwise it could take long, and block readers. Raises SinkRefusalError."""
+    cursor.execute(_REPLACES, (relation, KEY))
+    if cursor.fetchone() is not None:
+        return
+    if not is_empty:
+        raise SinkRefusalError(
+            f"{sink.name} in PostgreSQL has lost its primary key, so its rows cannot be replaced; "
+            f"type: ALTER TABLE {sink.name} ADD UNIQUE ({KEY})"
+        )
+    # The table may have another primary key.
+    unique = SQL("ALTER TABLE {} ADD UNIQUE ({})")
+    cursor.execute(unique.format(Identifier(sink.schema, sink.table), Identifier(KEY)))
 
 
 def require_distinct(sink: PostgresSink, keys: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from headgate.sinks.postgres.connecting import (
 )
 from headgate.sinks.postgres.declared import PostgresSink
 from headgate.sinks.postgres.encoding import encoded
-from headgate.sinks.postgres.index import create, drop_others, require_distinct
+from headgate.sinks.postgres.index import create, drop_others, ensure_unique, require_distinct
 from headgate.sinks.postgres.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ class PostgresMirror(Mirror):
     def _fit(
         self, cursor: Cursor, relation: int, difference: Difference, entry: Entry | None = None
     ) -> None:
-        """Add the new columns. Raises SinkRefusalError if other columns differ or are missing."""
+        """Add the new columns. Raises SinkRefusalError if other columns differ or are missing, or
+        if rows cannot be replaced. Without ``entry``, the table is empty."""
         if self._fits is not None and self._fits.equals(difference.schema):
             return
         declared = column_types(difference.schema)
@@ -167,6 +168,7 @@ class PostgresMirror(Mirror):
             key = " PRIMARY KEY" if name == KEY else ""
             add = SQL("ALTER TABLE {} ADD COLUMN {} " + type_ + key)
             cursor.execute(add.format(self._ledger.table, Identifier(name)))
+        ensure_unique(cursor, self._sink, relation, is_empty=entry is None)
         self._fits = difference.schema
 
     def _copy(

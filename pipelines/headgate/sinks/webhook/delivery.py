@@ -21,6 +21,10 @@ Bury = Callable[[Message, str, int], str | None]
 """Stores a dead letter. Returns why it cannot be stored; None if it is stored."""
 
 LONGEST_PAUSE = 60.0  # seconds, whatever a receiver asks for
+BUSY_FOR = 2 * LONGEST_PAUSE
+"""A receiver that limits the rate of rows counts as unavailable once it has accepted no row for so
+many seconds. Otherwise ``run --once`` would end at each limit, and the next run would send the rows
+of the step from the first one again."""
 
 
 def pause(failures: int) -> float:
@@ -56,6 +60,7 @@ class Delivery:
         heapq.heapify(self._lanes)
         self._left = sum(len(lane.messages) for lane in self._lanes)
         self._away, self._away_until, self._why = 0, 0.0, ""
+        self._is_busy, self._moved = False, time.monotonic()
         self._error: BaseException | None = None
         self._is_closed = False
         for number in range(min(CONNECTIONS, len(self._lanes))):
@@ -65,13 +70,15 @@ class Delivery:
     def why_away(self) -> str:
         """Why no row can be sent now, or no dead letter stored; empty if they can."""
         with self._changed:
-            return self._why
+            return self._why_away()
 
     def wait(self, seconds: float) -> bool:
         """Wait at most ``seconds``, until all rows are done or the receiver is unavailable. Returns
         whether all rows are done. Raises the error that ended a thread."""
         with self._changed:
-            self._changed.wait_for(lambda: self._left == 0 or self._error or self._why, seconds)
+            self._changed.wait_for(
+                lambda: self._left == 0 or self._error or self._why_away(), seconds
+            )
             if self._error is not None:
                 raise self._error
             return self._left == 0
@@ -81,6 +88,10 @@ class Delivery:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+
+    def _why_away(self) -> str:
+        is_patient = self._is_busy and time.monotonic() < self._moved + BUSY_FOR
+        return "" if is_patient else self._why
 
     def _work(self) -> None:
         try:
@@ -116,12 +127,13 @@ class Delivery:
                     self._away += 1
                 wait = max(self._pause(self._away), min(outcome.wait, LONGEST_PAUSE))
                 self._why, self._away_until = outcome.why, max(self._away_until, now + wait)
+                self._is_busy = outcome.is_busy
             else:
                 self._away, self._why, self._away_until = 0, "", 0.0
             if outcome.taken:
                 lane.messages.popleft()
                 lane.failures, lane.ready = 0, now
-                self._left -= 1
+                self._left, self._moved = self._left - 1, now
             elif not outcome.is_away:
                 lane.failures, lane.ready = refused, now + self._pause(refused)
             if lane.messages:

@@ -31,6 +31,7 @@ _LONGEST = 1_000  # characters of a header
 _READ_OF_ANSWER = 64 << 10  # bytes; after a shorter answer, the connection is used again
 # Status codes that are about the receiver or the address, and not about the row.
 _AWAY = {401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504}
+_TOO_MANY = 429
 _NOT_REACHED = (
     NewConnectionError,
     ConnectTimeoutError,
@@ -55,11 +56,13 @@ class Message:
 class Outcome:
     """``is_away``: the receiver is unavailable, or refuses every row. Otherwise ``why`` is about
     this row; it is empty if the row was accepted. ``wait`` is how many seconds the receiver asks to
-    wait for; 0 if it does not ask."""
+    wait for; 0 if it does not ask. ``is_busy``: it limits the rate of rows, and is unavailable only
+    if it accepts none for some time."""
 
     why: str = ""
     is_away: bool = False
     wait: float = 0.0
+    is_busy: bool = False
 
     @property
     def taken(self) -> bool:
@@ -139,4 +142,6 @@ def _outcome(status: int, retry_after: str) -> Outcome:
     if 300 <= status < 400:
         return Outcome(f"answers {status}: write the address to which it redirects", is_away=True)
     wait = float(retry_after) if retry_after.isdecimal() else 0.0  # it may also be a date
-    return Outcome(f"answers {status}", is_away=status in _AWAY, wait=wait)
+    is_away = status in _AWAY
+    is_busy = status == _TOO_MANY or (is_away and wait > 0)
+    return Outcome(f"answers {status}", is_away, wait, is_busy)

@@ -7,7 +7,9 @@ import json
 from contextlib import suppress
 from functools import lru_cache
 
-from headgate.sources.files.csv_lines import document_of, names_of
+import pyarrow as pa
+
+from headgate.sources.files.csv_lines import document_of, has_inner_return, names_of
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import csv_blanks, is_blank
 from headgate.sources.files.texts import text_of
@@ -17,7 +19,8 @@ from headgate.storage.places import is_address, parent
 
 def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, ...]:
     """The names of the cells of a CSV file: those in its first line that is not blank, or the
-    declared ones if it has no header. Raises OSError."""
+    declared ones if it has no header. Raises OSError, and pa.ArrowInvalid if lines end with CR
+    alone: the whole file would be the header."""
     if source.csv_fields:
         return source.csv_fields
     blanks = csv_blanks(source.csv_delimiter)
@@ -25,6 +28,10 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
         lines = iter(io.BufferedReader(text).readline, b"")
         first = next((line for line in lines if not is_blank(line, blanks)), b"")
     line = first.decode("utf-8-sig", "replace").rstrip("\n")
+    if has_inner_return(line):
+        raise pa.ArrowInvalid(
+            "lines end with CR; convert the file to LF, or declare csv: {multiline: true}"
+        )
     return names_of(line, source.csv_delimiter)
 
 
@@ -33,7 +40,7 @@ def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
     is missing, or if it was unparsable in bronze, so that it stays so."""
     if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
         return value
-    with suppress(OSError, EOFError, UnicodeDecodeError):
+    with suppress(OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid):
         document = document_of(_header(source, where), source.csv_delimiter)
         return document(value.decode()) or value
     return value

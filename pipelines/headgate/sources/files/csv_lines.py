@@ -16,6 +16,7 @@ import pyarrow as pa
 
 # In Java, `\r$` also finds a return before a final line terminator.
 _RETURN = re.compile("\r(?=[\r\x85\u2028\u2029]?\\Z)")
+_QUOTED = re.compile('"[^"]*"')
 
 encode = msgspec.json.Encoder().encode
 
@@ -52,6 +53,11 @@ def names_of(line: str, delimiter: str) -> tuple[str, ...]:
     """The names of fields in the line of a header; none if a quote is not closed, so that no row
     fits it."""
     return tuple(name.strip() for name in cells_of(line, delimiter) or ())
+
+
+def has_inner_return(line: str) -> bool:
+    """Whether a line has a carriage return that is neither at its end nor in a quoted cell."""
+    return "\r" in _QUOTED.sub("", line.rstrip())
 
 
 def cells_of(line: str, delimiter: str) -> list[str] | None:

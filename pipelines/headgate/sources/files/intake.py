@@ -16,7 +16,8 @@ from headgate.storage.files import Stat, Storage
 
 
 class FilesIntake:
-    """Lists the landing folder into the log, and selects the files to read.
+    """Lists the landing folder into the log, and selects the files to read. ``is_missing`` is
+    whether the last listing found that a local folder of recorded files is gone.
 
     The driver of the bronze job is the only writer.
     """
@@ -25,6 +26,7 @@ class FilesIntake:
         self.source = source
         self.log = log
         self.landing = Storage(self.source.path)
+        self.is_missing = False
         self._settling: dict[str, Stat] = {}
 
     def list_new(self, now: datetime) -> Set[str]:
@@ -32,6 +34,7 @@ class FilesIntake:
 
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
+        self.is_missing = self._has_vanished()
         listing = examine(
             self.landing.list(recursive=True),
             self.log.recorded(),
@@ -46,6 +49,12 @@ class FilesIntake:
         failpoint("files.listed")
         self.log.record(listing.ready, now)
         return self._settling.keys()
+
+    def _has_vanished(self) -> bool:
+        """A missing folder has an empty listing, as if there was no input. In a bucket, every
+        folder without files is missing."""
+        recorded = self.log.last_sequence > 0
+        return recorded and self.landing.is_local and not self.landing.exists("")
 
     def _changed(self, stat: Stat) -> FileChangedError:
         logged = next((f for f in self.log.files if f.path == stat.path), None)

@@ -114,6 +114,11 @@ class FilesMicroBatches(MicroBatchSource):
                     if not self._files.set_unreadable_aside(files, self._clock()):
                         raise
 
+    @property
+    def trouble(self) -> str | None:
+        missing = f"there is no landing folder {self._files.source.path}"
+        return missing if self._files.is_missing else None
+
     def _pending(self) -> Sequence[LoggedFile]:
         """The recorded files that are not ingested."""
         return self._files.pending(self._position)

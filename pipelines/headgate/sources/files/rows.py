@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -37,16 +38,29 @@ def documents(rows: pa.RecordBatch) -> pa.Array:
 
 
 def parquet_rows(raw: pa.NativeFile) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file, some thousands at once. Raises OSError and pa.ArrowException."""
+    """The rows of a Parquet file, some thousands at once. Raises OSError and pa.ArrowException, the
+    latter also if two columns, or two fields of a struct, have the same name."""
     opened = pq.ParquetFile(
         raw, page_checksum_verification=True, coerce_int96_timestamp_unit="us", pre_buffer=False
     )
     leaves = map(opened.schema.column, range(len(opened.schema)))
     given = opened.schema_arrow
+    _require_distinct(list(given))
     wanted = pa.schema([_read_as(field, leaves) for field in given])
     for batch in opened.iter_batches(_ROWS):
         # Not safe: whether a text is UTF-8 is decided for each record.
         yield batch if wanted == given else batch.cast(wanted, safe=False)
+
+
+def _require_distinct(fields: Sequence[pa.Field], of: str = "") -> None:
+    """Raises pa.ArrowInvalid if fields have the same name: JSON would keep only the last of them.
+    ``of`` is the path of their parent."""
+    names = [f"{of}{field.name}" for field in fields]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise pa.ArrowInvalid(f"several columns are named {', '.join(twice)}; rename them")
+    for name, field in zip(names, fields, strict=True):
+        if pa.types.is_nested(field.type):
+            _require_distinct(_parts(field.type), f"{name}.")
 
 
 def _read_as(field: pa.Field, leaves: Iterator[pq.ColumnSchema]) -> pa.Field:

@@ -14,6 +14,7 @@ from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.listing import TopicListing, decoded
 from headgate.sources.kafka.ranges import Offsets, next_range, unread
+from headgate.sources.kafka.read_failure import read_failure
 from headgate.sources.kafka.reading import KafkaReader
 from headgate.sources.kafka.unreadable import readable_before
 from headgate.sources.micro_batches import MicroBatchSource, SourceContext
@@ -62,6 +63,8 @@ class KafkaBatches(MicroBatchSource):
                 # This also precedes giving up: what it raises is the cause of the failure.
                 self._require_input()
                 if attempt == READ_ATTEMPTS:
+                    if (failure := read_failure(error, self._source)) is not None:
+                        raise failure from None  # the text of its cause may show secrets
                     raise
                 attempt += 1
                 # The records may have been too large for the driver: workers read the next attempt.

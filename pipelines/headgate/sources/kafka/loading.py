@@ -19,6 +19,7 @@ from headgate.sources.kafka.batches import KafkaBatches
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.errors import OffsetsLostError
 from headgate.sources.kafka.listing import TopicListing, decoded, encoded
+from headgate.sources.kafka.losses import require_kept
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition, Topic, partitions, topic_of
 from headgate.sources.limits import next_limit
@@ -215,7 +216,7 @@ class KafkaLoad(KafkaBatches):
     ) -> None:
         now = self._context.clock()
         rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
-        self._context.bronze.ingest(rows, BatchEnd(encoded(reached)), now, self._require_input)
+        self._context.bronze.ingest(rows, BatchEnd(encoded(reached)), now, self._verify)
         self._record_size = rows.record_size
 
     def batch_took(self, took: timedelta) -> None:
@@ -256,6 +257,15 @@ class KafkaLoad(KafkaBatches):
             )
         return found
 
-    def _require_input(self) -> None:
-        """Raises as ``_listed``."""
+    def _verify(self) -> None:
+        """Raises as ``_listed``: records that were read may expire now."""
         self._listed()
+
+    def _require_input(self) -> None:
+        """Raises as ``_listed``, and OffsetsLostError if records that are still to be read have
+        expired."""
+        self._listed()
+        listing, offsets, ends = self._view()
+        parts = listing.partitions
+        earliest = self._retry.persist(lambda: self._cluster.offsets(parts.values(), "earliest"))
+        require_kept(parts, listing.position(offsets), earliest, ends)

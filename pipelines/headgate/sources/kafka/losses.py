@@ -77,6 +77,29 @@ def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
     return OffsetsLostError(f"unread records are lost:\n{listed}", remedy=remedy)
 
 
+def require_kept(
+    partitions: Mapping[int, Partition], position: Offsets, earliest: Offsets, ends: Offsets
+) -> None:
+    """Raises OffsetsLostError if a load, which reads ``[position, ends)``, needs records that have
+    expired. The message says what to do, because only the message of a stopped load is kept."""
+    lost = {n: p for n, p in partitions.items() if position[n] < min(earliest[n], ends[n])}
+    if not lost:
+        return
+    said = (
+        f"{p}: offsets {position[n]:,} to {min(earliest[n], ends[n]) - 1:,} have expired, and the "
+        f"first one that is left is {earliest[n]:,}"
+        for n, p in lost.items()
+    )
+    ranges = ((p, max(position[n], earliest[n]), ends[n]) for n, p in partitions.items())
+    left = [f"--kafka {p}:{first}-{end}" for p, first, end in ranges if first < end]
+    cancel = pipeline_command("load", "--cancel")
+    then = f", and load what is left: {' '.join(left)}" if left else ""
+    raise OffsetsLostError(
+        f"records were not kept until they were loaded: {'; '.join(said)}. End this load{then}",
+        remedy=f"end it, and what it has read stays: {cancel}",
+    )
+
+
 def require_same(enrolled: Sequence[str], read: Iterable[int], there: Iterable[Topic]) -> None:
     """Raises OffsetsLostError if the topic of a partition that was ``read`` has another id among
     the topics that are there now. The records may be those of either."""

@@ -89,3 +89,35 @@ def test_each_table_gets_its_index(server: Server) -> None:
     _keyed(server, ("shop",), step(rows(("a", 1)), 1), table=tables[0])
     found = server.ask("SELECT tablename FROM pg_indexes WHERE indexname LIKE '%headgate_keys'")
     assert sorted(name for (name,) in found) == ["kept", *tables]
+
+
+_OTHERS = (
+    "",
+    f"CREATE UNIQUE INDEX ON sales ({KEY}) WHERE total > 0",
+    f"CREATE UNIQUE INDEX ON sales ({KEY}, total)",
+    f"CREATE INDEX ON sales ({KEY})",
+)
+
+
+@pytest.mark.parametrize("other", _OTHERS)
+def test_a_table_that_has_lost_its_primary_key(
+    server: Server, mirror: PostgresMirror, other: str
+) -> None:
+    mirror.apply(step(rows(("a", 1)), 1))
+    server.ask(f"ALTER TABLE sales DROP CONSTRAINT sales_pkey; {other}")
+    mirror.close()
+    with pytest.raises(SinkRefusalError, match="has lost its primary key") as refused:
+        mirror.apply(step(rows(("a", 2)), 2, 1))
+    server.ask(str(refused.value).partition("type: ")[2])
+    mirror.apply(step(rows(("a", 2)), 2, 1))
+    assert sales(server) == [("a", 2)]
+
+
+@pytest.mark.parametrize("type_", ["text", "text PRIMARY KEY"])
+def test_a_table_that_was_created_with_another_primary_key_or_none(
+    server: Server, mirror: PostgresMirror, type_: str
+) -> None:
+    server.ask(f"CREATE TABLE sales ({KEY} bytea, total bigint, shop {type_})")
+    mirror.apply(step(rows(("a", 1)), 1))
+    mirror.apply(step(rows(("a", 2)), 2, 1))
+    assert sales(server) == [("a", 2)]

@@ -146,3 +146,38 @@ def test_no_line_fits_a_header_with_a_quote_that_is_not_closed(tmp_path: Path) -
     (tmp_path / "a.csv").write_bytes(b'id,"no\nte",x\n1,a,2\n')
     names = csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
     assert documents(pa.array([b'te",x', b"1,a,2"]), names, ",").to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\r1,2\r3,4\r",
+        b"a,b\r1,2",
+        b'"a","b"\r"1","2"\r',
+        b'"a\rb",c\r1,2\r',
+        b"\xef\xbb\xbfa,b\r1,2\r",
+        b"a,b\r1,2\n3,4\n",
+    ],
+)
+def test_a_file_whose_lines_end_with_cr_is_not_read_as_one_header(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(pa.ArrowInvalid, match="lines end with CR"):
+        csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
+    assert as_document(source(tmp_path), "a.csv", b"3,4") == b"3,4"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (b"a,b\r\n1,2\r\n", ("a", "b")),
+        (b"a,b\r\r\n1,2\n", ("a", "b")),
+        (b'"a\rb",c\r\n1,2\r\n', ("a\rb", "c")),
+    ],
+)
+def test_a_return_within_quotes_or_before_a_newline_is_no_line_end(
+    tmp_path: Path, content: bytes, names: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    assert csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv") == names

@@ -220,3 +220,18 @@ def test_doubles_are_written_as_java_writes_them() -> None:
         )
     ]
     assert read(parquet({"f": singles})) == [b'{"f":0.1}', b'{"f":3.4E38}', b'{"f":1.0E10}']
+
+
+@pytest.mark.parametrize(
+    ("type_", "named"),
+    [
+        (pa.struct([("b", pa.int64()), ("b", pa.int64())]), "a.b"),
+        (pa.list_(pa.struct([("b", pa.int64()), ("b", pa.string())])), "a.element.b"),
+    ],
+)
+def test_fields_of_one_name_are_refused_at_every_depth(type_: pa.DataType, named: str) -> None:
+    """Otherwise a document would have only the last of them."""
+    file = parquet({"a": pa.array([None], type_)})
+    with pytest.raises(pa.ArrowInvalid, match=f"several columns are named {named};"):
+        read(file)
+    assert rows({"a": pa.array([{"b": 1}]), "b": pa.array([2])}) == [{"a": {"b": 1}, "b": 2}]

@@ -125,3 +125,19 @@ def test_a_stop_ends_the_wait(place: Place) -> None:
     with pytest.raises(StopRequested):
         place.source.poll(final=True)
     assert place.now == 0
+
+
+def test_a_landing_folder_that_vanishes_is_reported_until_it_is_back(place: Place) -> None:
+    def trouble() -> str | None:
+        place.source.poll(final=False)
+        return place.source.trouble
+
+    away = place.landing.rename(place.landing.with_name("away"))
+    assert trouble() is None, "before the first file, there may be no folder yet"
+    away.rename(place.landing)
+    place.write("a.json")
+    place.source.poll(final=True)
+    place.landing.rename(away)
+    assert trouble() == f"there is no landing folder {place.landing}"
+    away.rename(place.landing)
+    assert trouble() is None

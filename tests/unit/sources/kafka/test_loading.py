@@ -147,6 +147,37 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
     assert len(failures) == batches.READ_ATTEMPTS
 
 
+def test_records_that_expired_before_they_were_loaded_are_named(place: Place) -> None:
+    load = place.load()
+
+    def expire(first: int, second: int) -> None:
+        place.brokers.logs["a"][0].first, place.brokers.logs["a"][1].first = first, second
+        raise Py4JError("offset out of range")
+
+    place.reading.meanwhile = lambda: expire(7, 0)
+    with pytest.raises(OffsetsLostError) as partly:
+        load.ingest()
+    said = partly.value.message
+    assert "a/0: offsets 0 to 6 have expired, and the first one that is left is 7" in said
+    assert "a/1: offsets" not in said
+    assert said.endswith("load what is left: --kafka a/0:7-10 --kafka a/1:0-4")
+    assert "load PIPELINE --cancel" in partly.value.remedy
+    place.reading.meanwhile = lambda: expire(0, 50)
+    with pytest.raises(OffsetsLostError, match=r"a/1: offsets 0 to 3 .* --kafka a/0:0-10\n"):
+        load.ingest()
+
+
+def test_records_that_expire_once_they_were_read_are_loaded(place: Place) -> None:
+    load = place.load()
+
+    def expire() -> None:
+        place.brokers.logs["a"][0].first = 10
+
+    place.reading.meanwhile = expire
+    assert load.ingest()
+    assert place.bronze.offsets == {"0": 10, "1": 4}
+
+
 def test_a_topic_made_anew_shows_when_the_last_attempt_fails(place: Place) -> None:
     load, failures = place.load(), list[int]()
 

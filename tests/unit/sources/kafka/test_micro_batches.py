@@ -272,6 +272,42 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
     assert failures == batches.READ_ATTEMPTS
 
 
+JAVA = """An error occurred while calling o7.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure
+Caused by: org.apache.kafka.common.errors.{cause}: its message, with hunter22
+"""
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "told"),
+    [
+        ("TopicAuthorizationException", 3, "do not let this user read a"),
+        ("SaslAuthenticationException", 3, "do not let this user read a"),
+        ("CorruptRecordException", 3, "answer, but a cannot be read"),
+        ("TimeoutException", 7, "answer, but a cannot be read"),  # a driver is started again
+    ],
+)
+def test_a_read_that_kafka_refuses_names_the_cause_and_nothing_else(
+    place: Place, cause: str, code: int, told: str
+) -> None:
+    place.brokers.make("a", 5)
+    source, failures = place.start(topic="a"), list[int]()
+
+    def fail() -> None:
+        failures.append(1)
+        place.reading.meanwhile = fail
+        raise Py4JError(JAVA.format(cause=cause))
+
+    place.reading.meanwhile = fail
+    with pytest.raises(SourceError) as error:
+        source.ingest()
+    assert error.value.message == f"the brokers localhost:1 {told} ({cause})"
+    assert error.value.exit_code == code
+    assert error.value.__cause__ is None
+    assert ("READ" in error.value.remedy) is ("do not let" in told)
+    assert len(failures) == batches.READ_ATTEMPTS
+
+
 def test_what_expired_shows_when_the_last_attempt_fails(place: Place) -> None:
     place.brokers.make("a", 5)
     source, failures = place.start(), list[int]()
