@@ -28,6 +28,8 @@ from headgate.airflow.operators.verb import run_verb
 from headgate.backfill.report import Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.declaration.load import load
+from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.state import commit_time
 from tests.dags.test_final_hours import Outlet
 from tests.unit.backfill.test_noted import asked, carried_out, taken_in
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -44,6 +46,14 @@ Verb = Callable[..., list[tuple[str, ...]]]
 def lake(tmp_path: Path) -> Lake:
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
+    return Lake(tmp_path / "lake", load(file))
+
+
+@pytest.fixture
+def hopping(tmp_path: Path) -> Lake:
+    file = tmp_path / "tiny.yml"
+    window = "{hopping: {size: 6 hours, every: 1 hour}}"
+    file.write_text(DECLARATION.replace("{tumbling: 1 minute}", window))
     return Lake(tmp_path / "lake", load(file))
 
 
@@ -131,6 +141,41 @@ def test_hours_are_emitted_whichever_attempt_has_changed_them(lake: Lake, verb: 
     assert task(lake, "publish").execute(RUN)["published"] == []
     keys = emit(lake)
     assert (len(keys), keys[0], keys[-1]) == (24, "2026-05-04T00:00:00", "2026-05-04T23:00:00")
+
+
+def test_windows_that_began_before_the_interval_are_compared(
+    hopping: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, calls = DAY - timedelta(hours=5), []
+
+    def run(words: list[str], _: Any) -> tuple[int, str]:
+        calls.append(words)
+        at = datetime.now(UTC)
+        found = replace(EMPTY, equal=1, windows=1)
+        write_report(hopping.layout, Report("b1", "tiny", at, begin, NEXT, "digest", (found,)))
+        return 0, ""
+
+    monkeypatch.setattr(backfill, "run_verb", run)
+    assert task(hopping).execute(RUN)["id"] == "b1"
+    (words,) = calls
+    at = words.index("--from")
+    assert words[at : at + 4] == ["--from", begin.isoformat(), "--to", NEXT.isoformat()]
+
+
+@pytest.mark.parametrize(
+    ("final", "last"), [(timedelta(0), "04T23"), (timedelta(minutes=150), "05T01")]
+)
+def test_hours_after_the_interval_are_emitted_if_they_are_final(
+    hopping: Lake, final: timedelta, last: str
+) -> None:
+    """A late row of the interval may have changed a window that ends after it."""
+    for step in (asked, taken_in, carried_out):
+        step(hopping)
+    table = hopping.table("gold/per_minute")
+    payload = GoldPayload(commit_time(NEXT + final))
+    table.commit(table.refresh().advanced_to(table.refresh().n + 1, NEXT, payload))
+    keys = emit(hopping)
+    assert (keys[0], keys[-1]) == ("2026-05-03T19:00:00", f"2026-05-{last}:00:00")
 
 
 def test_hours_that_nothing_has_changed_are_not_emitted(lake: Lake) -> None:

@@ -28,6 +28,7 @@ from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Hold
 from headgate.jobs.errors import DefinitionChangedError
+from headgate.operations import late_replay
 from headgate.operations.requests import waiting
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.store import create
@@ -176,6 +177,16 @@ def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
     }
 
 
+def test_no_replay_is_asked_for_that_would_have_no_effect(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late table was made by an older version."""
+    monkeypatch.setattr(late_replay, "REPLAYED", "no_such_column")
+    with pytest.raises(late_replay.UnmarkedError, match="--full-refresh gold.per_minute"):
+        act(lake, REPLAY)
+    assert waiting(lake.layout) == ()
+
+
 def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:
     with pytest.raises(AirflowFailException, match=r"no gold table 'gold\.x'.*gold\.per_minute"):
         act(lake, REPLAY, table="gold.x")
@@ -246,12 +257,14 @@ def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> N
     assert (given.operation, given.generation) == (7, 2), "a release is for one version alone"
 
 
-def test_an_approval_without_a_reason_releases_nothing(held: Lake) -> None:
+@pytest.mark.parametrize("given", [{"reason": " "}, {}, None])
+def test_an_approval_without_a_reason_releases_nothing(held: Lake, given: Any) -> None:
+    """Airflow's API takes an answer without parameters."""
     asked = {"gate": "per_minute", "title": "gold/per_minute", "upto": 9, "log": "", "why": "x"}
-    answer = {"params_input": {"reason": " "}, "responded_by_user": None}
+    answer = {"params_input": given, "responded_by_user": None}
     task = Task(held=[asked], approve=answer)
     done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))
-    with pytest.raises(AirflowFailException, match="without a reason"):
+    with pytest.raises(AirflowFailException, match="without a reason.*clear the task approve"):
         done.execute(cast(Context, {"ti": task}))
     assert documents.released(held.layout, "per_minute") is None
 

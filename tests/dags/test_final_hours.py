@@ -13,10 +13,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from airflow.sdk import Variable
+from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import gold_asset
 from headgate.airflow.operators.backfill import EmitRebuiltHours
-from headgate.airflow.operators.final_hours import EmitFinalHours, last_emitted
+from headgate.airflow.operators.final_hours import (
+    AwaitFinalHours,
+    EmitFinalHours,
+    last_emitted,
+    remembered,
+)
 from headgate.airflow.triggers.final_hours_trigger import FinalHoursTrigger
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.commands import pipeline_command
@@ -187,6 +194,57 @@ def up_to(time: datetime, at: datetime = NOON) -> Event:
 
 def by_hand(number: int, apart: timedelta = timedelta(seconds=1)) -> list[Event]:
     return [Event([None, {}][n % 2], NOON + n * apart) for n in range(1, number + 1)]
+
+
+@pytest.fixture(autouse=True)
+def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Airflow's variables."""
+    kept: dict[str, str] = {}
+
+    def get(key: str, default: str | None) -> str | None:
+        return kept.get(key, default)
+
+    def put(key: str, value: str, description: str) -> None:
+        kept[key] = value
+
+    monkeypatch.setattr(Variable, "get", get)
+    monkeypatch.setattr(Variable, "set", put)
+    return kept
+
+
+def test_what_was_emitted_is_known_after_its_events_were_removed(
+    variables: dict[str, str],
+) -> None:
+    def known(*events: Event) -> datetime | None:
+        return remembered(cast(Any, {"inlet_events": {ASSET: Events(*events)}}), ASSET)
+
+    assert known() is None
+    assert known(*by_hand(1)) is None
+    assert variables == {}
+    later = NOON + timedelta(hours=1)
+    assert known(up_to(NOON)) == NOON
+    assert known() == NOON
+    assert known(up_to(later)) == later
+    assert known(up_to(NOON)) == later, "only old events are left"
+    assert variables == {"tiny.gold.per_minute.final_up_to": later.isoformat()}
+
+
+def test_no_hour_is_skipped_after_events_were_removed(
+    place: Place, variables: dict[str, str]
+) -> None:
+    variables["tiny.gold.per_minute.final_up_to"] = NOON.isoformat()
+    files: dict[str, Any] = {"file": str(place.file), "root": str(place.root), "name": "tiny"}
+    wait = AwaitFinalHours(task_id="wait", tables=["per_minute"], **files)
+    with pytest.raises(TaskDeferred) as deferred:
+        wait.execute(cast(Any, {"inlet_events": {ASSET: Events()}}))
+    assert cast(FinalHoursTrigger, deferred.value.trigger).emitted == {
+        "per_minute": NOON.isoformat()
+    }
+    emit = EmitFinalHours(task_id="per_minute", table="per_minute", waiting="wait", **files)
+    told, news = Outlet(), Pulled({"per_minute": (NOON + timedelta(hours=3)).isoformat()})
+    context = {"ti": news, "inlet_events": {ASSET: Events()}, "outlet_events": {ASSET: told}}
+    emit.execute(cast(Any, context))
+    assert told.keys == [f"2026-05-04T{hour}:00:00" for hour in (12, 13, 14)]
 
 
 def test_emitted_hours_are_read_from_the_events_of_the_asset() -> None:

@@ -288,3 +288,19 @@ def test_a_stream_that_finished_needs_nobody(cards: Cards) -> None:
     cards.show(NOW, stream("shop", replace(DOWN, ended="finished"), is_paused=True))
     assert cards.text(".state.good") == ["finished"]
     assert cards.text(".card .note") == []
+
+
+@pytest.mark.parametrize(
+    ("tables", "why"),
+    [
+        (None, "Its savepoints cannot be read now."),
+        (TablesReport(ACCOUNT, problems={"savepoints": "x"}), "Its savepoints cannot be read now."),
+        (TablesReport(ACCOUNT, savepoints=()), "It has no savepoint."),
+        (TablesReport(), "It has no savepoint."),
+    ],
+)
+def test_why_nothing_can_be_restored(cards: Cards, tables: TablesReport | None, why: str) -> None:
+    cards.show(NOW, stream("shop", RUNNING, tables))
+    found = "[...document.querySelectorAll('.actions button')]"
+    title = f"{found}.find((each) => each.textContent === 'Restore…').title"
+    assert cards.page.run(title) == why

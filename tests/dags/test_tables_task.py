@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from headgate.airflow import LedgerCheck, SavepointOperator
@@ -16,6 +17,21 @@ from headgate.airflow.operators.verb_operator import VerbOperator
 from headgate.declaration.load import load
 from tests.dags.test_control_operator import SECRET
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+
+
+def test_a_table_that_is_not_deployed_yet_fails_no_ledger(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    fill(Lake(tmp_path / "lake", load(file)))
+    table = DECLARATION[DECLARATION.index("  per_minute:") :]
+    file.write_text(DECLARATION + table.replace("per_minute", "per_hour"))
+    check = LedgerCheck(task_id="a", by_id=True, file=str(file), root=str(tmp_path / "lake"))
+    assert [*check.execute(Context())["gold"]] == ["per_minute"]
+    out = capsys.readouterr().out
+    assert "not deployed yet, so left out: per_hour" in out
+    assert "headgate upgrade" in out
 
 
 def test_they_need_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

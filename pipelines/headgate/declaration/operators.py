@@ -58,6 +58,11 @@ class OperatorKind(ABC, Generic[Operator]):
     def pairs_per_row(self, operator: Operator) -> int | None:
         """The number of pairs of each silver row; None if it differs from row to row."""
 
+    def spacing(self, operator: Operator) -> tuple[timedelta, timedelta] | None:
+        """The length of every result, and the time between the begins of two. They begin at
+        multiples of that time since 1970 UTC. None if results begin or end otherwise."""
+        return None
+
     @abstractmethod
     def plan(self, operator: Operator) -> Mapping[str, Any]:
         """The operator's part of a plan, as a document of plain values."""

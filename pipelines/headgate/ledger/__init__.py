@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from headgate.ledger.account import Ledger
 from headgate.ledger.balance import balance
+from headgate.ledger.deployed import deployed
 
-__all__ = ["Ledger", "balance"]
+__all__ = ["Ledger", "balance", "deployed"]

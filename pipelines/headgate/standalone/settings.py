@@ -18,6 +18,8 @@ DATABASE = "HEADGATE_AIRFLOW_DB"
 postgresql://USER:PASSWORD@HOST/DATABASE. Without it, SQLite in the home is used."""
 ADMIN = "admin"
 _ROOT = "HEADGATE_ROOT"
+_SETTINGS = ("AIRFLOW__", "_AIRFLOW_")
+_FOLDERS = ("AIRFLOW_HOME", "AIRFLOW_CONFIG")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = (HOST, "localhost")
 
@@ -64,8 +66,9 @@ class Settings:
 
 
 def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
-    """The environment of every component: ``outer`` without variables of Airflow, and the
-    settings. No component asks a proxy for another one."""
+    """The environment of every component: ``outer`` without settings of Airflow, and the settings.
+    Connections and variables of Airflow are those of ``outer``. No component asks a proxy for
+    another one."""
     kept = {name: value for name, value in outer.items() if not _is_ours(name)}
     root = {} if settings.root is None else {_ROOT: settings.root}
     airflow = {f"AIRFLOW__{name}": str(value) for name, value in _airflow(settings).items()}
@@ -88,7 +91,7 @@ def _no_proxy(outer: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_ours(name: str) -> bool:
-    return name.lstrip("_").startswith("AIRFLOW") or name in (DATABASE, _ROOT)
+    return name.startswith(_SETTINGS) or name in (*_FOLDERS, DATABASE, _ROOT)
 
 
 def _airflow(settings: Settings) -> dict[str, object]:

@@ -13,7 +13,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import is_above
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
-from headgate.ledger import balance
+from headgate.ledger import balance, deployed
 from headgate.publish.circuit_breaker import Breaker
 from headgate.sinks.letters import dead_letters
 from headgate.storage.failure import Failure, last_failure
@@ -199,8 +199,10 @@ def _share(
 
 
 def _ledger(context: HealthContext, limits: Limits) -> Iterator[str]:
+    """Tables that are not deployed yet are left out."""
     if context.jobs:
-        yield from map(str, balance(context.layout, context.declared).differences)
+        of = deployed(context.layout, context.declared)
+        yield from map(str, balance(context.layout, of).differences)
 
 
 _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {

@@ -63,6 +63,31 @@ def test_charts(shop: Charted, reader: Reader) -> None:
     assert len(found["rows"]["cells"]) == 5
 
 
+LINE = "dashboard: x\ncharts: {a: {kind: line, sql: '{sql}', y: [v]}}\n"
+VALUES = "SELECT * FROM (VALUES (1, 7.0, {first}), (1, 8.0, {second})) AS t(x, v, s)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("series", "says"),
+    [("", "the same x, .*\n.*add series, or "), (", series: s", "the same x of s, .*\n")],
+)
+def test_a_line_has_one_value_for_each_x(
+    shop: Charted, reader: Reader, series: str, says: str
+) -> None:
+    text = LINE.replace("{sql}", VALUES.format(first=1, second=1)).replace("[v]", f"[v]{series}")
+    with pytest.raises(ChartError, match=f"several rows have {says}aggregate the rows"):
+        answers(shop, reader, text)
+
+
+@pytest.mark.slow
+def test_a_null_has_a_line_of_its_own(shop: Charted, reader: Reader) -> None:
+    sql = VALUES.format(first="NULL", second="$$None$$")
+    text = LINE.replace("{sql}", sql).replace("[v]", "[v], series: s")
+    found = {each["label"]: each["v"] for each in answers(shop, reader, text)["a"]["series"]}
+    assert found == {"null": [7], "None": [8]}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,31 @@ def page(shop: Charted, reader: Reader, **asked: Any) -> dict[str, Any]:
 def tops(shop: Charted, reader: Reader, figure: str) -> dict[str, Any]:
     gold = gold_of(shop, reader)
     return top(gold, gold.facts.figure(figure), ("channel",), Selection())
+
+
+def hop(minute: float, channel: str, revenue: str) -> dict[str, Any]:
+    """A row of hopping windows of three minutes, a new one every minute."""
+    row = sale(minute, channel, 1, revenue)
+    return {**row, "window_end": row["window_start"] + timedelta(minutes=3)}
+
+
+def test_top_keys_of_overlapping_windows(tmp_path: Path, reader: Reader) -> None:
+    """The newest window counts, and every third one before it, wherever the newest begins."""
+    shop = Charted(tmp_path)
+    shop.sell((), [hop(minute, "app", "1.00") for minute in (1, 2, 3, 4, 5)])
+    assert [row["text"] for row in tops(shop, reader, "revenue")["rows"]] == ["2.00"]
+    shop.sell((), [hop(6, "web", "1.00")])
+    assert {row["text"] for row in tops(shop, reader, "revenue")["rows"]} == {"1.00"}
+    app = Selection(keys=(("channel", "app"),))
+    gold = gold_of(shop, reader)
+    found = top(gold, gold.facts.figure("revenue"), ("channel",), app)
+    assert [row["text"] for row in found["rows"]] == ["2.00"], "5 is the newest of the chosen"
+
+
+def test_a_total_that_is_too_large_is_told(reader: Reader) -> None:
+    largest = "SELECT sum(CAST(9e37 AS DECIMAL(38, 0))) FROM range(10)"
+    with pytest.raises(BadQuestionError, match="a total is greater than its type can be"):
+        reader.engine.ask({}, largest)
 
 
 def test_top_keys_of_a_sum(shop: Charted, reader: Reader) -> None:

@@ -204,6 +204,21 @@ def test_the_ledger_is_balanced_again_only_if_a_table_has_changed(
     assert len(calls) == 2
 
 
+def test_a_gold_table_that_is_not_deployed_yet_hides_no_ledger(
+    lake: Lake, histograms: Histograms, clock: Clock
+) -> None:
+    fill(lake)
+    file = Path(lake.pipeline.file)
+    text = file.read_text()
+    table = text[text.index("  per_minute:") :].replace("per_minute", "per_hour")
+    file.write_text(text + table)
+    read = Reading(Place(load(file), lake.layout), histograms, clock)
+    found = read()
+    assert values(found, "readable") == SOUND
+    assert value(found, "ledger_differences") == 0
+    assert value(found, "ledger_read_records", "silver/good") == 6
+
+
 def test_a_damaged_table_hides_only_what_is_read_of_it(
     lake: Lake, read: Reading, place: Place
 ) -> None:

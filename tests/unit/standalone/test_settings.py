@@ -33,6 +33,13 @@ def test_nothing_of_another_airflow_gets_through() -> None:
     assert not any("secret" in value for value in found.values())
 
 
+def test_connections_and_variables_of_airflow_stay() -> None:
+    given = {"AIRFLOW_CONN_SHOP": "postgres://h/d", "AIRFLOW_VAR_SITE": "a"}
+    found = environment(settings(), {**OUTER, "AIRFLOW_CONFIG": "/theirs/airflow.cfg", **given})
+    assert given.items() <= found.items()
+    assert "AIRFLOW_CONFIG" not in found
+
+
 def test_it_listens_on_loopback_and_tasks_find_it() -> None:
     found = environment(settings(root="/lake"), {})
     assert found["AIRFLOW__API__HOST"] == "127.0.0.1"

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from headgate.backfill.report import Report
+    from headgate.declaration.model import Pipeline
+    from headgate.storage.layout import Layout
 
 Then = Literal["verify", "show", "publish"]
 
@@ -44,10 +46,15 @@ class IntervalTask(TablesTask):
         super().__init__(**kwargs)
         self.begin, self.end = begin, end
 
-    def _headgate(self, verb: str, *arguments: str) -> int:
-        """Run a verb over the interval; its output goes to the task log. Returns its exit code."""
+    def _times(self) -> tuple[datetime, datetime]:
+        return datetime.fromisoformat(self.begin), datetime.fromisoformat(self.end)
+
+    def _headgate(self, verb: str, *arguments: str, begin: str = "") -> int:
+        """Run a verb over the interval, or from ``begin`` on; its output goes to the task log.
+        Returns its exit code."""
         name, *more = verb.split()
-        words = [name, *more, self.file, *arguments, "--from", self.begin, "--to", self.end]
+        times = ["--from", begin or self.begin, "--to", self.end]
+        words = [name, *more, self.file, *arguments, *times]
         return run_verb([*words, "--root", self.root], self.log.info)[0]
 
     def _await_earlier(self, context: Context) -> None:
@@ -84,7 +91,8 @@ class ReplayInterval(IntervalTask):
 
 
 class BackfillInterval(IntervalTask):
-    """Computes the interval again and compares; the parity report is in the task log. ``then``:
+    """Computes the windows that end in the interval again and compares; the parity report is in the
+    task log. If one began before the interval, the report begins with it, too. ``then``:
     ``verify`` fails if a row differs, ``show`` leaves the decision to a later task, ``publish``
     publishes what differs. An interval without data is not a failure. Returns ``differing``, the
     tables that differ, ``published``, those that were published, and what was computed: the digests
@@ -108,15 +116,19 @@ class BackfillInterval(IntervalTask):
         self.then, self.approved, self.declaration = then, approved, declaration
 
     def execute(self, context: Context) -> dict[str, Any]:
+        from headgate.airflow.window_times import first_begin
+
         require_interval(self.dag_id, self.begin, self.end)
         self._await_earlier(context)
         approved = context["ti"].xcom_pull(task_ids=self.approved) if self.approved else None
         began = datetime.now(UTC)
-        code = self._headgate("backfill", *self._options(context, approved))
+        first = first_begin(self._declared().gold.values(), *self._times())
+        options = self._options(context, approved)
+        code = self._headgate("backfill", *options, begin=first.isoformat())
         kept = code in (exit_codes.OK, exit_codes.FAILED, exit_codes.DIFFERS)
-        report = self._report(began) if kept else None
+        report = self._report(first, began) if kept else None
         if code == exit_codes.FAILED and report is not None and report.result == "empty":
-            self.log.info("no window of [%s, %s) has data", self.begin, self.end)
+            self.log.info("no window that ends in (%s, %s] has data", self.begin, self.end)
             code = exit_codes.OK
         if code == exit_codes.DIFFERS:
             raise AirflowFailException(self._difference(report, approved))
@@ -169,12 +181,12 @@ class BackfillInterval(IntervalTask):
             f"{', '.join(what) or 'see the log'}. To publish, {self._ask_again}"
         )
 
-    def _report(self, since: datetime) -> Report | None:
+    def _report(self, begin: datetime, since: datetime) -> Report | None:
         """The report of the process that this task has run."""
         from headgate.backfill.reports import reports
 
         _, layout = self._opened()
-        begin, end = (datetime.fromisoformat(each) for each in (self.begin, self.end))
+        _, end = self._times()
         found = (each for each in reports(layout) if (each.begin, each.end) == (begin, end))
         return next((each for each in found if each.at >= since), None)
 
@@ -204,9 +216,10 @@ class PublishApproval(ApprovalOperator):
 
 
 class EmitRebuiltHours(IntervalTask):
-    """Emits an asset event of ``table`` for every hour of the interval if this run has changed the
-    table, so that downstream DAGs run again; skipped otherwise. The change is found in bronze's
-    commits, whichever attempt requested it, so a cleared run emits the hours again."""
+    """Emits an asset event of ``table`` for every hour in which this run may have changed windows,
+    if it has changed the table, so that downstream DAGs run again; skipped otherwise. These are the
+    hours of the interval, and those of windows that reach beyond it. The change is found in
+    bronze's commits, whichever attempt requested it, so a cleared run emits the hours again."""
 
     def __init__(self, *, table: str, **kwargs: Any) -> None:
         self.table = table
@@ -219,15 +232,30 @@ class EmitRebuiltHours(IntervalTask):
         declared, layout = self._opened()
         if self.table not in changed(layout, declared, _note(context)):
             raise AirflowSkipException(f"{self.table} has not changed")
-        begin, end = (datetime.fromisoformat(each) for each in (self.begin, self.end))
-        keys = hours.between(hours.whole(begin), hours.whole(end + timedelta(hours=1) - _LEAST))
+        keys = self._hours(declared, layout)
         # Only EmitFinalHours writes into an event how far the table is final. A time written here
         # could be older than that of an event that EmitFinalHours emits at the same time.
         context["outlet_events"][gold_asset(self.name, self.table)].add_partitions(list(keys))
         self.log.info("%s has changed: %s", self.table, ", ".join(keys))
 
+    def _hours(self, declared: Pipeline, layout: Layout) -> Sequence[str]:
+        """The hours of the interval, those before it from which windows were compared, and those
+        after it that are final and may have a window with a replayed row of the interval."""
+        from headgate.airflow.window_times import first_begin, last_end
+        from headgate.supervision.finality import final_up_to
 
-_LEAST = timedelta(microseconds=1)
+        begin, end = self._times()
+        first = hours.whole(first_begin(declared.gold.values(), begin, end))
+        last = _hour_end(end)
+        beyond = _hour_end(last_end(declared.gold[self.table], end))
+        if beyond > last and (final := final_up_to(layout, declared, self.table)) is not None:
+            last = max(last, min(beyond, hours.whole(final)))
+        return hours.between(first, last)
+
+
+def _hour_end(time: datetime) -> datetime:
+    """The end of the hour in which a window ends at ``time``."""
+    return hours.whole(time + hours.HOUR - timedelta(microseconds=1))
 
 
 def _note(context: Context) -> str:

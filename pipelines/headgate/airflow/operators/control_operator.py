@@ -105,9 +105,11 @@ class ControlOperator(StreamTask):
 
     def _replay(self) -> str:
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
-        starts."""
-        from headgate.operations.late_replay import meant
+        starts. Raises UnmarkedError, before anything is asked, if a table cannot replay any."""
+        from headgate.declaration.kinds import LATE
+        from headgate.operations.late_replay import meant, require_marks
         from headgate.operations.requests import ask
+        from headgate.tables.table import Table
 
         now, declared = datetime.now(UTC), self._declared().gold
         wanted = self.table.removeprefix("gold.")
@@ -116,9 +118,14 @@ class ControlOperator(StreamTask):
             raise AirflowFailException(
                 f"{self.name}: there is no gold table {self.table!r}; there are: {names}"
             )
-        tables = [wanted] if wanted else [*declared]
+        tables, layout = [wanted] if wanted else [*declared], self._stream.layout
         for name in tables:
-            ask(self._stream.layout, "late_replay", meant(name, by="Airflow"), now)
+            late = Table(layout.storage, LATE.path(name), pipeline=self.name)
+            if late.exists:
+                late.refresh()
+                require_marks(late)
+        for name in tables:
+            ask(layout, "late_replay", meant(name, by="Airflow"), now)
         asked = ", ".join(f"gold.{name}" for name in tables)
         return f"{self.name}: late rows of {asked} are replayed between two batches"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import Variable
 from airflow.sdk.exceptions import AirflowSkipException
 
 from headgate.airflow.gold_table import gold_asset
@@ -38,7 +39,7 @@ class AwaitFinalHours(TablesTask):
 
     def execute(self, context: Context) -> None:
         emitted = {
-            table: last_emitted(context, gold_asset(self.name, table)) for table in self.tables
+            table: remembered(context, gold_asset(self.name, table)) for table in self.tables
         }
         self.defer(
             trigger=FinalHoursTrigger(
@@ -59,7 +60,7 @@ class AwaitFinalHours(TablesTask):
 class EmitFinalHours(TablesTask):
     """Emits an asset event of ``table`` for every hour that the task ``waiting`` found final and
     that has none yet; skipped if there is none. Earlier events are read from the asset itself, so
-    each hour is emitted once, also after crashes."""
+    each hour is emitted once, also after crashes, and after old events were removed."""
 
     def __init__(self, *, table: str, waiting: str, **kwargs: Any) -> None:
         self.table = table
@@ -72,7 +73,7 @@ class EmitFinalHours(TablesTask):
         asset = gold_asset(self.name, self.table)
         until = found.get(self.table)
         keys = (
-            hours.between(last_emitted(context, asset), datetime.fromisoformat(until))
+            hours.between(remembered(context, asset), datetime.fromisoformat(until))
             if until
             else []
         )
@@ -82,6 +83,18 @@ class EmitFinalHours(TablesTask):
         outlet = context["outlet_events"][asset]
         outlet.add_partitions(list(keys))
         outlet.extra = {FINAL_UP_TO: until}
+
+
+def remembered(context: Context, asset: Asset) -> datetime | None:
+    """``last_emitted``. It is kept in a variable of Airflow, for ``airflow db clean`` removes old
+    events. A time is kept only once its events exist: a task that emits them may fail."""
+    key = f"{asset.name}.{FINAL_UP_TO}"
+    kept, found = Variable.get(key, default=None), last_emitted(context, asset)
+    before = datetime.fromisoformat(kept) if kept else None
+    if found is None or (before is not None and found <= before):
+        return before
+    Variable.set(key, found.isoformat(), "its hours were emitted up to this time")
+    return found
 
 
 def last_emitted(context: Context, asset: Asset) -> datetime | None:

@@ -58,8 +58,12 @@ class ReleaseOperator(TablesTask):
 
         answer = context["ti"].xcom_pull(task_ids=self.approval)
         by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
-        if not (reason := answer["params_input"][REASON].strip()):
-            raise AirflowFailException("it was approved without a reason; ask again")
+        # Airflow's API takes an answer without the reason.
+        if not (reason := str((answer["params_input"] or {}).get(REASON) or "").strip()):
+            raise AirflowFailException(
+                "it was approved without a reason, so nothing was released: clear the task "
+                f"{self.approval}, and a person is asked again"
+            )
         _, layout = self._opened()
         done = []
         for each in context["ti"].xcom_pull(task_ids=self.asks, key=HELD):

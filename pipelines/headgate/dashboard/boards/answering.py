@@ -20,7 +20,7 @@ _POINTS = 1_000
 
 
 class ChartError(DashboardError):
-    """The SQL of a chart failed."""
+    """The SQL of a chart failed, or its rows cannot be drawn."""
 
 
 def answer(reader: Reader, chart: Chart, versions: Mapping[TableName, Version]) -> dict[str, Any]:
@@ -66,17 +66,20 @@ def _expression(chart: Chart, name: str, type_: str) -> str:
 def _lines(chart: Chart, found: Answer) -> dict[str, Any]:
     place = {name: index for index, name in enumerate(found.columns)}
     x, kind = place[chart.x or ""], dict(zip(found.columns, found.types, strict=True))
-    points: dict[str, dict[float, float | None]] = {}
+    points: dict[str | None, dict[float, float | None]] = {}
     for row in found.rows:
         if row[x] is None:
             continue
         named = (
-            [(str(row[place[chart.series]]), chart.y[0])]
+            [(row[place[chart.series]], chart.y[0])]
             if chart.series
             else [(name, name) for name in chart.y]
         )
-        for label, name in named:
-            points.setdefault(visible(label) or "", {})[row[x]] = row[place[name]]
+        for value, name in named:
+            line = points.setdefault(value, {})
+            if row[x] in line:
+                raise _twice(chart)
+            line[row[x]] = row[place[name]]
     shown = dict(list(points.items())[:MOST_SERIES])
     xs = sorted({each for line in shown.values() for each in line})
     per_point = -(-len(xs) // _POINTS) or 1
@@ -85,11 +88,22 @@ def _lines(chart: Chart, found: Answer) -> dict[str, Any]:
         "t": xs[::per_point],
         "per_point": per_point,
         "series": [
-            {"label": label, "v": _reduced([line.get(each) for each in xs], per_point)}
-            for label, line in shown.items()
+            {
+                "label": "null" if value is None else visible(value),
+                "v": _reduced([line.get(each) for each in xs], per_point),
+            }
+            for value, line in shown.items()
         ],
         "left_out": max(len(points) - MOST_SERIES, 0),
     }
+
+
+def _twice(chart: Chart) -> ChartError:
+    of, first = (f" of {chart.series}", "") if chart.series else ("", "add series, or ")
+    return ChartError(
+        f"several rows have the same {chart.x}{of}, and a line has one value for each",
+        remedy=f"{first}aggregate the rows with GROUP BY in the sql of {chart.name}",
+    )
 
 
 def _reduced(values: Sequence[float | None], per_point: int) -> list[float | None]:

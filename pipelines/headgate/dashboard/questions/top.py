@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.dashboard.questions.cells import cells, exact_of, text_of
-from headgate.dashboard.questions.facts import Facts, Figure
+from headgate.dashboard.questions.facts import Figure
 from headgate.dashboard.questions.selection import Selection
-from headgate.dashboard.questions.span import chosen_rows
+from headgate.dashboard.questions.span import chosen_rows, span
 from headgate.dashboard.questions.sql import Condition, all_of, listed, quoted
 from headgate.dashboard.questions.view import GoldView
 
@@ -22,8 +22,8 @@ def top(
     cannot be combined. ``rows`` have the values of the keys as they are shown, their ``exact``
     texts for a filter (null if there is none), the figure and, for a sum, its ``share`` of the
     total. Of overlapping windows, only a set without overlaps counts."""
-    facts = view.facts
-    chosen = all_of(chosen_rows(view, selection), _apart(facts))
+    facts, chosen = view.facts, chosen_rows(view, selection)
+    chosen = all_of(chosen, _apart(view, chosen))
     over = figure.across or "avg"
     rows = view.ask(
         _sql(view.types, by, f"{over}({quoted(figure.name)})", chosen),
@@ -75,10 +75,15 @@ def values(view: GoldView, key: str, begins: str, most: int = 20) -> list[dict[s
     return [{"shown": cells(row)[0], "exact": row[1]} for row in rows]
 
 
-def _apart(facts: Facts) -> Condition:
+def _apart(view: GoldView, chosen: Condition) -> Condition:
     """The condition for windows without overlaps: all tumbling windows, and the hopping windows
-    that begin at a multiple of their size."""
-    if facts.begin is None or facts.end is None:
+    whose distance from the newest chosen one is a multiple of their size."""
+    facts, found = view.facts, span(view)
+    if facts.begin is None or facts.end is None or found is None:
+        return Condition()
+    if found.step % max(found.end - found.last, 1) == 0:
         return Condition()
     begin, end = (f"epoch_us({quoted(column)})" for column in (facts.begin, facts.end))
-    return Condition(f"{begin} % nullif({end} - {begin}, 0) = 0")
+    newest = f"(SELECT max({begin}) FROM gold WHERE {chosen.text})"
+    text = f"({newest} - {begin}) % nullif({end} - {begin}, 0) = 0"
+    return Condition(text, chosen.parameters)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 Check = Callable[["duckdb.DuckDBPyConnection"], None]
 _LESS = "ask about a shorter time, or fewer rows, such as those of one key"
+_SMALLER = f"a total is greater than its type can be: {_LESS}"
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Engine:
     @contextmanager
     def limited(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         """Interrupts the connection after ``seconds``. Raises TooMuchError, or BadQuestionError if
-        a value cannot be converted."""
+        a value cannot be converted, or is greater than its type can be."""
         import duckdb
 
         timer = Timer(self.limits.seconds, connection.interrupt)
@@ -131,6 +132,8 @@ class Engine:
             raise
         except duckdb.ConversionException as error:
             raise BadQuestionError(first_line(error), remedy="correct the value") from error
+        except duckdb.OutOfRangeException as error:
+            raise BadQuestionError(first_line(error), remedy=_SMALLER) from error
         finally:
             timer.cancel()
 

@@ -26,7 +26,10 @@ AIRFLOW = Key(
                 Key(
                     "every",
                     "duration",
-                    "The length of an interval. Intervals are aligned to 2026-01-01 in UTC.",
+                    "The length of an interval. A run compares the windows that end in its "
+                    "interval, also those that began before it. Intervals begin at multiples of "
+                    "this length since 1970-01-01 in UTC; those of a backfill that a person "
+                    "creates in Airflow begin at its first date.",
                     required=True,
                     low=EVERY[0],
                     high=EVERY[1],

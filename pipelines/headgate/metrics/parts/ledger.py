@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from headgate.declaration.kinds import SILVER
-from headgate.ledger import Ledger, balance
+from headgate.ledger import Ledger, balance, deployed
 from headgate.ledger.account import SilverAccount
 from headgate.metrics.parts.contract import Part, Place
 from headgate.metrics.parts.tables import TablesPart
@@ -14,8 +14,8 @@ from headgate.metrics.samples import Samples
 
 
 class LedgerPart(Part):
-    """Balances again if a table has a new version. Reads only metadata, like
-    ``headgate ledger``."""
+    """Balances again if a table has a new version. Reads only metadata, like ``headgate ledger``.
+    Tables that are not deployed yet are left out."""
 
     name: ClassVar[str] = "ledger"
     every: ClassVar[float] = 30.0
@@ -25,11 +25,13 @@ class LedgerPart(Part):
         self._known: tuple[tuple[int, ...], Ledger] | None = None
 
     def read(self, samples: Samples, now: datetime) -> None:
-        versions = self._tables.versions
+        versions, declared = self._tables.versions, self._place.declared
         if -1 in versions:
-            return  # the pipeline has never run, or its first driver is creating tables
+            declared = deployed(self._place.layout, declared)
+            if any(self._tables.version(path) is None for path in declared.definitions):
+                return  # the pipeline has never run, or its first driver is creating tables
         if self._known is None or self._known[0] != versions or not self._tables.is_sound:
-            self._known = versions, balance(self._place.layout, self._place.declared)
+            self._known = versions, balance(self._place.layout, declared)
         ledger = self._known[1]
         samples.add("ledger_differences", len(ledger.differences))
         for silver in ledger.silver:

@@ -87,6 +87,9 @@ class WindowsKind(FoldOperator[Windows]):
     def pairs_per_row(self, operator: Windows) -> int:
         return operator.size // operator.every
 
+    def spacing(self, operator: Windows) -> tuple[timedelta, timedelta]:
+        return operator.size, operator.every
+
     def plan(self, operator: Windows) -> Mapping[str, Any]:
         return {
             "window": {

@@ -93,8 +93,9 @@ export function whyNot(stream, action) {
   const { control, tables } = stream;
   if (control.why_not !== null) return control.why_not;
   if (!control.actions.includes(action)) return `${control.dag_id} does not know this action.`;
-  if (action === "start from savepoint" && !tables?.savepoints?.newest.length) return "It has no savepoint.";
-  return null;
+  if (action !== "start from savepoint" || tables?.savepoints?.newest.length) return null;
+  const unknown = !tables || tables.problems.savepoints !== undefined;
+  return unknown ? "Its savepoints cannot be read now." : "It has no savepoint.";
 }
 
 /** What to ask for, after a person has confirmed it where that is needed; null if they cancel. */

@@ -1,0 +1,58 @@
+"""Which windows belong to the interval of a run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.airflow.window_times import first_begin, last_end
+from tests.support.operators import table
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LATE = "allowed_lateness: 1 s"
+
+
+def windows(size: int, every: int) -> str:
+    return f"window: {{hopping: {{size: {size} hours, every: {every} hours}}}}\n    {LATE}"
+
+
+@pytest.mark.parametrize("length", [1, 5, 24, 7 * 24])
+@pytest.mark.parametrize("shift", [timedelta(0), timedelta(minutes=30)])
+@pytest.mark.parametrize(("size", "every"), [(1, 1), (24, 24), (6, 2), (24, 1), (7 * 24, 24)])
+def test_a_window_is_in_the_interval_in_which_it_ends(
+    length: int, shift: timedelta, size: int, every: int
+) -> None:
+    """A backfill compares the windows that begin at or after its begin, and end by its end."""
+    declared = table(windows(size, every))
+    intervals = [
+        (NOON + shift + n * length * HOUR, NOON + shift + (n + 1) * length * HOUR)
+        for n in range(-(3 * size) // length, 3 * size // length + 3)
+    ]
+    first, last = intervals[0][0], intervals[-1][1]
+    start = EPOCH + ((first - EPOCH) // (every * HOUR) - 2 * size) * every * HOUR
+    while (end := start + size * HOUR) <= last:
+        if end > first:
+            ends_in = [each for each in intervals if each[0] < end <= each[1]]
+            assert len(ends_in) == 1
+            for interval in ends_in:
+                assert first_begin([declared], *interval) <= start, "it is compared"
+        start += every * HOUR
+
+
+def test_no_more_is_computed_than_the_windows_that_end_in_the_interval() -> None:
+    minutes = table(f"window: {{tumbling: 1 minute}}\n    {LATE}")
+    days = table(f"window: {{tumbling: 1 day}}\n    {LATE}")
+    midnight = NOON - 12 * HOUR
+    assert first_begin([minutes], NOON, NOON + HOUR) == NOON
+    assert first_begin([minutes, days], NOON, NOON + HOUR) == NOON, "no day ends in it"
+    assert first_begin([minutes, days], midnight + 23 * HOUR, midnight + 24 * HOUR) == midnight
+    assert first_begin([], NOON, NOON + HOUR) == NOON
+
+
+def test_where_the_last_window_of_an_event_ends() -> None:
+    assert last_end(table(windows(6, 2)), NOON) == NOON + 4 * HOUR
+    assert last_end(table(windows(6, 2)), NOON - HOUR) == NOON + 4 * HOUR
+    assert last_end(table(windows(1, 1)), NOON) == NOON
