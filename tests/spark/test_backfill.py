@@ -25,12 +25,15 @@ from tests.support.landing import Landing, split
 from tests.support.maintained import compacted, trimmed
 from tests.support.prepared import Prepared
 from tests.support.readings import NOON, declare
+from tests.support.replay_project import ReplayProject, event
 from tests.support.rounds import in_full
 from tests.support.ruled import declare_ruled
 from tests.support.tables import read
 
 pytestmark = pytest.mark.spark
 
+SENT = ((5, (-27, -5)), (50, (-18, -9, 0)))
+"""The minutes at which an event is sent with a level that breaks the rule, and with a good one."""
 EVERYTHING: dict[str, Any] = {"from": None, "to": None, "keys": {}}
 
 
@@ -120,6 +123,25 @@ def test_history_that_was_loaded_beside_the_stream_is_in_it(
     engine.run_all()
     assert any(row["replayed"] for row in read(engine.root, "late/bands"))
     assert unequal(backfill(engine)) == []
+
+
+def test_which_copies_are_taken_may_depend_on_copies_far_from_the_range(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The good copies are at most ten minutes from each other, and each takes the place of a
+    rejected row only if the one before it did not."""
+    project = ReplayProject(tmp_path, spark)
+    bad, good = ([event("x", level, 60 * at) for at in times] for level, times in SENT)
+    engine = project.engine()
+    for events in (bad[:1], [*bad[1:], *good, event("later", 50, 30 * 60)]):
+        project.land(events)
+        engine.list_new()
+        engine.ingest()
+    engine.catch_up()
+    taken = [row["_event_time"] for row in project.read("silver/clean") if row["_event_id"] == "x"]
+    assert sorted(taken) == [NOON - timedelta(minutes=18), NOON]
+    found = backfill(engine, begin=NOON)
+    assert [(table.result, table.equal) for table in found.report.tables] == [("equal", 1)]
 
 
 @pytest.mark.parametrize("left_out", ["replays", pytest.param("drains", marks=in_full)])

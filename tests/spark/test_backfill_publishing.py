@@ -30,9 +30,10 @@ from headgate.tables.errors import DamagedFileError
 from headgate.tables.frames import Rows
 from headgate.tables.table import Table
 from tests.support.backfilled import backfill, publish, unequal
+from tests.support.changing_project import ADDED, ChangingProject, full
 from tests.support.engine import Engine
 from tests.support.events import readings
-from tests.support.failing import dying
+from tests.support.failing import dying, failing
 from tests.support.landing import Landing, split
 from tests.support.prepared import Prepared
 from tests.support.readings import GOLD_KEYS, declare
@@ -219,6 +220,31 @@ def test_a_rebuild_and_a_copy_repeat_it(
     copied.catch_up()
     for name in TABLES:
         assert values(final(copied, name)) == values(wanted[name])
+
+
+def test_a_rebuild_repeats_it_after_fields_were_added_inside_of_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = ChangingProject(tmp_path, spark)
+    engine = project.run([full("a"), full("b", 9)])
+    file = project.declaration.with_name("changed.yml")
+    old, new = "items: sum(size(items))", "items: sum(size(items) + 1)"
+    text = project.declaration.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    publish(engine, backfill(engine, used=load(file)))
+    engine.take_in()
+    published = project.rows()["gold/per_minute"]
+    project.change(*ADDED)
+    with failing("operation.extended"):
+        project.engine(RebuildRequest(changed=True))
+    project.engine(RebuildRequest(changed=True))
+    engine = project.engine(RebuildRequest(("gold/per_minute",)))
+    engine.catch_up()
+    assert gold(engine, "per_minute").refresh().generation == 1, "the table was rebuilt"
+    (row,) = (row for row in project.read("gold/per_minute") if row["final"])
+    assert (row["items"], row["revision"]) == (3, 1)
+    assert project.rows()["gold/per_minute"] == published
 
 
 def test_a_patch_that_has_changed_is_not_read(engine: Engine, outcome: Outcome) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
+from headgate.backfill.chains import BronzeDuplicates, with_chains
 from headgate.backfill.errors import NotBackfilledError, OtherDeclarationError
 from headgate.backfill.selection import (
+    EVERYTHING,
     Range,
+    Span,
     Step,
     drains_of,
     final_at,
     published_into,
-    reach,
     require_known,
     steps,
 )
@@ -29,7 +32,7 @@ from headgate.tables.live_files import overlapping_files
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.snapshot import ConsistentSnapshot
+from headgate.tables.snapshot import ConsistentSnapshot, TablePosition
 from headgate.tables.table import Table
 
 
@@ -73,7 +76,7 @@ def planned(
     """The plan for some gold tables. ``deployed`` is the declaration that the tables were made
     from, ``used`` the one that computes them.
 
-    Raises NotBackfilledError, OtherDeclarationError.
+    Raises NotBackfilledError, OtherDeclarationError, DamagedFileError.
     """
     targets = tuple(_target(at, deployed, deployed.gold[name], wanted) for name in names)
     by_silver: dict[str, list[Target]] = {}
@@ -137,6 +140,17 @@ def _overlaps(document: Document, wanted: Range) -> bool:
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
 
+def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) -> Span:
+    """The event times of the rows that decide which rows of a span are in a table with rules. A
+    replayed copy may correct a record at any time. Raises DamagedFileError."""
+    if BronzePayload.of(bronze.state).replays:
+        return EVERYTHING
+    if within is None:
+        return span
+    find = BronzeDuplicates(bronze.table.storage, bronze.handle).find
+    return with_chains(span, micros(within), find)
+
+
 def _steps(
     at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Iterable[Target], wanted: Range
 ) -> tuple[Step, ...]:
@@ -145,13 +159,9 @@ def _steps(
     table = used.silver[silver]
     position = at.tables[BRONZE.path(table.source)]
     payload = BronzePayload.of(position.state)
-    rule = used.sources[table.source].record.one_copy_within
-    span = reach(
-        wanted,
-        None if rule is None else micros(rule),
-        has_rules=table.suite is not None,
-        has_replays=bool(payload.replays),
-    )
+    span = wanted.span
+    if table.suite is not None:
+        span = _with_copies(position, span, used.sources[table.source].record.one_copy_within)
     files = overlapping_files(position.handle, "event_time", [span])
     if not all(file.is_ours for file in files):
         raise NotBackfilledError(

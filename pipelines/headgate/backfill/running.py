@@ -63,14 +63,14 @@ def _micros(time: datetime) -> int:
 
 def plan_of(layout: Layout, asked: Asked) -> tuple[ConsistentSnapshot, Planned]:
     """Raises HeadgateError if there are no tables, ResetOpenError, NotBackfilledError,
-    OtherDeclarationError, LogGapError."""
+    OtherDeclarationError, LogGapError, DamagedFileError."""
     at = settled_snapshot(layout, asked.deployed)
     return at, planned(at, asked.deployed, asked.used, asked.tables, asked.range)
 
 
 def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: datetime) -> Outcome:
     """Compute, compare, and keep the report. The caller holds the folder ``id_``
-    (``savepoints.holds``). Raises as ``plan_of``, and DamagedFileError."""
+    (``savepoints.holds``). Raises as ``plan_of``."""
     at, plan = plan_of(layout, asked)
     keep(layout, id_, _read(at, asked, now))
     failpoint("backfill.held")

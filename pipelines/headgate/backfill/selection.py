@@ -16,7 +16,6 @@ from headgate.tables.payloads.gold import GoldPayload
 LATEST = 1 << 60
 EVERYTHING = (-LATEST, LATEST)
 KNOWN = ("drain", "late_replay", "backfill")
-_COPIES = 2  # a copy, and the one that it is a copy of
 
 Span = tuple[int, int]
 """The first and the last microsecond of a range of time."""
@@ -33,18 +32,6 @@ class Range:
     @property
     def span(self) -> Span:
         return self.begin, self.end - 1
-
-
-def reach(wanted: Range, within: int | None, *, has_rules: bool, has_replays: bool) -> Span:
-    """The event times of the rows that may be in results of a range. If rules reject rows, a copy
-    may take the place of another copy that is up to ``within`` microseconds away. If corrected
-    records were replayed as well, the other copy may be at any time."""
-    if not has_rules:
-        return wanted.span
-    if has_replays:
-        return EVERYTHING
-    margin = _COPIES * (within or 0)
-    return wanted.begin - margin, wanted.end - 1 + margin
 
 
 @dataclass(frozen=True)

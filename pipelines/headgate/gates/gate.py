@@ -132,10 +132,11 @@ class TableGate:
             self._hold = None
 
     def _is_asked(self, payload: GoldPayload, state: State, add: Sequence[DataFile]) -> bool:
-        """Whether a commit has to be validated."""
+        """Whether a commit has to be validated. ``every`` and ``on: final`` are about batches: an
+        operation is always validated."""
         if not self._is_visible:
             return state.n >= self._upto
-        if self._hold is not None:
+        if self._hold is not None or state.kind == "operation":
             return True
         if self._suite.on_final and not any(file.is_final for file in add):
             return False

@@ -55,6 +55,11 @@ class OperationKind(ABC):
         requested. By default, tables that are reset carry it out again."""
         return document
 
+    def extended(self, document: Document, made_as: Mapping[str, tuple[str, str]]) -> Document:
+        """The document after fields were added inside of columns of tables. ``made_as`` has, by the
+        path of a table, its definition before and after that."""
+        return document
+
 
 KINDS: Registry[OperationKind] = Registry("headgate.operations", OperationKind)
 

@@ -12,6 +12,7 @@ from headgate.jobs.begin_rebuild import begin_rebuild
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.jobs.runtime import PipelineRuntime
+from headgate.operations.carrying_out import tell_extended
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.deployment import to_extend
 from headgate.savepoints.errors import ResetOpenError
@@ -55,8 +56,12 @@ def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
     """Extend the tables for which the declaration only adds fields inside of columns. After a
     crash, the next upgrade continues with the tables that lack the fields."""
     tables = {table.name: table for table in runtime.owned()}
-    for path, schema in to_extend(layout, runtime.pipeline, tables).items():
-        extend(tables[path], schema, runtime.pipeline.definitions[path], now)
+    schemas, declared = to_extend(layout, runtime.pipeline, tables), runtime.pipeline.definitions
+    made_as = {path: (tables[path].state.definition, declared[path]) for path in schemas}
+    if made_as:
+        tell_extended(runtime.head.table, made_as, now)
+    for path, schema in schemas.items():
+        extend(tables[path], schema, declared[path], now)
         failpoint("extend.table_done")
 
 

@@ -67,7 +67,7 @@ def gather(table: Table, log: LogFolder, context: RetentionContext, since: datet
         batches=tuple(_batches(table, history, context, saved)),
         unpublished=unpublished(table, log, context),
         ledger=_compared(table, history, log, context),
-        recent=_live_at(table, readers),
+        recent=_live_at(table, readers) | _brought_back(history, readers, version),
     )
     versions = dict(_versions(table, history, context, saved)) | {"readers": readers}
     return Gathered(table, needs, versions, {at.version for at, _ in saved})
@@ -134,6 +134,12 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
     if kind_of(table.name) == BRONZE:
         places.add((table.version, n))
     return places
+
+
+def _brought_back(history: LogHistory, after: int, version: int) -> frozenset[str]:
+    """The files that resets have added since a version. They were written earlier, by a rebuild or
+    before a restore."""
+    return frozenset(f.path for reset in history.resets(after, version) for f in reset.files)
 
 
 def _compared(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from headgate.storage.files import Storage
@@ -52,6 +52,13 @@ class LogHistory:
             if at.state.n <= n or begins <= self._oldest or at.state.origin is None:
                 return self._last(begins, version, lambda s: s.n <= n)
             version = at.state.origin
+
+    def resets(self, after: int, version: int) -> Iterator[Commit]:
+        """The resets after version ``after``, up to ``version``, newest first."""
+        while (begins := self._first_of_generation(version)) > after:
+            if (at := self.commit(begins)).state.kind == "reset":
+                yield at
+            version = begins - 1
 
     def before(self, version: int, moment: int) -> int:
         """The newest version, up to ``version``, that was committed at or before ``moment``

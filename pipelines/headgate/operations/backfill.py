@@ -8,7 +8,7 @@ and ``CHANGE``: whether the row is changed, new or gone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NAME = "backfill"
 CHANGE = "_change"
 CHANGED, NEW, GONE = "changed", "new", "gone"
+EXTENDED = "extended"
 _PIECE = 1 << 20
 
 
@@ -58,7 +59,9 @@ class Backfill(TableOperation):
     """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
     tables, computed at this generation of bronze. A patch is void, and changes nothing, if
     its table was made from another declaration, or if another operation has changed the table since
-    the rows were compared. Further entries name the requester."""
+    the rows were compared. ``EXTENDED`` has the later definitions of the tables, by name, that only
+    add fields inside of columns: a patch is valid for these, too. Further entries name the
+    requester."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         return [path for path in map(GOLD.path, document["tables"]) if path in graph]
@@ -75,13 +78,28 @@ class Backfill(TableOperation):
     def taken_back(self, document: Document, savepoint: str) -> Document:
         return {**document, TAKEN_BACK: savepoint}
 
+    def extended(self, document: Document, made_as: Mapping[str, tuple[str, str]]) -> Document:
+        later = dict(document.get(EXTENDED, {}))
+        for name in document["tables"]:
+            valid = _definitions(document, name)
+            before, after = made_as.get(GOLD.path(name), ("", ""))
+            if before in valid and after not in valid:
+                later[name] = [*later.get(name, ()), after]
+        return {**document, EXTENDED: later} if later else document
+
     def change(self, place: Place, state: State, document: Document) -> Change:
-        patch = Patch.of(document["tables"][name_of(place.table.name)])
-        held = place.table.state
-        is_void = (held.definition, held.operation) != (patch.definition, patch.after)
-        if is_void or TAKEN_BACK in document:
+        name, held = name_of(place.table.name), place.table.state
+        patch = Patch.of(document["tables"][name])
+        is_valid = held.definition in _definitions(document, name) and held.operation == patch.after
+        if not is_valid or TAKEN_BACK in document:
             return Change(state)
         return _patched(place, state, patch)
+
+
+def _definitions(document: Document, name: str) -> Sequence[str]:
+    """The definitions of a table for which its patch is valid."""
+    later: Sequence[str] = document.get(EXTENDED, {}).get(name, ())
+    return document["tables"][name]["definition"], *later
 
 
 def _patched(place: Place, state: State, patch: Patch) -> Change:

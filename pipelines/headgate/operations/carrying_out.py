@@ -8,7 +8,7 @@ Operations are never marked as done and never removed (docs/exactly-once.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -35,6 +35,22 @@ def intend(bronze: Table, graph: Graph, name: str, document: Document, now: date
     payload = replace(payload, operations=(*payload.operations, operation))
     bronze.commit(replace(state, payload=payload, operation=operation.number, at=commit_time(now)))
     failpoint("operation.intended")
+
+
+def tell_extended(bronze: Table, made_as: Mapping[str, tuple[str, str]], now: datetime) -> None:
+    """Tell all operations that tables get fields inside of columns, in one commit of bronze; no
+    commit if that changes no operation. ``made_as`` has the definitions of the tables before and
+    after. Call this before the tables get the fields. Raises as ``intend``."""
+    state = bronze.refresh().held("extend", bronze.epoch)
+    payload = BronzePayload.of(state)
+    told = tuple(
+        replace(each, document=known(each.name).extended(each.document, made_as))
+        for each in payload.operations
+    )
+    if told != tuple(payload.operations):
+        payload = replace(payload, operations=told)
+        bronze.commit(replace(state, payload=payload, at=commit_time(now)))
+        failpoint("operation.extended")
 
 
 @dataclass(frozen=True)

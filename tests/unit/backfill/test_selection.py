@@ -6,11 +6,9 @@ import pytest
 
 from headgate.backfill.errors import NotBackfilledError
 from headgate.backfill.selection import (
-    EVERYTHING,
     Range,
     drains_of,
     published_into,
-    reach,
     steps,
 )
 from headgate.tables.data_file import DataFile
@@ -29,13 +27,8 @@ def drains(*numbers: int) -> list[Operation]:
     return [Operation(number, "drain", 10 * number, {}) for number in numbers]
 
 
-def test_a_range_reaches_as_far_as_rows_may_be_in_its_results() -> None:
-    wanted = Range(100, 200)
-    assert wanted.span == (100, 199)
-    assert reach(wanted, 7, has_rules=False, has_replays=True) == (100, 199)
-    assert reach(wanted, 7, has_rules=True, has_replays=False) == (86, 213)
-    assert reach(wanted, None, has_rules=True, has_replays=False) == (100, 199)
-    assert reach(wanted, 7, has_rules=True, has_replays=True) == EVERYTHING
+def test_a_range_ends_before_its_end() -> None:
+    assert Range(100, 200).span == (100, 199)
 
 
 def test_no_step_passes_an_end_and_none_is_empty() -> None:

@@ -58,7 +58,12 @@ class Gated:
         return self.results
 
     def commit(
-        self, n: int, at: datetime = NOON, add: Sequence[DataFile] = (FINAL,), operation: int = 0
+        self,
+        n: int,
+        at: datetime = NOON,
+        add: Sequence[DataFile] = (FINAL,),
+        operation: int = 0,
+        remove: Sequence[DataFile] = (),
     ) -> bool:
         """Commit a batch, or an operation at the table's batch. Returns whether it is visible."""
         self.gate.is_due(n)
@@ -67,7 +72,7 @@ class Gated:
         if operation:
             state = replace(state, kind="operation", operation=operation)
         try:
-            self.table.commit(state, add)
+            self.table.commit(state, add, remove)
         except HeldError:
             assert self.table.refresh() == held
             return False
@@ -117,6 +122,22 @@ def test_a_clock_that_was_set_back_lets_nothing_pass(
     assert gated.commit(2)
     gated.results = (BROKEN,)
     assert not gated.commit(3, NOON - back)
+
+
+@pytest.mark.parametrize("suite", [replace(SUITE, every=HOUR), replace(SUITE, on_final=True)])
+@pytest.mark.parametrize("change", [{"add": (file("b"),)}, {"add": (), "remove": (FINAL,)}])
+def test_an_operation_is_always_validated(
+    tmp_path: Path, suite: Suite, change: dict[str, Any]
+) -> None:
+    gated = Gated(tmp_path, suite)
+    gated.results = (MET,)
+    assert gated.commit(2)
+    gated.results = (BROKEN,)
+    assert gated.commit(3, add=(file("a"),)), "a batch that is not due"
+    assert gated.asked == 1
+    assert not gated.commit(3, operation=1, **change)
+    gated.results = (MET,)
+    assert gated.commit(3, operation=1, **change)
 
 
 def test_a_validation_is_of_one_version(gated: Gated) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from headgate.ledger import balance
 from headgate.ledger.by_id import by_id
@@ -125,6 +127,29 @@ def test_what_only_a_savepoint_needed_goes_with_it(fill: Fill) -> None:
     vacuumed(lake)
     delete(lake.layout, savepoint)
     assert vacuumed(lake)["silver/good"].removed.files == 6
+
+
+def test_files_that_a_restore_has_brought_back_are_kept_for_readers(fill: Fill) -> None:
+    """They are old, and compaction has removed them from the table again since."""
+    lake, savepoint, _ = saved_and_compacted(fill, 6)
+    began, old = datetime.now(UTC), live_at(lake, savepoint)
+    for path in old:
+        os.utime(path, (0, 0))
+    restore(lake.layout, lake.pipeline, savepoint, 99, began + timedelta(hours=1))
+    delete(lake.layout, savepoint)
+    compacted(lake, "silver/good")
+    assert not old & live_at(lake)
+    vacuumed(lake, keep_for=timedelta(hours=1), now=began + timedelta(hours=1, minutes=30))
+    assert all(path.exists() for path in old)
+    vacuumed(lake, keep_for=timedelta(hours=1), now=began + timedelta(hours=3))
+    assert not any(path.exists() for path in old)
+
+
+def live_at(lake: Lake, savepoint: Savepoint | None = None) -> set[Path]:
+    of = table(lake, "silver/good")
+    version = None if savepoint is None else savepoint.tables[of.name].version
+    files = live_files(DeltaTable(of.storage.uri(), version=version))
+    return {Path(of.storage.uri(file.path)) for file in files}
 
 
 def test_a_savepoint_that_cannot_be_read_stops_it(fill: Fill) -> None:

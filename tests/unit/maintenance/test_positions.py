@@ -87,6 +87,9 @@ def test_it_is_found_where_a_walk_would_find_it(
         older = [v for v, s in enumerate(log[: version + 1]) if s and s.at <= moment]
         found = past.before(version, moment)
         assert past.commit(found).version == max(older)
+        after = data.draw(st.integers(0, version))
+        resets = [v for v, s in enumerate(log) if s and s.kind == "reset" and after < v <= version]
+        assert [each.version for each in past.resets(after, version)] == resets[::-1]
 
 
 def test_a_log_that_begins_later_gives_its_oldest_entry(tmp_path: Path) -> None:
