@@ -68,8 +68,9 @@ def count_key(rule: str) -> str:
 class Suite:
     """The rules of one table. ``text`` is the suite as it was read.
 
-    A suite of a gold table is validated before each commit that changes rows. If ``every`` is given,
-    batches are validated at most once in this time; with ``on_final``, only if rows become final.
+    A suite of a gold table is validated before each commit that changes rows. If ``every`` is
+    given, batches are validated at most once in this time; with ``on_final``, only if rows become
+    final.
     """
 
     name: str
