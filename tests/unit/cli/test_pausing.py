@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_a_start_says_loudly_that_it_is_paused(
     pause(stopped, NOON)
     monkeypatch.setattr(background, "_require_startable", lambda *_: None)
     monkeypatch.setattr(local, "launch", lambda *_: local.Started(1))
-    monkeypatch.setattr(run, "_drive", lambda *_: None)
+    monkeypatch.setattr(run, "_drive", lambda *_: SimpleNamespace(left=None))
     code, _, err = ask(verb, *of_lake)
     assert code == 0
     assert "tiny is PAUSED since 2026-05-04 12:00:00Z" in err
