@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -64,8 +64,11 @@ class PipelineSources(MicroBatchSource):
 
     @property
     def trouble(self) -> str | None:
-        troubles = (source.trouble for source in self.sources.values())
-        return "; ".join(said for said in troubles if said) or None
+        return _joined(source.trouble for source in self.sources.values())
+
+    @property
+    def remark(self) -> str | None:
+        return _joined(source.remark for source in self.sources.values())
 
     def batch_took(self, took: timedelta) -> None:
         for source in self.sources.values():
@@ -74,3 +77,7 @@ class PipelineSources(MicroBatchSource):
     def close(self) -> None:
         for source in self.sources.values():
             source.close()
+
+
+def _joined(messages: Iterable[str | None]) -> str | None:
+    return "; ".join(said for said in messages if said) or None

@@ -170,7 +170,7 @@ class StreamSupervisor:
                 run.runtime if free else None,
                 source.trouble,
                 run.control.pause_latch.paused_since,
-                self._also(),
+                self._also(source),
             )
         if news:
             run.report(run.progress)
@@ -206,10 +206,11 @@ class StreamSupervisor:
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
-    def _also(self) -> str | None:
+    def _also(self, source: MicroBatchSource) -> str | None:
         """The trouble for which the tables do not wait: it must not make the driver look stuck."""
         run, scheduled = self._run, (self._schedule.trouble, self._late_replays.trouble)
-        troubles = run.publications.trouble, run.runtime.stages.trouble, *scheduled
+        tables = run.publications.trouble, run.runtime.stages.trouble
+        troubles = source.remark, *tables, *scheduled
         return "; ".join(trouble for trouble in troubles if trouble) or None
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:

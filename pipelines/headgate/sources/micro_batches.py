@@ -118,6 +118,12 @@ class MicroBatchSource(ABC):
         """A message about why the source does not answer; None if it does."""
         return None
 
+    @property
+    def remark(self) -> str | None:
+        """A message about a source that answers, but may not be what was meant. With ``trouble``, a
+        driver looks stuck in the end; with this it does not."""
+        return None
+
     def batch_took(self, took: timedelta) -> None:
         """Called with the duration of the last batch, including gold. Sources whose batch size
         depends on the declaration alone ignore it."""

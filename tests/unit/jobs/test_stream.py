@@ -121,10 +121,18 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     run.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
     running.supervisor._schedule.trouble = "no savepoint"
     source = SimpleNamespace(
-        pending=lambda: 0, backlog=lambda: Backlog("files", 0), trouble=of_source
+        pending=lambda: 0,
+        backlog=lambda: Backlog("files", 0),
+        trouble=of_source,
+        remark="there is no folder",
     )
     batches = SimpleNamespace(position=0)
     running.supervisor._poll(cast(MicroBatchSource, source), cast(BatchRunner, batches))
-    said = ["publish out: it is down", "gold/hours is damaged", "no savepoint"]
+    said = [
+        "there is no folder",
+        "publish out: it is down",
+        "gold/hours is damaged",
+        "no savepoint",
+    ]
     assert run.progress.trouble == "; ".join([of_source, *said] if of_source else said)
     assert run.progress.updated == (NOW if of_source else later)

@@ -9,5 +9,7 @@ _CLASS = re.compile(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+)")
 
 
 def kafka_errors(text: str) -> tuple[str, ...]:
-    """The names of the classes without their packages, each once."""
-    return tuple(dict.fromkeys(_CLASS.findall(text)))
+    """The names of the classes without their packages, each once. Those of stack frames, which are
+    no causes, are left out."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("at "))
+    return tuple(dict.fromkeys(name for line in lines for name in _CLASS.findall(line)))

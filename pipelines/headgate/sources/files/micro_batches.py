@@ -115,8 +115,8 @@ class FilesMicroBatches(MicroBatchSource):
                         raise
 
     @property
-    def trouble(self) -> str | None:
-        missing = f"there is no landing folder {self._files.source.path}"
+    def remark(self) -> str | None:
+        missing = f"there is no landing folder {self._files.source.path}; put it back"
         return missing if self._files.is_missing else None
 
     def _pending(self) -> Sequence[LoggedFile]:

@@ -130,7 +130,8 @@ def test_a_stop_ends_the_wait(place: Place) -> None:
 def test_a_landing_folder_that_vanishes_is_reported_until_it_is_back(place: Place) -> None:
     def trouble() -> str | None:
         place.source.poll(final=False)
-        return place.source.trouble
+        assert place.source.trouble is None, "the driver would look stuck, and be killed"
+        return place.source.remark
 
     away = place.landing.rename(place.landing.with_name("away"))
     assert trouble() is None, "before the first file, there may be no folder yet"
@@ -138,6 +139,6 @@ def test_a_landing_folder_that_vanishes_is_reported_until_it_is_back(place: Plac
     place.write("a.json")
     place.source.poll(final=True)
     place.landing.rename(away)
-    assert trouble() == f"there is no landing folder {place.landing}"
+    assert trouble() == f"there is no landing folder {place.landing}; put it back"
     away.rename(place.landing)
     assert trouble() is None

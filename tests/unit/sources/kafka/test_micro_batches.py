@@ -275,6 +275,7 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
 JAVA = """An error occurred while calling o7.collectToPython.
 : org.apache.spark.SparkException: Job aborted due to stage failure
 Caused by: org.apache.kafka.common.errors.{cause}: its message, with hunter22
+	at org.apache.kafka.common.config.AbstractConfig.parse(AbstractConfig.java:1)
 """
 
 
@@ -285,6 +286,7 @@ Caused by: org.apache.kafka.common.errors.{cause}: its message, with hunter22
         ("SaslAuthenticationException", 3, "do not let this user read a"),
         ("CorruptRecordException", 3, "answer, but a cannot be read"),
         ("TimeoutException", 7, "answer, but a cannot be read"),  # a driver is started again
+        ("UnknownServerException", 7, "answer, but a cannot be read"),
     ],
 )
 def test_a_read_that_kafka_refuses_names_the_cause_and_nothing_else(
