@@ -11,7 +11,8 @@ from headgate.tables.table import Table
 
 
 def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
-    """A declaration without its new silver and gold tables, until it is deployed. Publications, of
+    """A declaration without its new silver and gold tables, and without the first suite of a silver
+    table, until it is deployed. Publications, of
     which the ledger has none, are left out, too.
 
     Once a driver has run with the declaration, which is then kept, it is returned as it is: a table
@@ -25,16 +26,17 @@ def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
         return all(Table(layout.storage, p, pipeline=pipeline.name).exists for p in wanted)
 
     silver = {
-        name: table
+        name: table if are_there(REJECTED.path(name)) else replace(table, suite=None)
         for name, table in pipeline.silver.items()
-        if are_there(SILVER.path(name), REJECTED.path(name))
+        if are_there(SILVER.path(name))
     }
     gold = {
         name: table
         for name, table in pipeline.gold.items()
         if table.silver in silver and are_there(GOLD.path(name), LATE.path(name))
     }
-    gone = {kind.path(n) for kind in (SILVER, REJECTED) for n in pipeline.silver if n not in silver}
+    gone = {SILVER.path(n) for n in pipeline.silver if n not in silver}
+    gone |= {REJECTED.path(n) for n in pipeline.silver if n not in silver or not silver[n].suite}
     gone |= {kind.path(n) for kind in (GOLD, LATE) for n in pipeline.gold if n not in gold}
     definitions = {p: each for p, each in pipeline.definitions.items() if p not in gone}
     return replace(pipeline, silver=silver, gold=gold, publish={}, definitions=definitions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,20 @@ def test_a_running_job_is_asked(
     assert "gold/t" in out
     assert "3 files (4.9 KB) removed" in out
     assert "the batches that a downstream table, or the ledger, may still need" in out
+
+
+def test_a_silent_driver_on_another_machine_is_not_ended(
+    ask: Ask, of_lake: OfLake, filled: Lake
+) -> None:
+    """Its machine may only be busy. A stop says that it may be gone."""
+    silent = datetime.now(UTC) - timedelta(minutes=1)
+    lease(filled.layout, Owner(1, "another-host", 0.0), renewed=silent)
+    code, _, err = ask("compact", *of_lake)
+    assert code == 7
+    assert "process 1 on another-host is silent, and may still write" in err
+    code, out, _ = ask("stop", *of_lake)
+    assert (code, "process 1 on another-host is silent" in out) == (0, True)
+    assert ask("compact", *of_lake)[0] == 0
 
 
 def test_another_operation_on_the_tables_is_no_driver_to_ask(

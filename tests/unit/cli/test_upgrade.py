@@ -103,16 +103,16 @@ def test_nothing_is_stopped_where_no_driver_can_start(
 def test_a_stop_by_another_process_is_not_rolled_back(
     ask: Ask, of_lake: OfLake, lake: Lake, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = SimpleNamespace(epoch=1)
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: (job,))
-    monkeypatch.setattr(
-        "headgate.cli.lifecycle.upgrade.stop_requested", lambda _, epoch: epoch == 1
-    )
+    def probe(*_: object) -> tuple[SimpleNamespace, ...]:
+        return (SimpleNamespace(epoch=1 + len(jobs.launched), is_alive=False, operation=None),)
+
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", probe)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.stop_requested", lambda *_: True)
     monkeypatch.setattr(local, "kill", lambda _: pytest.fail("it rolls back"))
     jobs.states = ["stopped"]
     code, _, err = ask("upgrade", *of_lake)
     assert (code, jobs.launched) == (7, [["--apply"]])
-    assert "another process has stopped the pipeline; the new declaration stays deployed" in err
+    assert "another process has stopped the pipeline; nothing was rolled back" in err
     assert f"savepoint before it: {savepoints(lake.layout)[0].id}" in err
 
 

@@ -171,7 +171,10 @@ class BackfillInterval(IntervalTask):
 
     def _difference(self, report: Report | None, approved: Any) -> str:
         if not self.approved:
-            return f"gold of [{self.begin}, {self.end}) differs from bronze: the log has the report"
+            return (
+                f"gold differs from bronze in windows that end in ({self.begin}, {self.end}]: "
+                "the log has the report"
+            )
         was, now = approved["backfilled"], report.tables if report is not None else ()
         what = [f"gold.{each.table}" for each in now if was.get(each.table) != each.backfilled]
         if report is not None and report.declaration != approved.get("declaration"):
@@ -201,7 +204,8 @@ class PublishApproval(ApprovalOperator):
             # Airflow keeps the text of the first question when tasks are cleared, so the text has
             # nothing that may change.
             body=(
-                f"From {FROM} to {TO}, gold differs from what bronze gives. The log of the task "
+                f"In windows that end from {FROM} to {TO}, or were computed with them, gold "
+                "differs from what bronze gives. The log of the task "
                 f"`{asks}` has the report; only what it shows is published. A savepoint is taken "
                 "before."
             ),

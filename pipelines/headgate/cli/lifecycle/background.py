@@ -37,7 +37,7 @@ from headgate.savepoints.store import create
 from headgate.sources.contract import connector_of
 from headgate.storage.layout import Layout
 from headgate.supervision import local
-from headgate.supervision.job_state import JobState
+from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.log_lines import options_of
 
 Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
@@ -86,7 +86,10 @@ def stop(
             say("taking a savepoint")
             taken = create(layout, declared, datetime.now(UTC), "at stop").id
     how = "killed" if now else "stopped"
-    done = [f"{job.job} job {how}" for job in ended] or ["not running"]
+    silent = [job.owner for job in probe(layout, datetime.now(UTC)) if job.is_alive]
+    done = [f"{job.job} job {how}" for job in ended]
+    done += [f"process {o.pid} on {o.host} is silent; it ends if it still exists" for o in silent]
+    done = done or ["not running"]
     if taken is not None:
         done.append(f"savepoint {taken}")
     pids = [job.owner.pid for job in ended]

@@ -30,7 +30,7 @@ def rolled_back(
 ) -> HeadgateError:
     """Roll back, and start the old declaration with the options ``logs`` unless they are None.
     Returns the error to raise. Raises HeadgateError if the rollback fails."""
-    why, kept = _known(failed), found.declaration
+    why, kept = known(failed), found.declaration
     old = ["--declared-as", kept, *logs] if logs is not None and kept else None
     runs = _roll_back(layout, declared, found, savepoint, root, why, old)
     return HeadgateError(
@@ -66,7 +66,7 @@ def _roll_back(
             local.launch(layout, declared.file, root, options)
             return True
     except (HeadgateError, OSError) as failed:
-        error = _known(failed)
+        error = known(failed)
         raise HeadgateError(
             f"{why.message}; and the rollback to savepoint {savepoint.id} is not finished: "
             f"{error.message}; {done}",
@@ -76,7 +76,8 @@ def _roll_back(
     return False
 
 
-def _known(error: HeadgateError | OSError) -> HeadgateError:
+def known(error: HeadgateError | OSError) -> HeadgateError:
+    """The error, or what an error of the machine means."""
     if isinstance(error, HeadgateError):
         return error
     return machine_fault(error) or HeadgateError(str(error), pipeline_command("logs"))

@@ -19,7 +19,7 @@ from headgate.cli.hidden import shown
 from headgate.cli.lifecycle.background import stopping_for_a_start
 from headgate.cli.lifecycle.concluding import end_early
 from headgate.cli.lifecycle.folders import make_root
-from headgate.cli.lifecycle.rolling_back import rolled_back
+from headgate.cli.lifecycle.rolling_back import known, rolled_back
 from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName, Root, command
 from headgate.cli.output import respond
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
@@ -50,10 +50,6 @@ POLL_EVERY = 1.0  # seconds
 
 class UpgradeError(HeadgateError, code=exit_codes.USAGE):
     """The new declaration cannot be deployed."""
-
-
-class _StoppedError(HeadgateError, code=exit_codes.NOT_ALIVE):
-    """Another process has stopped the pipeline meanwhile."""
 
 
 def upgrade(
@@ -93,7 +89,7 @@ def upgrade(
         show(found, root)
     logs = options_of(log_format, os.environ)
     with waiting("stopping after the current batch") as say:
-        ended = _stop(layout, declared)
+        ended, last = _stop(layout, declared)
         say("taking a savepoint")
         savepoint = _saved(layout, declared, stopped=ended)
         try:
@@ -105,10 +101,9 @@ def upgrade(
             message = f"the new declaration keeps running; savepoint before it: {savepoint.id}"
             print(message, file=sys.stderr)
             raise
-        except _StoppedError as stop:
-            remedy = f"{stop.remedy}; the savepoint before it: {savepoint.id}"
-            raise _StoppedError(stop.message, remedy) from stop
         except (HeadgateError, OSError) as failed:
+            if _was_stopped(layout, last):
+                raise _stopped_meanwhile(savepoint) from failed
             say(f"rolling back to savepoint {savepoint.id}")
             back = layout, declared, found, savepoint, root
             raise rolled_back(*back, failed, logs if ended else None) from failed
@@ -121,18 +116,37 @@ def upgrade(
         end_early(left)
 
 
-def _stop(layout: Layout, declared: Pipeline) -> bool:
-    """Returns whether a driver ran."""
+def _stop(layout: Layout, declared: Pipeline) -> tuple[bool, int]:
+    """Returns whether a driver ran, and the last epoch."""
+    before = probe(layout, datetime.now(UTC))
     with stopping_for_a_start(declared):
-        return any(job.operation is None for job in local.stop(layout))
+        stopped = local.stop(layout)
+    ran = (*stopped, *(job for job in before if job.is_alive))
+    last = max((job.epoch for job in probe(layout, datetime.now(UTC))), default=0)
+    return any(job.operation is None for job in ran), last
+
+
+def _was_stopped(layout: Layout, last: int) -> bool:
+    """Whether another process has asked a job of a later epoch than ``last`` to stop."""
+    jobs = probe(layout, datetime.now(UTC))
+    return any(job.epoch > last and stop_requested(layout, job.epoch) for job in jobs)
+
+
+def _stopped_meanwhile(savepoint: Savepoint) -> UpgradeError:
+    return UpgradeError(
+        "another process has stopped the pipeline; nothing was rolled back",
+        f"to continue: {pipeline_command('start')}; the savepoint before it: {savepoint.id}",
+        exit_codes.NOT_ALIVE,
+    )
 
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
     try:
         return create(layout, declared, datetime.now(UTC), "before an upgrade")
-    except HeadgateError as error:
+    except (HeadgateError, OSError) as failed:
+        error = known(failed)
         note = "; the pipeline was stopped for the upgrade" if stopped else ""
-        raise UpgradeError(f"{error.message}{note}", error.remedy) from error
+        raise UpgradeError(f"{error.message}{note}", error.remedy) from failed
 
 
 def _require_possible(found: Deployment, declared: Pipeline) -> None:
@@ -150,17 +164,11 @@ def _await_progress(
 ) -> None:
     """Wait until the rebuild is published, or until ``patience`` is over and it has processed at
     least one batch. ``had`` is bronze's batch before the upgrade. Raises UpgradeError, also if a
-    job ended; _StoppedError if it was asked to."""
+    job ended."""
     deadline = time.monotonic() + patience
     say(f"waiting for the first batch of {', '.join(found.to_rebuild()) or 'the new one'}")
     while True:
-        jobs = probe(layout, datetime.now(UTC))
-        state = overall(jobs)
-        if state == "stopped" and any(stop_requested(layout, job.epoch) for job in jobs):
-            raise _StoppedError(
-                "another process has stopped the pipeline; the new declaration stays deployed",
-                remedy=f"to continue: {pipeline_command('start')}",
-            )
+        state = overall(probe(layout, datetime.now(UTC)))
         if state in ("stopped", "dead"):
             raise UpgradeError(f"its job is {state}", pipeline_command("logs"))
         paused = state == "paused"

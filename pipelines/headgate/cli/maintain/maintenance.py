@@ -14,6 +14,7 @@ from headgate.cli.maintain.maintenance_screen import show_compacted, show_vacuum
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
+from headgate.commands import pipeline_command
 from headgate.declaration.errors import Invalid
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import parse_duration
@@ -30,7 +31,9 @@ from headgate.savepoints.clone import require_whole
 from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.storage.stopping import stop_requested
 from headgate.supervision.job_state import probe
+from headgate.supervision.local import NotAliveError
 from headgate.supervision.maintaining import maintain
 from headgate.tables.table import Table
 
@@ -96,8 +99,14 @@ def _maintain(
     declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
 ) -> tuple[Report, ...]:
     """Running jobs maintain the tables that they write; this process maintains the rest."""
-    found = probe(layout, datetime.now(UTC))
-    alive = [job for job in found if job.is_awaited and job.operation is None]
+    found = [job for job in probe(layout, datetime.now(UTC)) if job.operation is None]
+    for job in found:
+        if job.is_alive and not job.is_awaited and not stop_requested(layout, job.epoch):
+            raise NotAliveError(
+                f"process {job.owner.pid} on {job.owner.host} is silent, and may still write",
+                remedy=f"{pipeline_command('start')}, or: {pipeline_command('stop')}",
+            )
+    alive = [job for job in found if job.is_awaited]
     left = [layer for layer in LAYERS if all(layer not in job.layers for job in alive)]
     answers = maintain(layout, what, keep_for, alive) if alive else {}
     reports = [report for answer in answers.values() for report in answer.reports]
