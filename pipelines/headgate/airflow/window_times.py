@@ -1,6 +1,7 @@
 """The event times of the windows that belong to a run's interval: those that end in it.
 
-So each window belongs to exactly one interval, also if it began before the interval.
+So each window belongs to an interval, also if it began before it. All tables are computed from the
+first of these windows on: those with shorter windows partly again.
 """
 
 from __future__ import annotations

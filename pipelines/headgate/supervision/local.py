@@ -21,7 +21,7 @@ from headgate.errors import HeadgateError
 from headgate.process_tree.rotation import rotate
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import CONTROL, Layout
-from headgate.storage.ownership import LAYERS
+from headgate.storage.ownership import EXPIRES_AFTER, LAYERS
 from headgate.storage.pausing import pause as request_pause
 from headgate.storage.stopping import request_stop
 from headgate.supervision.job_state import JobState, probe
@@ -169,14 +169,16 @@ def stop(
 ) -> tuple[JobState, ...]:
     """Ask the jobs to end after their current batch, and wait until they have.
 
-    The request is also made if no job is alive: a supervisor may be about to start one. Returns
-    the jobs that were alive. Raises NotAliveError if one does not end in time.
+    The request is also made if no job is alive: a supervisor may be about to start one. A job on
+    another machine that renews its lease no longer is not waited for: the machine may be gone, and
+    the next driver takes over. Returns the jobs that were alive. Raises NotAliveError if one does
+    not end in time.
     """
     alive = _alive(layout)
     _ask_to_stop(layout)
     asked = clock()
-    deadline = asked + timeout
-    while left := _alive(layout):
+    deadline, seen = asked + timeout, dict[int, tuple[datetime, float]]()
+    while left := [job for job in _alive(layout) if not _is_silent(job, seen, clock())]:
         if clock() > deadline:
             raise NotAliveError(
                 f"process {left[0].owner.pid} on {left[0].owner.host} has not ended in "
@@ -189,6 +191,17 @@ def stop(
             _ask_to_stop(layout)
         wait(POLL_EVERY)
     return alive
+
+
+def _is_silent(job: JobState, seen: dict[int, tuple[datetime, float]], now: float) -> bool:
+    """Whether a job on another machine has not renewed its lease for as long as another driver has
+    to wait for it. ``seen`` has when each lease was first seen as it is; clocks of machines are not
+    compared."""
+    renewed, since = seen.get(job.epoch, (None, now))
+    if renewed != job.renewed:
+        seen[job.epoch] = job.renewed, now
+        return False
+    return not job.owner.is_here and now - since > EXPIRES_AFTER.total_seconds()
 
 
 def stop_now(layout: Layout) -> tuple[JobState, ...]:
@@ -263,4 +276,4 @@ def _kill_tree(process: psutil.Process) -> None:
 
 
 def _alive(layout: Layout) -> tuple[JobState, ...]:
-    return tuple(job for job in probe(layout, datetime.now(UTC)) if job.is_awaited)
+    return tuple(job for job in probe(layout, datetime.now(UTC)) if job.is_alive)

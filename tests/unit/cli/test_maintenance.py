@@ -16,6 +16,7 @@ from headgate.maintenance.report import Amount, Vacuumed
 from headgate.maintenance.requests import Answer, asked, write_answer
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision import local
 from headgate.supervision.maintaining import maintain
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
@@ -117,7 +118,7 @@ def test_a_running_job_is_asked(
 
 
 def test_a_silent_driver_on_another_machine_is_not_ended(
-    ask: Ask, of_lake: OfLake, filled: Lake
+    ask: Ask, of_lake: OfLake, filled: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its machine may only be busy. A stop says that it may be gone."""
     silent = datetime.now(UTC) - timedelta(minutes=1)
@@ -125,6 +126,7 @@ def test_a_silent_driver_on_another_machine_is_not_ended(
     code, _, err = ask("compact", *of_lake)
     assert code == 7
     assert "process 1 on another-host is silent, and may still write" in err
+    monkeypatch.setattr(local, "EXPIRES_AFTER", timedelta(0))
     code, out, _ = ask("stop", *of_lake)
     assert (code, "process 1 on another-host is silent" in out) == (0, True)
     assert ask("compact", *of_lake)[0] == 0

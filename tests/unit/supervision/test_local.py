@@ -20,7 +20,7 @@ from headgate.storage.stopping import stop_asked, stop_requested
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState
 from headgate.supervision.local import NotAliveError, kill, launch, pause, stop, stop_now
-from tests.unit.supervision.conftest import lease, report
+from tests.unit.supervision.conftest import NOW, lease, report
 
 
 @pytest.fixture
@@ -92,12 +92,23 @@ def test_what_is_silent_on_another_machine_is_not_waited_for(layout: Layout) -> 
     """Its container may be gone. The next driver takes over from it, as it does without a stop."""
     lease(layout, Owner(1, "another-host", 0.0), renewed=now() - timedelta(minutes=1))
     clock = Clock()
-    for end in (stop, stop_now):
-        assert end(layout) == ()
+    assert [job.owner.host for job in stop(layout, clock=clock, wait=clock.wait)] == [
+        "another-host"
+    ]
+    assert clock.time > 30
     assert stop_requested(layout, 1)
-    lease(layout, Owner(1, "another-host", 0.0), renewed=now())
-    with pytest.raises(NotAliveError, match="has not ended in 10 s"):
-        stop(layout, timeout=10, clock=clock, wait=clock.wait)
+
+
+def test_a_clock_of_another_machine_that_is_behind_ends_no_wait(layout: Layout) -> None:
+    clock, owner = Clock(), Owner(1, "another-host", 0.0)
+
+    def wait(seconds: float) -> None:
+        clock.wait(seconds)
+        lease(layout, owner, renewed=NOW + timedelta(seconds=clock.time))
+
+    lease(layout, owner, renewed=NOW)
+    with pytest.raises(NotAliveError, match="has not ended in 100 s"):
+        stop(layout, timeout=100, clock=clock, wait=wait)
 
 
 def test_a_stop_of_what_does_not_run_holds(layout: Layout) -> None:

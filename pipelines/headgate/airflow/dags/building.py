@@ -243,7 +243,11 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
             # Runs even if nothing differs any more and the approval is skipped: an earlier attempt
             # may have published.
             last >> EmitRebuiltHours(
-                task_id=table, table=table, trigger_rule=TriggerRule.NONE_FAILED, **about
+                task_id=table,
+                table=table,
+                publishes=schedule.mode == "rebuild",
+                trigger_rule=TriggerRule.NONE_FAILED,
+                **about,
             )
     return dag
 

@@ -222,11 +222,12 @@ class PublishApproval(ApprovalOperator):
 class EmitRebuiltHours(IntervalTask):
     """Emits an asset event of ``table`` for every hour in which this run may have changed windows,
     if it has changed the table, so that downstream DAGs run again; skipped otherwise. These are the
-    hours of the interval, and those of windows that reach beyond it. The change is found in
-    bronze's commits, whichever attempt requested it, so a cleared run emits the hours again."""
+    hours of the interval, and those of windows that reach beyond it; before it only if the run
+    ``publishes`` windows. The change is found in bronze's commits, whichever attempt requested it,
+    so a cleared run emits the hours again."""
 
-    def __init__(self, *, table: str, **kwargs: Any) -> None:
-        self.table = table
+    def __init__(self, *, table: str, publishes: bool = True, **kwargs: Any) -> None:
+        self.table, self.publishes = table, publishes
         asset = gold_asset(kwargs["name"], table)
         super().__init__(outlets=[asset], **kwargs)
 
@@ -243,13 +244,14 @@ class EmitRebuiltHours(IntervalTask):
         self.log.info("%s has changed: %s", self.table, ", ".join(keys))
 
     def _hours(self, declared: Pipeline, layout: Layout) -> Sequence[str]:
-        """The hours of the interval, those before it from which windows were compared, and those
+        """The hours of the interval, those before it from which windows were published, and those
         after it that are final and may have a window with a replayed row of the interval."""
         from headgate.airflow.window_times import first_begin, last_end
         from headgate.supervision.finality import final_up_to
 
         begin, end = self._times()
-        first = hours.whole(first_begin(declared.gold.values(), begin, end))
+        tables = declared.gold.values() if self.publishes else ()
+        first = hours.whole(first_begin(tables, begin, end))
         last = _hour_end(end)
         beyond = _hour_end(last_end(declared.gold[self.table], end))
         if beyond > last and (final := final_up_to(layout, declared, self.table)) is not None:

@@ -87,7 +87,7 @@ def stop(
             taken = create(layout, declared, datetime.now(UTC), "at stop").id
     how = "killed" if now else "stopped"
     silent = [job.owner for job in probe(layout, datetime.now(UTC)) if job.is_alive]
-    done = [f"{job.job} job {how}" for job in ended]
+    done = [f"{job.job} job {how}" for job in ended if job.owner not in silent]
     done += [f"process {o.pid} on {o.host} is silent; it ends if it still exists" for o in silent]
     done = done or ["not running"]
     if taken is not None:

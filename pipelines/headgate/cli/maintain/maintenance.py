@@ -21,6 +21,7 @@ from headgate.declaration.quantities import parse_duration
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.jobs.lease import Lease
+from headgate.jobs.lease_store import TablesInUseError
 from headgate.maintenance.report import Report
 from headgate.maintenance.requests import What
 from headgate.maintenance.retention_context import read_context
@@ -99,8 +100,13 @@ def _maintain(
     declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
 ) -> tuple[Report, ...]:
     """Running jobs maintain the tables that they write; this process maintains the rest."""
-    found = [job for job in probe(layout, datetime.now(UTC)) if job.operation is None]
+    found = probe(layout, datetime.now(UTC))
     for job in found:
+        if job.operation is not None and job.is_alive:
+            raise TablesInUseError(
+                f"process {job.owner.pid} on {job.owner.host} works on the tables: {job.operation}",
+                remedy="it ends by itself; then try again",
+            )
         if job.is_alive and not job.is_awaited and not stop_requested(layout, job.epoch):
             raise NotAliveError(
                 f"process {job.owner.pid} on {job.owner.host} is silent, and may still write",
