@@ -27,8 +27,9 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> tuple[str, .
     with text_of(landing, path) as text:
         lines = iter(io.BufferedReader(text).readline, b"")
         first = next((line for line in lines if not is_blank(line, blanks)), b"")
+        is_all = all(is_blank(line, blanks) for line in lines)
     line = first.decode("utf-8-sig", "replace").rstrip("\n")
-    if has_inner_return(line):
+    if is_all and has_inner_return(line):
         raise pa.ArrowInvalid(
             "lines end with CR; convert the file to LF, or declare csv: {multiline: true}"
         )

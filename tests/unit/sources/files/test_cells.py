@@ -156,7 +156,6 @@ def test_no_line_fits_a_header_with_a_quote_that_is_not_closed(tmp_path: Path) -
         b'"a","b"\r"1","2"\r',
         b'"a\rb",c\r1,2\r',
         b"\xef\xbb\xbfa,b\r1,2\r",
-        b"a,b\r1,2\n3,4\n",
     ],
 )
 def test_a_file_whose_lines_end_with_cr_is_not_read_as_one_header(
@@ -174,6 +173,7 @@ def test_a_file_whose_lines_end_with_cr_is_not_read_as_one_header(
         (b"a,b\r\n1,2\r\n", ("a", "b")),
         (b"a,b\r\r\n1,2\n", ("a", "b")),
         (b'"a\rb",c\r\n1,2\r\n', ("a\rb", "c")),
+        (b"a\r,b\n1,2\n", ("a", "b")),  # as ever: only a file without further lines is refused
     ],
 )
 def test_a_return_within_quotes_or_before_a_newline_is_no_line_end(
