@@ -31,7 +31,7 @@ from tests.support.engine import Engine
 from tests.support.events import reading, readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
-from tests.support.prepared import Prepared
+from tests.support.prepared import Prepared, after
 from tests.support.readings import GOLD, GOLD_KEYS, NOON, declare, rules
 from tests.support.tables import Row, read
 
@@ -239,11 +239,7 @@ def halfway(
     """Two files are read, and two are not."""
     folder = tmp_path_factory.mktemp("halfway")
     engine = Engine(spark, declare(folder, landing.folder, gold=("bands",)), folder / "root")
-    engine.list_new()
-    for end in (1, 2):
-        engine.ingest(end)
-        engine.catch_up()
-    return Prepared(engine)
+    return after(2, engine)
 
 
 def compact_silver(engine: Engine) -> None:

@@ -16,7 +16,7 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing
 from tests.support.landing import Landing, split
-from tests.support.prepared import Prepared
+from tests.support.prepared import Prepared, after
 from tests.support.readings import declare
 from tests.support.rounds import in_full
 from tests.support.tables import read
@@ -52,10 +52,7 @@ def begun(
     """The first of four files is in the tables."""
     folder = tmp_path_factory.mktemp("begun")
     engine = Engine(spark, declare(folder, landing.folder, gold=("sliding",)), folder / "root")
-    engine.list_new()
-    engine.ingest(1)
-    engine.catch_up()
-    return Prepared(engine)
+    return after(1, engine)
 
 
 @pytest.fixture(scope="module")

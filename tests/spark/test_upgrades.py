@@ -34,7 +34,7 @@ from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
-from tests.support.prepared import Prepared
+from tests.support.prepared import Prepared, after
 from tests.support.readings import GOLD, declare, rules
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read, states
@@ -63,12 +63,9 @@ def prepared(
     taken."""
     folder = tmp_path_factory.mktemp("before")
     engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
-    engine.list_new()
-    for end in (1, 2, 3):
-        engine.ingest(end)
-        engine.catch_up()
+    prepared = after(3, engine)
     engine.savepoint()
-    return Prepared(engine)
+    return prepared
 
 
 def change(pipeline: Pipeline, old: str, new: str) -> Pipeline:

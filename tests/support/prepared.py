@@ -25,3 +25,12 @@ class Prepared:
         shutil.copytree(folder, to, dirs_exist_ok=True)
         root = to / self.engine.root.name
         return Engine(self.engine.spark, load(to / declaration), root, now=self.engine.now)
+
+
+def after(batches: int, engine: Engine) -> Prepared:
+    """A new pipeline when the first files are in all tables, each as a batch."""
+    engine.list_new()
+    for end in range(1, batches + 1):
+        engine.ingest(end)
+        engine.catch_up()
+    return Prepared(engine)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from headgate.jobs.troubles import joined
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
 from headgate.tables.state import State
@@ -64,11 +65,11 @@ class PipelineSources(MicroBatchSource):
 
     @property
     def trouble(self) -> str | None:
-        return _joined(source.trouble for source in self.sources.values())
+        return joined(source.trouble for source in self.sources.values())
 
     @property
     def remark(self) -> str | None:
-        return _joined(source.remark for source in self.sources.values())
+        return joined(source.remark for source in self.sources.values())
 
     def batch_took(self, took: timedelta) -> None:
         for source in self.sources.values():
@@ -77,7 +78,3 @@ class PipelineSources(MicroBatchSource):
     def close(self) -> None:
         for source in self.sources.values():
             source.close()
-
-
-def _joined(messages: Iterable[str | None]) -> str | None:
-    return "; ".join(said for said in messages if said) or None

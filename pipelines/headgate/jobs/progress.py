@@ -16,6 +16,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.graph.graph import graph_of
 from headgate.jobs.runtime import PipelineRuntime
+from headgate.jobs.troubles import joined
 from headgate.storage.backlog import Backlog
 from headgate.storage.documents import encoded, read_document, write_document
 from headgate.storage.lag import Sample, taken
@@ -161,7 +162,7 @@ class Progress:
     def _set_trouble(self, of_source: str | None, also: str | None) -> None:
         """Samples from before an outage of the source are not compared with later ones."""
         self._of_source, self._also = of_source, also
-        self.trouble = "; ".join(filter(None, (of_source, also))) or None
+        self.trouble = joined((of_source, also))
         if of_source is not None:
             self.samples = ()
 

@@ -12,6 +12,7 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.sinks import sink_of
 from headgate.errors import HeadgateError
+from headgate.jobs.troubles import joined
 from headgate.publish.contract import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
@@ -55,7 +56,7 @@ class Publications:
         """A message about the publications that failed or pause; None if there are none."""
         paused = [f"publications pause: {self._paused}"] if self._paused else []
         failed = (f"publish {name}: {each.why}" for name, each in self._stuck.items())
-        return "; ".join([*paused, *failed]) or None
+        return joined((*paused, *failed))
 
     @property
     def stuck(self) -> dict[str, dict[str, str]]:

@@ -16,6 +16,7 @@ from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.gates.gate import TableGate
 from headgate.graph.graph import Graph
 from headgate.jobs.error_translation import translate_error
+from headgate.jobs.troubles import joined
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
@@ -61,7 +62,7 @@ class Stages:
     @property
     def trouble(self) -> str | None:
         """A message about the gold tables that cannot go on until a rebuild replaces them."""
-        return "; ".join(self._damaged.values()) or None
+        return joined(self._damaged.values())
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""

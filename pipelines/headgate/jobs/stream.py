@@ -19,6 +19,7 @@ from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.reading import micro_batches
 from headgate.jobs.run import Run
 from headgate.jobs.savepointing import Schedule
+from headgate.jobs.troubles import joined
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
@@ -211,7 +212,7 @@ class StreamSupervisor:
         run, scheduled = self._run, (self._schedule.trouble, self._late_replays.trouble)
         tables = run.publications.trouble, run.runtime.stages.trouble
         troubles = source.remark, *tables, *scheduled
-        return "; ".join(trouble for trouble in troubles if trouble) or None
+        return joined(troubles)
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
         was_asked_to = isinstance(failure, StopRequested)

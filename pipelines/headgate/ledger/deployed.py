@@ -12,8 +12,7 @@ from headgate.tables.table import Table
 
 def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
     """A declaration without its new silver and gold tables, and without the first suite of a silver
-    table, until it is deployed. Publications, of
-    which the ledger has none, are left out, too.
+    table, until it is deployed. Publications, of which the ledger has none, are left out, too.
 
     Once a driver has run with the declaration, which is then kept, it is returned as it is: a table
     that is missing later is an error.

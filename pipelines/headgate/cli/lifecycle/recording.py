@@ -38,9 +38,9 @@ def failure_recorded(pipeline: Pipeline, root: str, *, forgets: bool) -> Iterato
     except Exception as error:
         failure = failure_of(error, pipeline, root, datetime.now(UTC))
         recorded = before if failure.code in _DID_NOTHING else failure
-        if failure.code == exit_codes.TAKEN_OVER:  # the tables are those of another driver now
-            recorded = None
-        if recorded is not None and not isinstance(error, AlreadyRecordedError):
+        # After a take-over, the tables are those of another driver.
+        is_ours = not isinstance(error, AlreadyRecordedError)
+        if recorded is not None and is_ours and failure.code != exit_codes.TAKEN_OVER:
             with suppress(OSError, HeadgateError):  # a failed record must not hide the error
                 record_failure(layout, recorded)
         raise

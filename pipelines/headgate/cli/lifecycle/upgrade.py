@@ -118,12 +118,9 @@ def upgrade(
 
 def _stop(layout: Layout, declared: Pipeline) -> tuple[bool, int]:
     """Returns whether a driver ran, and the last epoch."""
-    before = probe(layout, datetime.now(UTC))
     with stopping_for_a_start(declared):
-        stopped = local.stop(layout)
-    ran = (*stopped, *(job for job in before if job.is_alive))
-    last = max((job.epoch for job in probe(layout, datetime.now(UTC))), default=0)
-    return any(job.operation is None for job in ran), last
+        ran = any(job.operation is None for job in local.stop(layout))
+    return ran, max((job.epoch for job in probe(layout, datetime.now(UTC))), default=0)
 
 
 def _was_stopped(layout: Layout, last: int) -> bool:
