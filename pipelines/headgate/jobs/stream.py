@@ -215,9 +215,12 @@ class StreamSupervisor:
         return joined(troubles)
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
-        was_asked_to = isinstance(failure, StopRequested)
-        if failure is not None and not was_asked_to:
+        control = self._run.control
+        if failure is not None and not isinstance(failure, StopRequested):
             raise failure
-        self._run.control.require_lease()
+        control.require_lease()
+        # A signal to all processes of the driver also ends the one that plans batches: if Spark
+        # asks it once more before the query is stopped, the query fails without a failed batch.
+        was_asked_to = failure is not None or control.is_stopping
         if (error := query.exception()) is not None and not was_asked_to:
             raise error

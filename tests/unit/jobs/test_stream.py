@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 from headgate.jobs.batch_lock import BatchLock
 from headgate.jobs.batch_runner import BatchRunner
+from headgate.jobs.errors import StopRequested
 from headgate.jobs.pause_latch import PauseLatch
 from headgate.jobs.progress import Progress
 from headgate.jobs.run import Run
@@ -136,3 +138,23 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     ]
     assert run.progress.trouble == "; ".join([of_source, *said] if of_source else said)
     assert run.progress.updated == (NOW if of_source else later)
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_stopping", "raised"),
+    [
+        (None, False, "the source is gone"),
+        (None, True, None),
+        (StopRequested(), False, None),
+        (ValueError("a batch"), True, "a batch"),
+    ],
+)
+def test_a_query_that_fails_after_a_stop_was_requested_is_no_failure_unless_a_batch_failed(
+    running: Running, failure: BaseException | None, is_stopping: bool, raised: str | None
+) -> None:
+    """A signal to a whole process group ends what Spark asks for the next batch, too."""
+    run: Any = running.supervisor._run
+    run.control.is_stopping, run.control.require_lease = is_stopping, lambda: None
+    query: Any = SimpleNamespace(exception=lambda: RuntimeError("the source is gone"))
+    with pytest.raises(Exception, match=raised) if raised else nullcontext():
+        running.supervisor._raise_failure(query, failure)

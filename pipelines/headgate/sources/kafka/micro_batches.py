@@ -100,10 +100,12 @@ class KafkaMicroBatches(KafkaBatches):
     def _commit(
         self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
     ) -> None:
+        with self._lock:
+            idle = self._idling.idle(position)
+        # Not earlier: the commit says that the idle partitions have been silent until its time.
         now = self._context.clock()
         rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
         with self._lock:
-            idle = self._idling.idle(position)
             arrived = now - self._longest_wait(position, reached)
         stops = BatchEnd(
             *(encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)),

@@ -438,6 +438,28 @@ def test_idle_partitions_are_not_waited_for(place: Place) -> None:
     assert set(place.bronze.commits[-1].partitions) == {0, 1}
 
 
+def test_a_partition_that_becomes_idle_while_a_read_is_planned_is_not_idle_in_this_batch(
+    place: Place,
+) -> None:
+    """A commit never says that a partition was idle before its own time."""
+    place.brokers.make("a", 5, 5)
+    source = place.start(idle_after="10 seconds")
+    read_all(source)
+
+    def observe() -> None:
+        place.now += 1
+        place.brokers.logs["a"][0].end += 1
+        source.poll(final=False)
+
+    for _ in range(10):
+        observe()
+    place.reading.meanwhile = observe
+    assert source.ingest()
+    assert set(place.bronze.commits[-1].partitions) == {0, 1}
+    assert source.ingest()
+    assert set(place.bronze.commits[-1].partitions) == {0}
+
+
 def test_the_clocks_of_partitions_are_those_of_the_last_commit(place: Place) -> None:
     place.brokers.make("a", 5, 5)
     place.bronze.clocks = {"0": 1_000_001}
