@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
+from headgate import failpoints
 from headgate.cli.driving import jars_for
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.jobs.driver import Driver
+from headgate.jobs.lease_store import Change, LocalLeases
 from headgate.jobs.task import Task
 from headgate.storage.ownership import LAYERS
 
@@ -35,6 +38,7 @@ def main(declaration: str, root: str, *options: str) -> int:
         accept_gap="--accept-gap" in options,
         jars=jars_for(pipeline),
     )
+    freeze_between_renewals()
     driver = Driver(task)
     signal.signal(signal.SIGTERM, lambda *_: driver.stop())
     try:
@@ -44,6 +48,24 @@ def main(declaration: str, root: str, *options: str) -> int:
         return error.exit_code
     print("done", flush=True)
     return 0
+
+
+def freeze_between_renewals() -> None:
+    """A process that is frozen while it renews its lease keeps the lock of the leases, and nobody
+    can take over. That is not what a test with a frozen driver is about."""
+    turn, act, update = threading.RLock(), failpoints._armed, LocalLeases.update
+
+    def at_failpoint(name: str) -> None:
+        if act is not None:
+            with turn:
+                act(name)
+
+    def renew(leases: LocalLeases, change: Change) -> None:
+        with turn:
+            update(leases, change)
+
+    failpoints._armed = at_failpoint
+    LocalLeases.update = renew  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":
