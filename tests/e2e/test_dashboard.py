@@ -90,11 +90,11 @@ def test_a_chart_moves_as_gold_commits(page: DashboardPage, shop: Charted) -> No
     page.wait("document.getElementById('live').textContent === 'live'")
     page.run("document.querySelector('figure details').open = true")
     page.wait("document.querySelector('figure tbody tr td.number')?.textContent === '1'")
-    before = page.run("document.querySelector('.uplot')")
+    page.run("window.before = document.querySelector('.uplot')")
     shop.sell(open_=[sale(30, "app", 77, "5.00")])
     newest = "document.querySelector('figure tbody tr td.number')?.textContent === '77'"
     page.wait(newest)
-    assert before == page.run("document.querySelector('.uplot')"), "the chart stays"
+    assert page.run("before === document.querySelector('.uplot')"), "the chart stays"
     # The rows, too: the figure's own table comes first in the page.
     page.wait("[...document.querySelectorAll('.rows td')].some((td) => td.textContent === '77')")
 

@@ -218,7 +218,7 @@ class Airflow:
         self, condition: Callable[[], object], otherwise: str, patience: float = PATIENCE
     ) -> None:
         until = time.monotonic() + patience
-        while not condition():
+        while not _holds(condition):
             for name, process in self._running.items():
                 assert process.poll() is None, f"{name} has ended: {self.log(name)}"
             assert time.monotonic() < until, otherwise
@@ -272,3 +272,15 @@ def _words(command: list[str] | None) -> str:
 
 def _question(dag: str, run: str, task: str) -> str:
     return f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances/{task}/-1/hitlDetails"
+
+
+def _holds(condition: Callable[[], object]) -> bool:
+    """Whether it holds; not if the API server is busy, or its database is locked."""
+    try:
+        return bool(condition())
+    except HTTPError as error:
+        if error.code < 500:
+            raise
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        pass
+    return False

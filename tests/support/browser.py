@@ -114,7 +114,7 @@ def opened(address: str, profile: Path) -> Iterator[Page]:
             [PROGRAM, *flags, "about:blank"], stdin=subprocess.DEVNULL, stdout=said, stderr=said
         )
     try:
-        with connect(_page_of(browser, profile), max_size=None, proxy=None) as connection:
+        with _connected(_page_of(browser, profile)) as connection:
             page = Page(connection)
             page.goes_to(address)
             yield page
@@ -123,15 +123,28 @@ def opened(address: str, profile: Path) -> Iterator[Page]:
         browser.wait(_ANSWERS_WITHIN)
 
 
+def _connected(address: str) -> ClientConnection:
+    """A slow browser is not given up before its answers are."""
+    return connect(
+        address, open_timeout=_ANSWERS_WITHIN, ping_interval=None, max_size=None, proxy=None
+    )
+
+
 def _page_of(browser: subprocess.Popen[bytes], profile: Path) -> str:
     """The DevTools address of the only page of a browser that has just been started."""
     told, until = profile / "DevToolsActivePort", time.monotonic() + _ANSWERS_WITHIN
-    while not (told.exists() and told.read_text().count("\n")):
+    while not (pages := _pages(told)):
         said = (profile / "said.log").read_text(errors="replace")
         assert browser.poll() is None, said
         assert time.monotonic() < until, said
         time.sleep(0.1)
+    return str(pages[0]["webSocketDebuggerUrl"])
+
+
+def _pages(told: Path) -> list[dict[str, Any]]:
+    """The pages of a browser that writes its port to the file ``told``."""
+    if not (told.exists() and told.read_text().count("\n")):
+        return []
     port = told.read_text().splitlines()[0]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
-        pages = [page for page in json.load(answer) if page["type"] == "page"]
-    return str(pages[0]["webSocketDebuggerUrl"])
+        return [page for page in json.load(answer) if page["type"] == "page"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.dashboard.login import passwords
+from headgate.dashboard.login.throttle import Throttle
 from headgate.dashboard.questions.reader import Reader
 from tests.support.charted import Charted, invalid, late_sale, sale
 from tests.support.copies import put
@@ -19,6 +20,12 @@ def _cheap_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_N", 1 << 4)
         yield
+
+
+@pytest.fixture
+def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the throttle stands still, so no wait after a guess ends."""
+    monkeypatch.setattr(Throttle.__init__, "__defaults__", (lambda: 1000.0,))
 
 
 @pytest.fixture

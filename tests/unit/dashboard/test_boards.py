@@ -341,7 +341,7 @@ def test_a_process_that_keeps_memory_is_replaced(still: Charted) -> None:
         Chart("a", "number", "A", sql, tables=tuple(places))
         for sql in ("SELECT sum(orders) FROM gold.sales", HUGE[0])
     )
-    with closing(ChartRunner()) as runner:
+    with closing(ChartRunner(seconds=60)) as runner:  # until memory is full, not longer
         for _ in range(2):
             runner.ask(good, places)
             kept = runner._process

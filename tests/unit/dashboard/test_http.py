@@ -157,6 +157,7 @@ def test_another_name_for_this_address_is_refused(site: Served, host: str) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("time_stands_still")
 def test_guesses_are_slowed_down(tmp_path: Path) -> None:
     shop = Charted(tmp_path)
     with served(shop.file, shop.root) as site, site.client(logged_in=False) as client:

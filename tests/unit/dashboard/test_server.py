@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
 from headgate.dashboard.login.passwords import Password
-from headgate.dashboard.login.throttle import FREE, Throttle
+from headgate.dashboard.login.throttle import FREE
 from headgate.dashboard.reading.shown import Declarations
 from headgate.dashboard.server.connections import PromptProtocol
 from headgate.dashboard.server.hosts import host_of
@@ -33,12 +34,6 @@ PARTS = {
 
 def connected(site: Served) -> socket.socket:
     return socket.create_connection(("127.0.0.1", site.settings.port), timeout=10)
-
-
-@pytest.fixture
-def time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock of the throttle stands still, so no wait after a guess ends."""
-    monkeypatch.setattr(Throttle.__init__, "__defaults__", (lambda: 1000.0,))
 
 
 @pytest.mark.slow
@@ -84,43 +79,47 @@ def test_only_a_proxy_says_whose_guess_it_is(tmp_path: Path, hosts: tuple[str, .
 
 
 @pytest.fixture
-def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """A connection to a server that waits a second for a request."""
-    monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
+def site(tmp_path: Path) -> Iterator[Served]:
     shop = Charted(tmp_path)
-    with served(shop.file, shop.root) as site, connected(site) as client:
-        yield client
+    with served(shop.file, shop.root) as site:
+        yield site
 
 
-def until_cut(client: socket.socket) -> None:
-    while client.recv(65_536):
-        pass
+def is_cut(client: socket.socket, part: bytes) -> None:
+    """The server closes the connection after a part of a request. Raises TimeoutError if not."""
+    with suppress(ConnectionError):  # if it was cut before all of it was sent
+        client.sendall(part)
+        while client.recv(65_536):
+            pass
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", PARTS)
-def test_a_request_that_does_not_end_is_cut(impatient: socket.socket, sent: str) -> None:
-    impatient.sendall(PARTS[sent])
-    until_cut(impatient)
+def test_a_request_that_does_not_end_is_cut(
+    site: Served, monkeypatch: pytest.MonkeyPatch, sent: str
+) -> None:
+    monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
+    with connected(site) as client:
+        is_cut(client, PARTS[sent])
 
 
 @pytest.mark.slow
 def test_the_second_request_of_a_connection_is_cut_too(
-    impatient: socket.socket,
+    site: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    impatient.sendall(HEAD + b"Content-Length: 0\r\n\r\n")
-    assert b"403" in impatient.recv(65_536)
-    impatient.sendall(HEAD)
-    until_cut(impatient)
+    with connected(site) as client:
+        client.sendall(HEAD + b"Content-Length: 0\r\n\r\n")
+        assert b"403" in client.recv(65_536)
+        monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
+        is_cut(client, HEAD)
 
 
 @pytest.mark.slow
 def test_an_answer_may_take_longer_than_its_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
-    shop = Charted(tmp_path)
-    with served(shop.file, shop.root) as site, site.client() as client:
+    with site.client() as client:
+        monkeypatch.setattr(PromptProtocol, "_asks_within", 1.0)
         monkeypatch.setattr(Password, "is_right", lambda *_: time.sleep(1.5))
         assert client.post("/login", data={"password": "x"}).status_code == 403
         assert client.get("/api/overview").status_code == 200
