@@ -18,6 +18,7 @@ from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.supervision.logs import run_log, spark_log
+from tests.support.waiting import wait_until
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 # Warnings of Airflow and of its imports.
@@ -278,8 +279,15 @@ def test_what_its_tables_say(site: Site, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(reports, "FRESH", 0.0)
     # The first read included imports, so its cost would delay the next read for long.
     monkeypatch.setattr(reports, "SPARING", 0)
-    account = site.streams("viewer")["shop__stream", -1]["tables"]["account"]
-    assert (account["read"], account["late"], account["differences"]) == (7, 1, [])
+
+    def account() -> Any:
+        """None while the last report is shown: they are being read."""
+        tables = site.streams("viewer")["shop__stream", -1]["tables"]
+        return tables and tables["account"]
+
+    wait_until(account, "its tables are not read", 60, every=0.5)
+    found = account()
+    assert (found["read"], found["late"], found["differences"]) == (7, 1, [])
 
 
 def test_the_last_lines_of_a_log(site: Site) -> None:

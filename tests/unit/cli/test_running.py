@@ -57,7 +57,7 @@ def test_the_first_signal_asks_the_second_ends(
 @pytest.mark.slow
 def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     class Slow:
-        """Ends half a second after a stop request, like a driver in the middle of a batch."""
+        """Ends three seconds after a stop request, like a driver in the middle of a batch."""
 
         ended = threading.Event()
 
@@ -66,7 +66,7 @@ def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
             self.ended.wait(10)
 
         def stop(self) -> None:
-            threading.Timer(0.5, self.ended.set).start()
+            threading.Timer(3.0, self.ended.set).start()
 
     driving.drive(Slow())  # type: ignore[arg-type]
     assert capsys.readouterr().err == f"{driving.ENDING}\n"

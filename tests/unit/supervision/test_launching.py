@@ -83,18 +83,25 @@ tell()
 
 @pytest.mark.slow
 def test_stages_of_a_log_of_json_lines_are_passed_on(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     line = json_line("stage", "opening tables", datetime.now(UTC))
-    then = """
-time.sleep(0.5)
+    went_on, said = tmp_path / "went on", list[str]()
+    then = f"""
+while not os.path.exists({str(went_on)!r}):
+    time.sleep(0.05)
 said["backlog"] = vars(Backlog("files", 0, 0))
 tell()
 """
     script = f"print({line!r}, flush=True)\n{driver(layout, None, then)}"
     monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
-    said = list[str]()
-    started = launch(layout, Path("tiny.yml"), "lake", ["--log-format", "json"], said.append)
+    monkeypatch.setattr(local, "STARTS_WITHIN", 60.0)
+
+    def say(stage: str) -> None:
+        said.append(stage)
+        went_on.touch()
+
+    started = launch(layout, Path("tiny.yml"), "lake", ["--log-format", "json"], say)
     psutil.Process(started.pid).kill()
     assert said == ["opening tables"]
     lines = run_log(layout).read_text().splitlines()

@@ -14,6 +14,7 @@ from headgate.sinks.postgres.declared import PostgresSink
 from headgate.sinks.postgres.mirror import PostgresMirror
 from headgate.storage.files import Storage
 from tests.support.postgres import PASSWORD, Server, running_server
+from tests.support.waiting import wait_until
 
 CONTEXT = SinkContext("shop", "sales", Storage("/nowhere"))
 PLAIN = pa.schema([("shop", pa.string()), ("total", pa.int64())])
@@ -75,5 +76,5 @@ def mirror(server: Server) -> Iterator[PostgresMirror]:
 
 
 def until_locked(server: Server) -> None:
-    while not server.ask("SELECT 1 FROM pg_locks WHERE NOT granted"):
-        pass
+    waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+    wait_until(lambda: server.ask(waiting), "nobody waits for a lock", 30)
