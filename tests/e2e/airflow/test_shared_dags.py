@@ -39,6 +39,7 @@ def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) 
     """They run beside the driver. There are far more hostile events than in a healthy stream, so
     two checks fail."""
     airflow, driver = site.airflow, site.wait_for_owner()
+    site.processes_a_file()  # so the hostile events are in the tables
     airflow.switch_on(dag)  # its schedule starts a run at once
     airflow.wait(lambda: airflow.runs(dag), f"{dag} does not run")
     # In a full run, another test has run it before, while a gate held a table.
