@@ -40,9 +40,10 @@ FAILS = """(() => {
   };
   window.isAway = true;
 })()"""
+# A pause counts when it ends: a commit may begin a try before that, and the pause begins again.
 NO_PAUSE = """window.pauses = [];
 window.setTimeout = ((real) => (then, after) =>
-  (after >= 3000 && pauses.push(after), real(then, 1)))(window.setTimeout)"""
+  real(() => (after >= 3000 && pauses.push(after), then()), 1))(window.setTimeout)"""
 ASKED = "performance.getEntriesByType('resource').map((each) => each.name)"
 SORT = "[...document.querySelectorAll('thead button')].find((b) => b.innerText.includes('orders'))"
 NEWER, OLDER = (f"document.querySelectorAll('.pages button')[{each}]" for each in range(2))
@@ -110,13 +111,9 @@ def test_pauses_between_tries_grow_and_a_page_that_is_not_seen_does_not_try(
         with monkeypatch.context() as patch:
             patch.setattr(tables, "rows", fails)
             page.run(f"{OLDER}.click()")
-            often = "pauses.filter((each) => each === 60000).length > 1"
-            page.wait(f"{BAD} && ({often} || {json.dumps(not seen)})")
-            # A try that a commit begins does not lengthen the pause: a value may come twice.
-            pauses = page.run("[...pauses]")
-            assert pauses == sorted(pauses)
-            grown = [3000, 6000, 12000, 24000, 48000, 60000]
-            assert list(dict.fromkeys(pauses)) == (grown if seen else [])
+            page.wait(f"{BAD} && (pauses.length > 6 || {json.dumps(not seen)})")
+            grown = [3000, 6000, 12000, 24000, 48000, 60000, 60000]
+            assert page.run("pauses.slice(0, 7)") == (grown if seen else [])
         page.run(f"({BE_SEEN})(true)")
         page.wait(f"{LIVE} && !{BAD}")
 

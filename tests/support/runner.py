@@ -53,12 +53,13 @@ def main(declaration: str, root: str, *options: str) -> int:
 def freeze_between_renewals() -> None:
     """A process that is frozen while it renews its lease keeps the lock of the leases, and nobody
     can take over. That is not what a test with a frozen driver is about."""
-    turn, act, update = threading.RLock(), failpoints._armed, LocalLeases.update
+    if (act := failpoints._armed) is None:
+        return
+    turn, update = threading.RLock(), LocalLeases.update
 
     def at_failpoint(name: str) -> None:
-        if act is not None:
-            with turn:
-                act(name)
+        with turn:
+            act(name)
 
     def renew(leases: LocalLeases, change: Change) -> None:
         with turn:
