@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from headgate.sources.micro_batches import MicroBatchSource
 from tests.support.readings import KafkaKeys
-from tests.unit.sources.kafka.test_micro_batches import Place, place, read_all
-
-__all__ = ["place"]  # a fixture
+from tests.unit.sources.kafka.conftest import Place, read_all
 
 A_MINUTE: KafkaKeys = {"idle_after": "1 minute"}
 
