@@ -9,6 +9,7 @@ import pytest
 from headgate.declaration.load import load
 from headgate.metrics.histograms import Histograms
 from headgate.metrics.parts.contract import Place
+from headgate.metrics.pipeline import PipelineReading
 from headgate.metrics.samples import Sample
 from headgate.storage.layout import Layout
 from tests.unit.ledger.conftest import DECLARATION, Lake
@@ -70,3 +71,23 @@ def observed(histograms: Histograms, metric: str, *labels: str) -> tuple[float, 
         if family.name == f"headgate_{metric}" and not sample.name.endswith("_bucket")
     }
     return found["count", "tiny", *labels], found["sum", "tiny", *labels]
+
+
+def unreadable(samples: Iterable[Sample]) -> set[str]:
+    return {labels[0] for labels, readable in values(samples, "readable").items() if not readable}
+
+
+class Reading:
+    def __init__(self, place: Place, histograms: Histograms, clock: Clock) -> None:
+        self.clock = clock
+        self._reading = PipelineReading(place.declared, place.layout, histograms, monotonic=clock)
+
+    def __call__(self, now: datetime = NOW, *, after: float = 3600.0) -> tuple[Sample, ...]:
+        """The samples that are read ``after`` seconds later; by default, every part is due then."""
+        self.clock.now += after
+        return self._reading.refresh(now)
+
+
+@pytest.fixture
+def read(place: Place, histograms: Histograms, clock: Clock) -> Reading:
+    return Reading(place, histograms, clock)

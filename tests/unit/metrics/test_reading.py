@@ -3,61 +3,28 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline, Publication, PublishedLayer
-from headgate.ledger import Ledger, balance
+from headgate.declaration.model import Publication, PublishedLayer
 from headgate.metrics.histograms import Histograms
 from headgate.metrics.parts.contract import Place
-from headgate.metrics.parts.ledger import LedgerPart
-from headgate.metrics.parts.stream import capped
-from headgate.metrics.parts.tables import TablesPart
-from headgate.metrics.pipeline import PipelineReading
-from headgate.metrics.samples import Sample
 from headgate.metrics.tail import TableTail
 from headgate.publish.position import Position
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import Unreadable, create, read_savepoint
+from headgate.savepoints.store import create
 from headgate.sinks.letters import DeadLetters, Letter
-from headgate.storage.backlog import Backlog, PartitionBacklog
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
 from headgate.tables.log import Commit, entry_path, read_commit
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time, time_of
-from tests.unit.ledger.conftest import Lake, bronze, fill
-from tests.unit.metrics.conftest import NOW, Clock, observed, value, values
-from tests.unit.supervision.conftest import lease, report
+from tests.unit.ledger.conftest import Lake, fill
+from tests.unit.metrics.conftest import NOW, Clock, Reading, observed, unreadable, value, values
 
 PARTS = ("declaration", "tables", "stream", "gates", "state", "savepoints", "ledger")
 SOUND = {(part,): 1.0 for part in PARTS}
-
-
-class Reading:
-    def __init__(self, place: Place, histograms: Histograms, clock: Clock) -> None:
-        self.clock = clock
-        self._reading = PipelineReading(place.declared, place.layout, histograms, monotonic=clock)
-
-    def __call__(self, now: datetime = NOW, *, after: float = 3600.0) -> tuple[Sample, ...]:
-        """The samples that are read ``after`` seconds later; by default, every part is due then."""
-        self.clock.now += after
-        return self._reading.refresh(now)
-
-
-@pytest.fixture
-def read(place: Place, histograms: Histograms, clock: Clock) -> Reading:
-    return Reading(place, histograms, clock)
-
-
-def unreadable(samples: Iterable[Sample]) -> set[str]:
-    return {labels[0] for labels, readable in values(samples, "readable").items() if not readable}
 
 
 def test_a_pipeline_that_has_never_run_is_read_without_an_error(read: Reading) -> None:
@@ -186,24 +153,6 @@ def test_batches_above_the_declared_limit_are_counted(
     assert value(found, "slow_batches_total", "gold/per_minute") == 1
 
 
-def test_the_ledger_is_balanced_again_only_if_a_table_has_changed(
-    lake: Lake, read: Reading, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[Pipeline] = []
-
-    def counted(at: Layout, of: Pipeline) -> Ledger:
-        calls.append(of)
-        return balance(at, of)
-
-    monkeypatch.setattr("headgate.metrics.parts.ledger.balance", counted)
-    fill(lake)
-    read(), read(), read()
-    assert len(calls) == 1
-    lake.commit("bronze/events", 3, [bronze(7)], {"read": 1})
-    assert value(read(), "ledger_differences") == 0
-    assert len(calls) == 2
-
-
 def test_a_gold_table_that_is_not_deployed_yet_hides_no_ledger(
     lake: Lake, histograms: Histograms, clock: Clock
 ) -> None:
@@ -245,70 +194,6 @@ def test_a_folder_that_is_gone_raises_nothing(lake: Lake, read: Reading, folder:
     assert value(read(), "condition", "absent") == 1
 
 
-def test_a_damaged_document_hides_the_stream_alone(lake: Lake, read: Reading, place: Place) -> None:
-    fill(lake)
-    lease(place.layout, Owner.here())
-    place.layout.storage.write("_headgate/status-fused.json", b"{")
-    found = read()
-    assert unreadable(found) == {"stream"}
-    assert value(found, "read_records_total", "events") == 7
-
-
-def test_a_driver_that_is_killed_is_down_and_meant_to_run(read: Reading, place: Place) -> None:
-    lease(place.layout, replace(Owner.here(), started=1.0), renewed=NOW)
-    report(place.layout, "fused", epoch=1, n=3, samples=[])
-    found = read()
-    assert value(found, "condition", "dead") == 1
-    assert (value(found, "meant_to_run"), value(found, "running")) == (1, 0)
-
-
-def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: Place) -> None:
-    lease(place.layout, Owner.here(), renewed=NOW)
-    parts = {"bids/0": PartitionBacklog(5, 2.5), "bids/1": PartitionBacklog(0, 0.0)}
-    backlog = Backlog("records", 5, partitions=parts)
-    more = {"trouble": "why", "stuck": {"out": {"since": NOW.isoformat(), "why": "no"}}}
-    report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **more)
-    found = read()
-    assert value(found, "running") == 1
-    assert value(found, "trouble", "fused") == 1
-    assert value(found, "publication_stuck_timestamp_seconds", "out") == NOW.timestamp()
-    assert values(found, "backlog_records") == {("events", "bids/0"): 5, ("events", "bids/1"): 0}
-    assert value(found, "backlog_age_seconds", "events", "bids/0") == 2.5
-
-
-@pytest.mark.parametrize("trouble", [None, "publish out: it is down"])
-def test_a_backlog_that_grows_is_backpressure(
-    read: Reading, place: Place, trouble: str | None
-) -> None:
-    lease(place.layout, Owner.here(), renewed=NOW)
-    pressed = []
-    for step in range(6):
-        backlog = Backlog("files", 100 + 40 * step, 1000)
-        report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], trouble=trouble)
-        found = read(NOW + timedelta(seconds=5 * step), after=5.0)
-        pressed.append(value(found, "backpressure"))
-    assert pressed[0] == 0
-    assert pressed[-1] == 1
-    for step in range(6, 16):
-        backlog = Backlog("files", 10, 1000) if step == 6 else Backlog("files", 0, 0)
-        report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[])
-        found = read(NOW + timedelta(seconds=5 * step), after=5.0)
-    assert value(found, "backpressure") == 0
-
-
-def test_a_pause_is_no_backpressure_and_what_was_before_does_not_count(
-    read: Reading, place: Place
-) -> None:
-    lease(place.layout, Owner.here(), renewed=NOW)
-    for step in range(12):
-        paused = {"paused": NOW} if step == 5 else {}
-        backlog = Backlog("files", 100 + 40 * step, 1000)
-        report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **paused)
-        found = read(NOW + timedelta(seconds=5 * step), after=5.0)
-        is_known = step in (3, 4) or step >= 9
-        assert value(found, "backpressure") == is_known, step
-
-
 def test_downstream_tables_are_read_first(
     lake: Lake, read: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,41 +211,6 @@ def test_downstream_tables_are_read_first(
     assert [path for path in polled if path in order] == list(order)
 
 
-def test_partitions_are_capped_and_nothing_is_lost() -> None:
-    parts = {f"bids/{n}": PartitionBacklog(n, float(n)) for n in range(250)}
-    kept = capped(parts)
-    assert len(kept) == 100
-    assert list(kept)[:3] == ["bids/0", "bids/1", "bids/2"]
-    assert sum(part.records for part in kept.values()) == sum(range(250))
-    assert kept["others"].seconds == 249.0
-    few = {name: parts[name] for name in list(parts)[:100]}
-    assert capped(few) == few
-
-
-def test_savepoints_are_read_once_and_the_newest_counts(
-    lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(lake)
-    taken = [create(place.layout, place.declared, NOW - timedelta(hours=hours)) for hours in (5, 2)]
-    ids: list[str] = []
-
-    def remembered(at: Layout, id_: str) -> Savepoint | Unreadable | None:
-        ids.append(id_)
-        return read_savepoint(at, id_)
-
-    monkeypatch.setattr("headgate.metrics.parts.savepoints.read_savepoint", remembered)
-    found = read(), read()
-    assert sorted(ids) == sorted(each.id for each in taken)
-    assert value(found[1], "savepoints") == 2
-    assert value(found[1], "savepoint_age_seconds") == 7200
-    assert value(found[1], "savepoint_size_bytes") == taken[0].bytes > 0
-    path = f"_headgate/savepoints/{taken[1].id}.json"
-    place.layout.storage.write(path, place.layout.storage.read(path)[:40])
-    damaged = read()
-    assert value(damaged, "savepoints_damaged") == 1
-    assert value(damaged, "savepoint_age_seconds") == 18_000
-
-
 def test_a_savepoint_that_is_deleted_while_it_is_read_is_not_damaged(
     lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,68 +219,6 @@ def test_a_savepoint_that_is_deleted_while_it_is_read_is_not_damaged(
     monkeypatch.setattr("headgate.metrics.parts.savepoints.read_savepoint", lambda *_: None)
     found = read()
     assert (value(found, "savepoints"), value(found, "savepoints_damaged")) == (0, 0)
-
-
-def test_limits_are_the_declarations_own(tmp_path: Path, place: Place, clock: Clock) -> None:
-    text = place.declared.file.read_text()
-    text = text.replace("files: {path", "expect_input_every: 5 minutes\n    files: {path")
-    file = tmp_path / "other.yml"
-    file.write_text(
-        f"{text}savepoints: {{every: 1 hour}}\nmetrics: {{latency_within: 3 seconds}}\n"
-    )
-    found = Reading(replace(place, declared=load(file)), Histograms(), clock)()
-    assert values(found, "limit_seconds") == {
-        ("freshness",): 600,
-        ("backlog",): 900,
-        ("publication",): 900,
-        ("latency",): 3,
-        ("savepoint",): 7260,
-    }
-    assert value(found, "expected_input_seconds", "events") == 300
-    assert values(found, "expected_event_time_lag_seconds") == {}
-
-
-def test_a_slow_part_is_read_less_often(
-    lake: Lake, read: Reading, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(lake)
-    began: list[float] = []
-
-    def slow(self: LedgerPart, samples: object, now: datetime) -> None:
-        began.append(read.clock.now)
-        read.clock.now += 3.0
-
-    monkeypatch.setattr(LedgerPart, "read", slow)
-    for _ in range(600):
-        read(after=10.0)
-    pauses = [later - earlier for earlier, later in pairwise(began)]
-    assert pauses[0] < 60, "the first reading says little"
-    assert min(pauses[1:]) >= 3.0 / 0.0015
-
-
-def test_logs_are_read_once_a_second(
-    place: Place, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began = list[float]()
-
-    def remembered(self: TablesPart, samples: object, now: datetime) -> None:
-        began.append(clock.now)
-
-    monkeypatch.setattr(TablesPart, "read", remembered)
-    reading = PipelineReading(place.declared, place.layout, Histograms(), monotonic=clock)
-    for _ in range(40):
-        clock.now += 0.5
-        reading.refresh(NOW)
-    assert {later - earlier for earlier, later in pairwise(began)} == {1}
-
-
-def test_parts_that_are_not_due_keep_their_samples(lake: Lake, read: Reading) -> None:
-    fill(lake)
-    first = read()
-    lake.commit("bronze/events", 3, [bronze(7)], {"read": 1})
-    soon = read(after=1.5)
-    assert value(soon, "read_records_total", "events") == 8
-    assert values(soon, "ledger_read_records") == values(first, "ledger_read_records")
 
 
 def test_dead_letters_are_counted(lake: Lake, histograms: Histograms, clock: Clock) -> None:
