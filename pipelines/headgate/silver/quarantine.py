@@ -80,7 +80,7 @@ def new_rows(rows: pa.Table, table: Table) -> pa.Table:
     known = [read_sound(table.storage, file, _POSITION) for file in files]
     if not known:
         return rows
-    places = rows.select(_POSITION).append_column("row", pa.array(range(len(rows))))
+    places = rows.select(_POSITION).append_column("row", pa.arange(0, len(rows)))
     unknown = places.join(pa.concat_tables(known), _POSITION, join_type="left anti")
     return rows.take(unknown.column("row").combine_chunks().sort())
 

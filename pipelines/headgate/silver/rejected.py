@@ -88,7 +88,7 @@ class RejectedRows:
             return self._schema.empty_table()
         found = pa.concat_tables(_positions(silver, file) for file in staged)
         rules = [[self._rules[each] for each in ids] for ids in found.column(WARNINGS).to_pylist()]
-        known = found.select(_POSITION).append_column("row", pa.array(range(len(found))))
+        known = found.select(_POSITION).append_column("row", pa.arange(0, len(found)))
         require_sound(bronze, files)
         parts = [
             self._rows(part, [rules[row] for row in part.column("row").to_pylist()])
@@ -122,7 +122,7 @@ def rows_among(
         wanted = [name for name in names if name in parquet.schema_arrow.names]
         for group in range(parquet.num_row_groups):
             places = parquet.read_row_group(group, columns=_POSITION)
-            places = places.append_column("at", pa.array(range(len(places))))
+            places = places.append_column("at", pa.arange(0, len(places)))
             joined = places.join(known, _POSITION, join_type="inner")
             if len(joined):
                 rows = parquet.read_row_group(group, columns=wanted).take(joined.column("at"))

@@ -105,9 +105,14 @@ class Replacements:
         spans = self._spans(duplicates.column("event_time"))
         handle = self._rejected.handle
         # A replay may have changed the time of a record, so its copies need all files.
-        before = live_files(handle) if copies else overlapping_files(handle, _COPY[3], spans)
+        files_before = live_files(handle) if copies else overlapping_files(handle, _COPY[3], spans)
+        before = [
+            (file, rows)
+            for file in files_before
+            if (rows := list(_rows(self._rejected.storage, [file], _COPY, ids)))
+        ]
         earlier = chain(
-            _rows(self._rejected.storage, before, _COPY, ids),
+            *(rows for _, rows in before),
             _rows(self._silver.storage, apart, _OF_SILVER, ids),
         )
         corrected = self._corrected_before()
@@ -117,7 +122,7 @@ class Replacements:
         found = list(candidates(_copies(duplicates), rejected))
         if not found or copies or not self._by_value:
             return found
-        values = self._values(rejected.positions, before, suite)
+        values = self._values(rejected.positions, [file for file, _ in before], suite)
         values |= self._values({*rejected.positions, *(row.position for row in found)}, files)
         return [
             row
@@ -134,7 +139,7 @@ class Replacements:
         ``suite``: in files of rejected rows, and only those that this suite has rejected."""
         storage = self._bronze.storage if suite is None else self._rejected.storage
         wanted = table_of(positions)
-        wanted = wanted.append_column("row", pa.array(range(len(wanted))))
+        wanted = wanted.append_column("row", pa.arange(0, len(wanted)))
         names = [*wanted.column_names[:2], "value", *(["suite"] if suite else [])]
         return {
             Position(row["partition"], row["offset"]): row["value"]
