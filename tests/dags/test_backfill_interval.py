@@ -79,7 +79,8 @@ def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
             calls.append(words)
             if table is not None:
                 at = datetime.now(UTC)
-                write_report(lake.layout, Report("b1", "tiny", at, DAY, NEXT, digest, (table,)))
+                report = Report("b1", "tiny", at, DAY, NEXT, digest, (table,), by_end=True)
+                write_report(lake.layout, report)
             return code, ""
 
         monkeypatch.setattr(backfill, "run_verb", run)
@@ -146,20 +147,24 @@ def test_hours_are_emitted_whichever_attempt_has_changed_them(lake: Lake, verb: 
 def test_windows_that_began_before_the_interval_are_compared(
     hopping: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, calls = DAY - timedelta(hours=5), []
+    calls = []
 
     def run(words: list[str], _: Any) -> tuple[int, str]:
         calls.append(words)
         at = datetime.now(UTC)
-        found = replace(EMPTY, equal=1, windows=1)
-        write_report(hopping.layout, Report("b1", "tiny", at, begin, NEXT, "digest", (found,)))
+        about, found = (at, DAY, NEXT, "digest"), replace(EMPTY, equal=1, windows=1)
+        # A person may compare the same times meanwhile, without the windows that began before.
+        for id_, by_end in (("b2", True), ("b3", False)):
+            report = Report(id_, "tiny", *about, (found,), by_end=by_end)
+            write_report(hopping.layout, report)
         return 0, ""
 
     monkeypatch.setattr(backfill, "run_verb", run)
-    assert task(hopping).execute(RUN)["id"] == "b1"
+    assert task(hopping).execute(RUN)["id"] == "b2"
     (words,) = calls
     at = words.index("--from")
-    assert words[at : at + 4] == ["--from", begin.isoformat(), "--to", NEXT.isoformat()]
+    assert words[at : at + 4] == ["--from", DAY.isoformat(), "--to", NEXT.isoformat()]
+    assert "--by-end" in words
 
 
 @pytest.mark.parametrize(
@@ -175,7 +180,7 @@ def test_hours_after_the_interval_are_emitted_if_they_are_final(
     payload = GoldPayload(commit_time(NEXT + final))
     table.commit(table.refresh().advanced_to(table.refresh().n + 1, NEXT, payload))
     keys = emit(hopping)
-    assert (keys[0], keys[-1]) == ("2026-05-03T19:00:00", f"2026-05-{last}:00:00")
+    assert (keys[0], keys[-1]) == ("2026-05-04T00:00:00", f"2026-05-{last}:00:00")
 
 
 def test_hours_that_nothing_has_changed_are_not_emitted(lake: Lake) -> None:

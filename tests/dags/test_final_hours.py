@@ -292,7 +292,7 @@ def test_rebuilt_hours_move_no_event_back(place: Place) -> None:
     times = {"begin": (NOON - timedelta(days=1)).isoformat(), "end": NOON.isoformat()}
     files = {"file": str(place.file), "root": str(place.root)}
     about = {"table": "per_minute", "name": "tiny", **files}
-    rebuilt = EmitRebuiltHours(task_id="again", publishes=True, **about, **times)
+    rebuilt = EmitRebuiltHours(task_id="again", **about, **times)
     again, before = Outlet(), up_to(NOON)
     for step in (asked, taken_in, carried_out):
         step(place.lake)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.backfill.running import Asked
+from headgate.cli.backfill.windows import windows_of
 from headgate.declaration.model import Pipeline
 from headgate.gold import recomputing
 from headgate.operators.windows import Windows, assigning
@@ -105,6 +107,33 @@ def test_a_range_is_equal_with_what_was_late_or_drained_or_replayed(lived: Prepa
     for some, every in zip(part.report.tables, whole.report.tables, strict=True):
         assert 0 < some.equal < every.equal
     assert not [*engine.layout.storage.at(FOLDER).list("scratch", recursive=True)]
+
+
+def test_each_window_is_compared_in_the_interval_in_which_it_ends(lived: Prepared) -> None:
+    """Also if it is longer than the interval, and no window of another table is compared twice."""
+    engine = lived.engine
+    tables = [*engine.pipeline.gold]
+    found = {name: read(engine.root, f"gold/{name}") for name in tables}
+    for minute in (7, 9):
+        begin, end = (NOON + timedelta(minutes=at) for at in (minute, minute + 2))
+        outcome = backfill(engine, begin=begin, end=end, by_end=True)
+        assert unequal(outcome) == []
+        final = {
+            name: [row for row in rows if row["final"] and begin < row["window_end"] <= end]
+            for name, rows in found.items()
+        }
+        assert {t.table: t.equal for t in outcome.report.tables} == {
+            name: len(rows) for name, rows in final.items()
+        }
+        asked = Asked(engine.pipeline, engine.pipeline, tables, begin, end, by_end=True)
+        windows = {
+            name: (len({row["window_start"] for row in rows}), len(rows))
+            for name, rows in final.items()
+        }
+        assert windows_of(engine.layout, asked) == windows
+        assert windows["sliding"][0] == 2
+        # Windows of five minutes end at 11:40.
+        assert windows["bands"][0] == (minute == 9)
 
 
 def test_history_that_was_loaded_beside_the_stream_is_in_it(

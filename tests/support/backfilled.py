@@ -26,10 +26,11 @@ def backfill(
     end: datetime | None = None,
     tables: Sequence[str] = (),
     used: Pipeline | None = None,
+    by_end: bool = False,
 ) -> Outcome:
     """Compute and compare; nothing is published, and the scratch tables are removed."""
     pipeline = engine.pipeline
-    asked = Asked(pipeline, used or pipeline, tables or [*pipeline.gold], begin, end)
+    asked = Asked(pipeline, used or pipeline, tables or [*pipeline.gold], begin, end, by_end)
     now = engine.clock()
     remove_left(engine.layout, pipeline)
     with holding(engine.layout, id_ := new_id(now)):

@@ -126,7 +126,7 @@ class Backfill:
         return Found(report, Patch(path, digest, *made))
 
     def _live(self, declared: GoldTable, target: Target) -> DataFrame:
-        wanted, live = self._planned.range, target.gold
+        wanted, live = target.range, target.gold
         files = [file for file in target.files if file.is_final]
         rows = Rows(self._spark, live).of(files).drop(STATE).withColumn("final", F.lit(True))
         begin, end = (F.unix_micros(name) for name in [*columns_of(declared)][:2])
@@ -135,7 +135,7 @@ class Backfill:
     def _backfilled(
         self, stage: FoldStage, declared: GoldTable, target: Target, now: datetime
     ) -> DataFrame:
-        wanted = self._planned.range
+        wanted = target.range
         replays = tuple((n, Selection.of(said), final) for n, said, final in target.replays)
         meant = Meant(wanted.begin, wanted.end, target.final_through, target.drains, replays)
         silver = self._table(SILVER.path(declared.silver))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -38,12 +38,14 @@ from headgate.tables.table import Table
 
 @dataclass(frozen=True)
 class Target:
-    """A gold table at batch id ``n``, after the operations up to ``operation``. ``files`` are those
-    that may have rows of the range. ``final_through``, ``drains`` and ``replays`` decide which rows
-    are late and which results are final (``gold.recomputing.Meant``). ``earlier`` are the ids of
-    the backfills that were published into the range before."""
+    """The results in ``range`` of a gold table at batch id ``n``, after the operations up to
+    ``operation``. ``files`` are those that may have rows of the range. ``final_through``,
+    ``drains`` and ``replays`` decide which rows are late and which results are final
+    (``gold.recomputing.Meant``). ``earlier`` are the ids of the backfills that were published into
+    the range before."""
 
     table: str
+    range: Range
     n: int
     operation: int
     definition: str
@@ -59,7 +61,6 @@ class Target:
 class Planned:
     """``steps`` has the steps over bronze of each silver table, by its name."""
 
-    range: Range
     targets: tuple[Target, ...]
     steps: Mapping[str, tuple[Step, ...]]
 
@@ -71,22 +72,20 @@ class Planned:
 
 
 def planned(
-    at: ConsistentSnapshot, deployed: Pipeline, used: Pipeline, names: Sequence[str], wanted: Range
+    at: ConsistentSnapshot, deployed: Pipeline, used: Pipeline, ranges: Mapping[str, Range]
 ) -> Planned:
-    """The plan for some gold tables. ``deployed`` is the declaration that the tables were made
-    from, ``used`` the one that computes them.
+    """The plan for a range of each of some gold tables. ``deployed`` is the declaration that the
+    tables were made from, ``used`` the one that computes them.
 
     Raises NotBackfilledError, OtherDeclarationError, DamagedFileError.
     """
-    targets = tuple(_target(at, deployed, deployed.gold[name], wanted) for name in names)
+    targets = tuple(
+        _target(at, deployed, deployed.gold[name], wanted) for name, wanted in ranges.items()
+    )
     by_silver: dict[str, list[Target]] = {}
     for target in targets:
         by_silver.setdefault(used.gold[target.table].silver, []).append(target)
-    return Planned(
-        wanted,
-        targets,
-        {name: _steps(at, used, name, of, wanted) for name, of in by_silver.items()},
-    )
+    return Planned(targets, {name: _steps(at, used, name, of) for name, of in by_silver.items()})
 
 
 def _target(
@@ -108,6 +107,7 @@ def _target(
     drains = drains_of(path, payload, touching)
     return Target(
         table=declared.name,
+        range=wanted,
         n=state.n,
         operation=state.operation,
         definition=state.definition,
@@ -152,14 +152,15 @@ def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) ->
 
 
 def _steps(
-    at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Iterable[Target], wanted: Range
+    at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Sequence[Target]
 ) -> tuple[Step, ...]:
     """The steps over bronze that build a silver table. A step ends wherever the batch of a row
     matters: at operations that decide what is late, at replays, and at the batch of each target."""
     table = used.silver[silver]
     position = at.tables[BRONZE.path(table.source)]
     payload = BronzePayload.of(position.state)
-    span = wanted.span
+    spans = [target.range.span for target in targets]
+    span = min(first for first, _ in spans), max(last for _, last in spans)
     if table.suite is not None:
         span = _with_copies(position, span, used.sources[table.source].record.one_copy_within)
     files = overlapping_files(position.handle, "event_time", [span])
@@ -169,10 +170,9 @@ def _steps(
             "rows are unknown",
             remedy=f"go back to a savepoint: {pipeline_command('savepoint list')}",
         )
-    found = list(targets)
-    last = max(target.n for target in found)
-    ends = {target.n for target in found} | {n for n in payload.replay_ends if 0 < n < last}
-    for target in found:
+    last = max(target.n for target in targets)
+    ends = {target.n for target in targets} | {n for n in payload.replay_ends if 0 < n < last}
+    for target in targets:
         decided = [n for n, _ in target.drains] + [n for n, _, _ in target.replays]
         ends |= {n for n in decided if 0 < n < last}
     return steps(files, ends)

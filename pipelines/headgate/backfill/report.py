@@ -79,8 +79,9 @@ class Published:
 
 @dataclass(frozen=True)
 class Report:
-    """A backfill of the event times ``[begin, end)``. ``end`` is None if all final results from
-    ``begin`` on were compared. ``declaration`` is the digest of the declaration that was used."""
+    """A backfill of the event times ``[begin, end)``. With ``by_end``, it has the results that end
+    in ``(begin, end]``, also those that began before. ``end`` is None if there was no end.
+    ``declaration`` is the digest of the declaration that was used."""
 
     id: str
     pipeline: str
@@ -90,6 +91,7 @@ class Report:
     declaration: str
     tables: tuple[TableReport, ...]
     published: Published | None = None
+    by_end: bool = False
 
     @property
     def result(self) -> Result:

@@ -12,6 +12,7 @@ from headgate.backfill.plan import Planned, planned
 from headgate.backfill.report import Report
 from headgate.backfill.reports import write_report
 from headgate.backfill.selection import LATEST, Range
+from headgate.backfill.window_times import first_begin
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
@@ -34,18 +35,34 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Asked:
-    """What a backfill computes: gold tables by name, and event times ``[begin, end)``. ``deployed``
-    is the declaration that the tables were made from, ``used`` the one that computes them again."""
+    """What a backfill computes: the windows of gold tables, by name, that are in the event times
+    ``[begin, end)``; with ``by_end`` those that end in ``(begin, end]``, also if they began before.
+    ``deployed`` is the declaration that the tables were made from, ``used`` the one that computes
+    them again."""
 
     deployed: Pipeline
     used: Pipeline
     tables: Sequence[str]
     begin: datetime
     end: datetime | None
+    by_end: bool = False
+
+    def begin_of(self, table: str) -> datetime | None:
+        """The begin of the first window of a table that is computed; at the latest that of the
+        range. None if no window can be in the range."""
+        if not self.by_end:
+            return self.begin
+        return first_begin(self.deployed.gold[table], self.begin, self.end)
 
     @property
-    def range(self) -> Range:
-        return Range(_micros(self.begin), LATEST if self.end is None else _micros(self.end))
+    def ranges(self) -> Mapping[str, Range]:
+        """The range of each table; empty at its end if no window can be in it."""
+        end = LATEST if self.end is None else _micros(self.end)
+        begins = {name: self.begin_of(name) for name in self.tables}
+        return {
+            name: Range(end if begin is None else _micros(begin), end)
+            for name, begin in begins.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -65,7 +82,7 @@ def plan_of(layout: Layout, asked: Asked) -> tuple[ConsistentSnapshot, Planned]:
     """Raises HeadgateError if there are no tables, ResetOpenError, NotBackfilledError,
     OtherDeclarationError, LogGapError, DamagedFileError."""
     at = settled_snapshot(layout, asked.deployed)
-    return at, planned(at, asked.deployed, asked.used, asked.tables, asked.range)
+    return at, planned(at, asked.deployed, asked.used, asked.ranges)
 
 
 def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: datetime) -> Outcome:
@@ -85,6 +102,7 @@ def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: dat
         at=now,
         begin=asked.begin,
         end=asked.end,
+        by_end=asked.by_end,
         declaration=asked.used.digest,
         tables=tuple(each.report for each in found.values()),
     )

@@ -245,7 +245,6 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
             last >> EmitRebuiltHours(
                 task_id=table,
                 table=table,
-                publishes=schedule.mode == "rebuild",
                 trigger_rule=TriggerRule.NONE_FAILED,
                 **about,
             )

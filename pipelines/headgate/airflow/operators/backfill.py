@@ -49,11 +49,10 @@ class IntervalTask(TablesTask):
     def _times(self) -> tuple[datetime, datetime]:
         return datetime.fromisoformat(self.begin), datetime.fromisoformat(self.end)
 
-    def _headgate(self, verb: str, *arguments: str, begin: str = "") -> int:
-        """Run a verb over the interval, or from ``begin`` on; its output goes to the task log.
-        Returns its exit code."""
+    def _headgate(self, verb: str, *arguments: str) -> int:
+        """Run a verb over the interval; its output goes to the task log. Returns its exit code."""
         name, *more = verb.split()
-        times = ["--from", begin or self.begin, "--to", self.end]
+        times = ["--from", self.begin, "--to", self.end]
         words = [name, *more, self.file, *arguments, *times]
         return run_verb([*words, "--root", self.root], self.log.info)[0]
 
@@ -91,12 +90,12 @@ class ReplayInterval(IntervalTask):
 
 
 class BackfillInterval(IntervalTask):
-    """Computes the windows that end in the interval again and compares; the parity report is in the
-    task log. If one began before the interval, the report begins with it, too. ``then``:
-    ``verify`` fails if a row differs, ``show`` leaves the decision to a later task, ``publish``
-    publishes what differs. An interval without data is not a failure. Returns ``differing``, the
-    tables that differ, ``published``, those that were published, and what was computed: the digests
-    of the tables (``backfilled``) and of the ``declaration``.
+    """Computes the windows that end in the interval again, also those that began before it, and
+    compares; the parity report is in the task log. ``then``: ``verify`` fails if a row differs,
+    ``show`` leaves the decision to a later task, ``publish`` publishes what differs. An interval
+    without data is not a failure. Returns ``differing``, the tables that differ, ``published``,
+    those that were published, and what was computed: the digests of the tables (``backfilled``)
+    and of the ``declaration``.
 
     ``approved`` is the task whose result a person has approved: only that result is published.
     ``declaration`` is a file with other formulas, in the folder of the pipeline's own file; empty
@@ -116,17 +115,14 @@ class BackfillInterval(IntervalTask):
         self.then, self.approved, self.declaration = then, approved, declaration
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from headgate.airflow.window_times import first_begin
-
         require_interval(self.dag_id, self.begin, self.end)
         self._await_earlier(context)
         approved = context["ti"].xcom_pull(task_ids=self.approved) if self.approved else None
         began = datetime.now(UTC)
-        first = first_begin(self._declared().gold.values(), *self._times())
         options = self._options(context, approved)
-        code = self._headgate("backfill", *options, begin=first.isoformat())
+        code = self._headgate("backfill", "--by-end", *options)
         kept = code in (exit_codes.OK, exit_codes.FAILED, exit_codes.DIFFERS)
-        report = self._report(first, began) if kept else None
+        report = self._report(began) if kept else None
         if code == exit_codes.FAILED and report is not None and report.result == "empty":
             self.log.info("no window that ends in (%s, %s] has data", self.begin, self.end)
             code = exit_codes.OK
@@ -184,13 +180,13 @@ class BackfillInterval(IntervalTask):
             f"{', '.join(what) or 'see the log'}. To publish, {self._ask_again}"
         )
 
-    def _report(self, begin: datetime, since: datetime) -> Report | None:
+    def _report(self, since: datetime) -> Report | None:
         """The report of the process that this task has run."""
         from headgate.backfill.reports import reports
 
         _, layout = self._opened()
-        _, end = self._times()
-        found = (each for each in reports(layout) if (each.begin, each.end) == (begin, end))
+        times = self._times()
+        found = (r for r in reports(layout) if r.by_end and (r.begin, r.end) == times)
         return next((each for each in found if each.at >= since), None)
 
 
@@ -204,10 +200,9 @@ class PublishApproval(ApprovalOperator):
             # Airflow keeps the text of the first question when tasks are cleared, so the text has
             # nothing that may change.
             body=(
-                f"In windows that end from {FROM} to {TO}, or were computed with them, gold "
-                "differs from what bronze gives. The log of the task "
-                f"`{asks}` has the report; only what it shows is published. A savepoint is taken "
-                "before."
+                f"In windows that end from {FROM} to {TO}, gold differs from what bronze gives. "
+                f"The log of the task `{asks}` has the report; only what it shows is published. A "
+                "savepoint is taken before."
             ),
             **kwargs,
         )
@@ -222,12 +217,12 @@ class PublishApproval(ApprovalOperator):
 class EmitRebuiltHours(IntervalTask):
     """Emits an asset event of ``table`` for every hour in which this run may have changed windows,
     if it has changed the table, so that downstream DAGs run again; skipped otherwise. These are the
-    hours of the interval, and those of windows that reach beyond it; before it only if the run
-    ``publishes`` windows. The change is found in bronze's commits, whichever attempt requested it,
-    so a cleared run emits the hours again."""
+    hours of the interval, and those after it in which windows with its rows end. The change is
+    found in bronze's commits, whichever attempt requested it, so a cleared run emits the hours
+    again."""
 
-    def __init__(self, *, table: str, publishes: bool = True, **kwargs: Any) -> None:
-        self.table, self.publishes = table, publishes
+    def __init__(self, *, table: str, **kwargs: Any) -> None:
+        self.table = table
         asset = gold_asset(kwargs["name"], table)
         super().__init__(outlets=[asset], **kwargs)
 
@@ -244,19 +239,17 @@ class EmitRebuiltHours(IntervalTask):
         self.log.info("%s has changed: %s", self.table, ", ".join(keys))
 
     def _hours(self, declared: Pipeline, layout: Layout) -> Sequence[str]:
-        """The hours of the interval, those before it from which windows were published, and those
-        after it that are final and may have a window with a replayed row of the interval."""
-        from headgate.airflow.window_times import first_begin, last_end
+        """The hours of the interval, and those after it that are final and may have a window with a
+        replayed row of the interval."""
+        from headgate.backfill.window_times import last_end
         from headgate.supervision.finality import final_up_to
 
         begin, end = self._times()
-        tables = declared.gold.values() if self.publishes else ()
-        first = hours.whole(first_begin(tables, begin, end))
         last = _hour_end(end)
         beyond = _hour_end(last_end(declared.gold[self.table], end))
         if beyond > last and (final := final_up_to(layout, declared, self.table)) is not None:
             last = max(last, min(beyond, hours.whole(final)))
-        return hours.between(first, last)
+        return hours.between(hours.whole(begin), last)
 
 
 def _hour_end(time: datetime) -> datetime:

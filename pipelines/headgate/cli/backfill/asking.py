@@ -26,6 +26,8 @@ def asked_of(
     end: str | None,
     other: Path | None,
     now: datetime,
+    *,
+    by_end: bool = False,
 ) -> Asked:
     """Raises BadParameter, UsageError, DeclarationError, OtherDeclarationError."""
     from headgate.backfill.running import Asked
@@ -38,7 +40,7 @@ def asked_of(
         require_windows(declared.gold[name])
         if used is not declared:
             require_compatible(declared, used, name)
-    return Asked(declared, used, tuple(dict.fromkeys(names)), first, last)
+    return Asked(declared, used, tuple(dict.fromkeys(names)), first, last, by_end)
 
 
 def expected_of(given: Sequence[str] | None) -> Mapping[str, str] | None:

@@ -120,6 +120,7 @@ def plan_document(
         "pipeline": asked.deployed.name,
         "from": asked.begin.isoformat(),
         "to": asked.end.isoformat() if asked.end else None,
+        "by_end": asked.by_end,
         "files": len(plan.read),
         "rows": sum(file.rows for file in plan.read),
         "bytes": sum(file.size for file in plan.read),
@@ -138,7 +139,8 @@ def plan_document(
 
 def plan_shown(document: Mapping[str, Any]) -> Iterator[Shown]:
     until = document["to"] or "the last final window"
-    yield f"from {document['from']} to {until}; nothing was computed"
+    which = "windows that end " if document["by_end"] else ""
+    yield f"{which}from {document['from']} to {until}; nothing was computed"
     rows, files, steps = (f"{document[name]:,}" for name in ("rows", "files", "steps"))
     size = size_of(document["bytes"])
     yield f"rows of bronze to read: {rows} ({size}); files: {files}; steps: {steps}"

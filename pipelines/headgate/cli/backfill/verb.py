@@ -55,6 +55,14 @@ To = Annotated[
     str | None,
     typer.Option("--to", metavar="TIME", help="Windows that end at or before it. Default: all."),
 ]
+ByEnd = Annotated[
+    bool,
+    typer.Option(
+        "--by-end",
+        help="Windows that end after --from and at or before --to, also those that begin before "
+        "--from.",
+    ),
+]
 Other = Annotated[
     Path | None,
     typer.Option(
@@ -80,6 +88,7 @@ def backfill(
     tables: Tables = None,
     begin: From = None,
     end: To = None,
+    by_end: ByEnd = False,
     other: Other = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read, and compute nothing.")
@@ -107,11 +116,11 @@ def backfill(
     expected = expected_of(expect)
     declared, layout = declaration.opened(pipeline, root, needs_secrets=begin is not None)
     if begin is None:
-        if tables or end or other or dry_run or verify or publish:
+        if tables or end or by_end or other or dry_run or verify or publish:
             raise typer.BadParameter("it is needed, to say from when on", param_hint="--from")
         _list(layout, declared, json=json)
         return
-    asked = asked_of(declared, tables, begin, end, other, datetime.now(UTC))
+    asked = asked_of(declared, tables, begin, end, other, datetime.now(UTC), by_end=by_end)
     if dry_run:
         _show_plan(layout, asked, json=json)
         return

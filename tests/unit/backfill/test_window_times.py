@@ -1,4 +1,4 @@
-"""Which windows belong to the interval of a run."""
+"""Which windows end in an interval of time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.airflow.window_times import first_begin, last_end
+from headgate.backfill.window_times import first_begin, last_end
 from tests.support.operators import table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ def windows(size: int, every: int) -> str:
 def test_a_window_is_in_the_interval_in_which_it_ends(
     length: int, shift: timedelta, size: int, every: int
 ) -> None:
-    """A backfill compares the windows that begin at or after its begin, and end by its end."""
+    """It is in the range from the first begin to the end of one interval, and of no other."""
     declared = table(windows(size, every))
     intervals = [
         (NOON + shift + n * length * HOUR, NOON + shift + (n + 1) * length * HOUR)
@@ -36,20 +36,25 @@ def test_a_window_is_in_the_interval_in_which_it_ends(
     while (end := start + size * HOUR) <= last:
         if end > first:
             ends_in = [each for each in intervals if each[0] < end <= each[1]]
+            begins = {each: first_begin(declared, *each) for each in intervals}
+            holding = [
+                each
+                for each, begin in begins.items()
+                if begin is not None and begin <= start and end <= each[1]
+            ]
+            assert holding == ends_in
             assert len(ends_in) == 1
-            for interval in ends_in:
-                assert first_begin([declared], *interval) <= start, "it is compared"
         start += every * HOUR
 
 
-def test_no_more_is_computed_than_the_windows_that_end_in_the_interval() -> None:
+def test_the_first_window_that_ends_in_an_interval() -> None:
     minutes = table(f"window: {{tumbling: 1 minute}}\n    {LATE}")
     days = table(f"window: {{tumbling: 1 day}}\n    {LATE}")
     midnight = NOON - 12 * HOUR
-    assert first_begin([minutes], NOON, NOON + HOUR) == NOON
-    assert first_begin([minutes, days], NOON, NOON + HOUR) == NOON, "no day ends in it"
-    assert first_begin([minutes, days], midnight + 23 * HOUR, midnight + 24 * HOUR) == midnight
-    assert first_begin([], NOON, NOON + HOUR) == NOON
+    assert first_begin(minutes, NOON, NOON + HOUR) == NOON
+    assert first_begin(days, NOON, NOON + HOUR) is None
+    assert first_begin(days, midnight + 23 * HOUR, midnight + 24 * HOUR) == midnight
+    assert first_begin(days, NOON, None) == midnight
 
 
 def test_where_the_last_window_of_an_event_ends() -> None:
