@@ -88,9 +88,11 @@ def plan_of(layout: Layout, asked: Asked) -> tuple[ConsistentSnapshot, Planned]:
 def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: datetime) -> Outcome:
     """Compute, compare, and keep the report. The caller holds the folder ``id_``
     (``savepoints.holds``). Raises as ``plan_of``."""
-    at, plan = plan_of(layout, asked)
+    at = settled_snapshot(layout, asked.deployed)
     keep(layout, id_, _read(at, asked, now))
     failpoint("backfill.held")
+    # A plan may read duplicates of bronze for long, so a vacuum must keep them by now.
+    plan = planned(at, asked.deployed, asked.used, asked.ranges)
     with sessions() as spark:
         from headgate.backfill.computing import Backfill
 
