@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.backfill.plan import Planned, planned
 from headgate.backfill.running import Asked
 from headgate.cli.backfill.windows import windows_of
 from headgate.declaration.model import Pipeline
@@ -118,6 +119,7 @@ def test_each_window_is_compared_in_the_interval_in_which_it_ends(lived: Prepare
         begin, end = (NOON + timedelta(minutes=at) for at in (minute, minute + 2))
         outcome = backfill(engine, begin=begin, end=end, by_end=True)
         assert unequal(outcome) == []
+        assert outcome.report.by_end
         final = {
             name: [row for row in rows if row["final"] and begin < row["window_end"] <= end]
             for name, rows in found.items()
@@ -224,6 +226,21 @@ def test_a_vacuum_leaves_what_a_backfill_reads(lived: Prepared, tmp_path: Path) 
     with passing(maintain):
         assert unequal(backfill(engine, tables=tables)) == []
     assert unequal(backfill(engine, tables=tables)) == [], "over what the vacuum has left"
+
+
+def test_a_vacuum_leaves_what_is_planned(
+    lived: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planning may read bronze for long. What it reads is held before."""
+    engine = lived.copy(tmp_path)
+
+    def planned_later(*args: Any) -> Planned:
+        compacted(engine)
+        trimmed(engine)
+        return planned(*args)
+
+    monkeypatch.setattr("headgate.backfill.running.planned", planned_later)
+    assert unequal(backfill(engine, tables=["sliding"])) == []
 
 
 def test_a_file_that_is_gone_is_an_error(lived: Prepared, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from headgate.backfill.reports import write_report
 from headgate.backfill.selection import LATEST, Range
 from headgate.backfill.window_times import first_begin
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
 from headgate.operations import requests
 from headgate.operations.backfill import NAME, Patch
@@ -47,22 +47,15 @@ class Asked:
     end: datetime | None
     by_end: bool = False
 
-    def begin_of(self, table: str) -> datetime | None:
-        """The begin of the first window of a table that is computed; at the latest that of the
-        range. None if no window can be in the range."""
-        if not self.by_end:
-            return self.begin
-        return first_begin(self.deployed.gold[table], self.begin, self.end)
-
     @property
     def ranges(self) -> Mapping[str, Range]:
-        """The range of each table; empty at its end if no window can be in it."""
-        end = LATEST if self.end is None else _micros(self.end)
-        begins = {name: self.begin_of(name) for name in self.tables}
-        return {
-            name: Range(end if begin is None else _micros(begin), end)
-            for name, begin in begins.items()
-        }
+        """The range of each table, in which its windows lie completely; empty if it has none."""
+        return {name: self._range_of(self.deployed.gold[name]) for name in self.tables}
+
+    def _range_of(self, table: GoldTable) -> Range:
+        begin, end = _micros(self.begin), LATEST if self.end is None else _micros(self.end)
+        first = first_begin(table, begin, end) if self.by_end else begin
+        return Range(end if first is None else first, end)
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,8 @@ def _micros(time: datetime) -> int:
 
 
 def plan_of(layout: Layout, asked: Asked) -> tuple[ConsistentSnapshot, Planned]:
-    """Raises HeadgateError if there are no tables, ResetOpenError, NotBackfilledError,
+    """What a backfill would read. Nothing is held, so a vacuum may remove it meanwhile. Raises
+    HeadgateError if there are no tables, ResetOpenError, NotBackfilledError,
     OtherDeclarationError, LogGapError, DamagedFileError."""
     at = settled_snapshot(layout, asked.deployed)
     return at, planned(at, asked.deployed, asked.used, asked.ranges)

@@ -30,6 +30,10 @@ class Range:
     end: int = LATEST
 
     @property
+    def is_empty(self) -> bool:
+        return self.begin >= self.end
+
+    @property
     def span(self) -> Span:
         return self.begin, self.end - 1
 
@@ -112,6 +116,8 @@ def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
 
 def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
     """The ids of the backfills that were published into a range of a table, and not taken back."""
+    if wanted.is_empty:
+        return ()
     found = []
     for each in in_force(operations):
         if (patch := each.document["tables"].get(table)) is None:

@@ -3,22 +3,24 @@ also if it began before it."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from headgate.declaration.model import GoldTable
 from headgate.declaration.operators import operator_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
 
 
-def first_begin(table: GoldTable, begin: datetime, end: datetime | None) -> datetime | None:
+def first_begin(table: GoldTable, begin: int, end: int) -> int | None:
     """The begin of the first window that ends after ``begin``; None if it ends after ``end``.
-    Returns ``begin`` if the operator gives windows no fixed length."""
+    Returns ``begin`` if the operator gives windows no fixed length. Times are microseconds since
+    1970 UTC: a window may begin before the first time that Python knows."""
     if (spacing := operator_of(table).spacing(table.operator)) is None:
         return begin
-    size, every = spacing
-    first = _EPOCH + ((begin - size - _EPOCH) // every + 1) * every
-    return None if end is not None and first + size > end else first
+    size, every = (duration // _MICRO for duration in spacing)
+    first = ((begin - size) // every + 1) * every
+    return first if first + size <= end else None
 
 
 def last_end(table: GoldTable, end: datetime) -> datetime:

@@ -60,7 +60,8 @@ class OperatorKind(ABC, Generic[Operator]):
 
     def spacing(self, operator: Operator) -> tuple[timedelta, timedelta] | None:
         """The length of every result, and the time between the begins of two. They begin at
-        multiples of that time since 1970 UTC. None if results begin or end otherwise."""
+        multiples of that time since 1970 UTC. None if results begin or end otherwise; a scheduled
+        backfill then compares only those that lie in its interval."""
         return None
 
     @abstractmethod

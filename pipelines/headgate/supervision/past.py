@@ -31,7 +31,8 @@ class ReplayReport:
 @dataclass(frozen=True)
 class BackfillReport:
     """``differing`` are the gold tables in which a row differs, ``end`` is None if everything that
-    is final was compared. ``empty``: no final window was in the range. ``taken_back``: a restore
+    is final was compared. ``by_end``: windows that end in the range, not only those that lie in it.
+    ``empty``: no final window was in the range. ``taken_back``: a restore
     has taken back what was published."""
 
     id: str
@@ -42,6 +43,7 @@ class BackfillReport:
     published: bool
     empty: bool = False
     taken_back: bool = False
+    by_end: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
                 published=each.published is not None,
                 empty=each.result == "empty",
                 taken_back=each.id in back,
+                by_end=each.by_end,
             )
             for each in backfills
         ),

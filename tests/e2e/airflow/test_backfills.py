@@ -151,7 +151,7 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
 
     airflow.wait(lambda: airflow.asks(BACKFILL, run, "approve"), "nobody is asked", LONG)
     assert gold(site) == before
-    assert f"from {day.isoformat()}" in airflow.question(BACKFILL, run, "approve")
+    assert f"after {day.isoformat()}" in airflow.question(BACKFILL, run, "approve")
 
     def is_published() -> bool:
         airflow.approve_if_asked(BACKFILL, run, "approve")

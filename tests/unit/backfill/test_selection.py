@@ -80,3 +80,4 @@ def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() 
         Operation(2, "drain", 2, {}),
     ]
     assert published_into(Range(100, 200), "sales", asked) == ("inside",)
+    assert published_into(Range(120, 120), "sales", asked) == (), "an empty range"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.backfill.selection import LATEST
 from headgate.backfill.window_times import first_begin, last_end
 from tests.support.operators import table
 
@@ -13,6 +14,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 LATE = "allowed_lateness: 1 s"
+
+
+def micros(time: datetime) -> int:
+    return (time - EPOCH) // timedelta(microseconds=1)
 
 
 def windows(size: int, every: int) -> str:
@@ -36,11 +41,11 @@ def test_a_window_is_in_the_interval_in_which_it_ends(
     while (end := start + size * HOUR) <= last:
         if end > first:
             ends_in = [each for each in intervals if each[0] < end <= each[1]]
-            begins = {each: first_begin(declared, *each) for each in intervals}
+            begins = {each: first_begin(declared, *map(micros, each)) for each in intervals}
             holding = [
                 each
                 for each, begin in begins.items()
-                if begin is not None and begin <= start and end <= each[1]
+                if begin is not None and begin <= micros(start) and end <= each[1]
             ]
             assert holding == ends_in
             assert len(ends_in) == 1
@@ -50,11 +55,23 @@ def test_a_window_is_in_the_interval_in_which_it_ends(
 def test_the_first_window_that_ends_in_an_interval() -> None:
     minutes = table(f"window: {{tumbling: 1 minute}}\n    {LATE}")
     days = table(f"window: {{tumbling: 1 day}}\n    {LATE}")
-    midnight = NOON - 12 * HOUR
-    assert first_begin(minutes, NOON, NOON + HOUR) == NOON
-    assert first_begin(days, NOON, NOON + HOUR) is None
-    assert first_begin(days, midnight + 23 * HOUR, midnight + 24 * HOUR) == midnight
-    assert first_begin(days, NOON, None) == midnight
+    noon, hour = micros(NOON), HOUR // timedelta(microseconds=1)
+    midnight = noon - 12 * hour
+    assert first_begin(minutes, noon, noon + hour) == noon
+    assert first_begin(days, noon, noon + hour) is None
+    assert first_begin(days, midnight + 23 * hour, midnight + 24 * hour) == midnight
+    assert first_begin(days, noon, LATEST) == midnight
+
+
+@pytest.mark.parametrize(
+    "begin", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 22, tzinfo=UTC)]
+)
+def test_an_interval_may_be_at_the_ends_of_time(begin: datetime) -> None:
+    declared = table(windows(7 * 24, 24))
+    first = first_begin(declared, micros(begin), LATEST)
+    assert first is not None
+    assert first <= micros(begin)
+    assert first_begin(declared, micros(begin), micros(begin + HOUR)) is None
 
 
 def test_where_the_last_window_of_an_event_ends() -> None:

@@ -90,6 +90,34 @@ def test_a_plan_without_a_final_window_has_the_code_of_a_report_without(
     assert ask("backfill", *of_lake, "--from", "2026-05-01", "--dry-run")[0] == 0
 
 
+def test_windows_can_be_selected_by_their_end(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
+    """The only window is from 12:00 to 12:01."""
+    with_a_window(empty_lake)
+    times = ("--from", "2026-05-04 12:00:30", "--to", "2026-05-04 12:01")
+    assert ask("backfill", *of_lake, *times, "--dry-run")[0] == 1
+    code, out, _ = ask("backfill", *of_lake, *times, "--dry-run", "--by-end")
+    assert code == 0
+    assert "windows that end after 2026-05-04T12:00:30+00:00 and up to 2026-05-04T12:01" in out
+    document = last_object(ask("backfill", *of_lake, *times, "--dry-run", "--by-end", "--json")[1])
+    assert document["by_end"] is True
+    assert document["tables"][0]["windows"] == 1
+    begins = ("--from", "2026-05-04 12:01", "--to", "2026-05-04 13:00", "--dry-run")
+    assert ask("backfill", *of_lake, *begins, "--by-end")[0] == 1
+    longest = ("--from", "0001-01-01", "--dry-run", "--by-end")
+    assert ask("backfill", *of_lake, *longest)[0] == 0
+    assert ask("backfill", *of_lake, "--by-end")[0] == 2
+
+
+def test_a_backfill_by_end_is_listed_as_such(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
+    report = Report("b1", "tiny", NOON, NOON, None, "digest", (TABLE,))
+    write_report(empty_lake.layout, report)
+    write_report(empty_lake.layout, replace(report, id="b2", by_end=True))
+    _, out, _ = ask("backfill", *of_lake)
+    found = {line.split()[0]: line for line in out.splitlines() if line.strip()}
+    assert "by their end" in found["b2"]
+    assert "by their end" not in found["b1"]
+
+
 def test_the_other_results_have_their_exit_codes(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given
 ) -> None:

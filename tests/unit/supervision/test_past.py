@@ -70,6 +70,7 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
             Report(
                 *(f"b-{day}", "tiny", NOW, begin, begin + timedelta(days=1), "d", (table,)),
                 published=Published(day + 4, "s1") if day else None,
+                by_end=bool(day),
             ),
         )
     found = past(lake.layout, lake.pipeline, operations)
@@ -79,6 +80,7 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
         ("b-0", ()),
     ]
     assert [each.empty for each in found.backfills] == [False, True]
+    assert [each.by_end for each in found.backfills] == [True, False]
     assert [each.taken_back for each in found.backfills] == [True, False]
     operations.append(Operation(5, "backfill", 9, {"backfill": "b-1"}))
     found = past(lake.layout, lake.pipeline, operations)

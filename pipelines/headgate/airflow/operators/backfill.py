@@ -200,9 +200,9 @@ class PublishApproval(ApprovalOperator):
             # Airflow keeps the text of the first question when tasks are cleared, so the text has
             # nothing that may change.
             body=(
-                f"In windows that end from {FROM} to {TO}, gold differs from what bronze gives. "
-                f"The log of the task `{asks}` has the report; only what it shows is published. A "
-                "savepoint is taken before."
+                f"In windows that end after {FROM} and up to {TO}, gold differs from what bronze "
+                f"gives. The log of the task `{asks}` has the report; only what it shows is "
+                "published. A savepoint is taken before."
             ),
             **kwargs,
         )
@@ -215,9 +215,10 @@ class PublishApproval(ApprovalOperator):
 
 
 class EmitRebuiltHours(IntervalTask):
-    """Emits an asset event of ``table`` for every hour in which this run may have changed windows,
-    if it has changed the table, so that downstream DAGs run again; skipped otherwise. These are the
-    hours of the interval, and those after it in which windows with its rows end. The change is
+    """Emits an asset event of ``table`` for every hour in which this run, or an attempt of it with
+    another ``mode``, may have changed windows, if it has changed the table, so that downstream DAGs
+    run again; skipped otherwise. These are the hours of the interval, and those after it up to the
+    end of the last window that can have rows of the interval. The change is
     found in bronze's commits, whichever attempt requested it, so a cleared run emits the hours
     again."""
 

@@ -66,7 +66,7 @@ def final_windows(found: tuple[datetime, datetime] | None) -> str:
 
 def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
     """A line for each backfill. ``back`` are the ids of the backfills that were taken back."""
-    found = grid("", "backfill", "from", "to", "gold", "result", "published")
+    found = grid("", "backfill", "windows", "from", "to", "gold", "result", "published")
     for report in reports:
         tables = ", ".join(table.table for table in report.tables)
         published = report.published
@@ -75,7 +75,8 @@ def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
         if said and report.id in back:
             said += ", taken back by a restore"
         times = as_text(report.begin), as_text(report.end) if report.end else ""
-        found.add_row(*cells(report.id, *times, tables, report.result, said))
+        which = "by their end" if report.by_end else "whole"
+        found.add_row(*cells(report.id, which, *times, tables, report.result, said))
     return found
 
 
@@ -139,8 +140,10 @@ def plan_document(
 
 def plan_shown(document: Mapping[str, Any]) -> Iterator[Shown]:
     until = document["to"] or "the last final window"
-    which = "windows that end " if document["by_end"] else ""
-    yield f"{which}from {document['from']} to {until}; nothing was computed"
+    if document["by_end"]:
+        yield f"windows that end after {document['from']} and up to {until}; nothing was computed"
+    else:
+        yield f"from {document['from']} to {until}; nothing was computed"
     rows, files, steps = (f"{document[name]:,}" for name in ("rows", "files", "steps"))
     size = size_of(document["bytes"])
     yield f"rows of bronze to read: {rows} ({size}); files: {files}; steps: {steps}"

@@ -47,7 +47,8 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="TIME",
-        help='Windows that begin at or after it: "2026-01-31 12:00", or "2 days" ago. UTC.',
+        help='Windows that begin at or after it, unless --by-end is given: "2026-01-31 12:00", or '
+        '"2 days" ago. UTC.',
         show_default=False,
     ),
 ]

@@ -19,10 +19,8 @@ def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
     found = {}
     for name in asked.tables:
         begin, end = [*columns_of(asked.deployed.gold[name])][:2]
-        if (first := asked.begin_of(name)) is None:
-            found[name] = (0, 0)
-            continue
-        within = f"final AND {begin} >= {_literal(first)}"
+        since = f"{end} > " if asked.by_end else f"{begin} >= "
+        within = f"final AND {since}{_literal(asked.begin)}"
         if asked.end is not None:
             within += f" AND {end} <= {_literal(asked.end)}"
         sql = f"SELECT count(DISTINCT {begin}), count(*) FROM gold.{name} WHERE {within}"
