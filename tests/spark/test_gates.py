@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from headgate.declaration.load import load
 from headgate.expectations.aggregates import AGGREGATES, Values
 from headgate.gates import documents
 from headgate.gates.documents import Release
@@ -18,6 +19,7 @@ from headgate.gates.validations import validations
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
+from headgate.savepoints.declarations import keep
 from headgate.storage.documents import encoded
 from headgate.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
@@ -239,6 +241,30 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
         ["sane", "small"],
         encoded(given),
     )
+
+
+def test_while_another_table_is_rebuilt_the_declared_rules_are_used(project: Project) -> None:
+    """A declaration without them was deployed in between, and is kept."""
+    text = project.declaration.read_text() + WITHOUT_GATE
+    project.declaration.write_text(text)
+    project.deliver(1)
+    engine = project.engine().run_all()
+    without = text.replace("    expectations: per_minute\n", "")
+    project.declaration.write_text(without.replace("1 hour}", "2 hours}"))
+    between = load(project.declaration)
+    table = "gold/per_minute"
+    assert between.definitions[table] == engine.pipeline.definitions[table]
+    keep(engine.layout, between)
+    project.declaration.write_text(text)
+    engine = project.engine(RebuildRequest(("gold/per_hour",)))
+    assert engine.runtime.rebuild is not None
+    project.deliver(BAD)
+    engine.list_new()
+    engine.ingest()
+    engine.catch_up()
+    (held,) = documents.holds(engine.layout, engine.pipeline)
+    assert held.table == "per_minute"
+    project.check(engine, [1])
 
 
 def test_a_rule_that_passes_again_lets_the_held_batches_in_also_from_a_savepoint(

@@ -194,7 +194,9 @@ class PipelineRuntime:
         """
         if self.resets.bronze.name in rebuild.tables:
             return self._stages(self.table, (), ())
-        pipelines = [self.pipeline, *all_kept(self._layout)]
+        # The last one that matches is used. Digests of tables do not include suites, so several may
+        # match, and rules are those of this declaration if it is one of them.
+        pipelines = [*all_kept(self._layout), self.pipeline]
         not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
         made_as = {
             path: table.refresh().definition

@@ -17,25 +17,23 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.savepoints.errors import SavepointError
-from headgate.storage.documents import Document, ids_in, read_document, write_document
+from headgate.storage.documents import ids_in, read_document, write_document
 from headgate.storage.layout import Layout
 
 
 def keep(layout: Layout, pipeline: Pipeline) -> None:
-    """Keep a declaration's text and those of its suites, unless one with the same meaning and the
-    same rules is kept already."""
-    path = Layout.declaration(pipeline.digest)
-    kept: Document | None = None
-    with suppress(HeadgateError):  # a damaged one is replaced
-        kept = read_document(layout.storage, path)
-    if kept is None or kept.get("suites", {}) != pipeline.suites:
-        content = {"file": str(pipeline.file), "text": pipeline.text, "suites": pipeline.suites}
-        write_document(layout.storage, path, content)
+    """Keep the text of a declaration that tables are made from, and those of its suites. It is then
+    the newest one."""
+    content = {"file": str(pipeline.file), "text": pipeline.text, "suites": pipeline.suites}
+    write_document(layout.storage, Layout.declaration(pipeline.digest), content)
 
 
 def all_kept(layout: Layout) -> Iterator[Pipeline]:
-    """The kept declarations that can still be read."""
-    for digest in ids_in(layout.storage, Layout.declaration("").rpartition("/")[0]):
+    """The kept declarations that can still be read, the newest one last."""
+    folder = Layout.declaration("").rpartition("/")[0]
+    digests = ids_in(layout.storage, folder)
+    modified = {stat.path: stat.modified for stat in layout.storage.list(folder)}
+    for digest in sorted(digests, key=lambda each: modified[Layout.declaration(each)]):
         with suppress(HeadgateError, KeyError, TypeError):
             yield kept(layout, digest)
 
@@ -45,9 +43,19 @@ def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str
     It is that of ``pipeline``, which is then kept, or of a kept declaration. ``made_as`` has the
     tables' own digests by path. Tables that are no longer declared are ignored."""
     if _made_from(pipeline, made_as):
-        keep(layout, pipeline)
+        if not _is_kept(layout, pipeline):
+            keep(layout, pipeline)
         return pipeline.digest
-    return next((p.digest for p in all_kept(layout) if _made_from(p, made_as)), "")
+    found = [p.digest for p in all_kept(layout) if _made_from(p, made_as)]
+    return found[-1] if found else ""
+
+
+def _is_kept(layout: Layout, pipeline: Pipeline) -> bool:
+    """Whether a declaration with the same meaning and the same rules is kept."""
+    with suppress(HeadgateError):  # a damaged one is replaced
+        kept = read_document(layout.storage, Layout.declaration(pipeline.digest))
+        return kept is not None and kept.get("suites", {}) == pipeline.suites
+    return False
 
 
 def _made_from(pipeline: Pipeline, made_as: Mapping[str, str]) -> bool:

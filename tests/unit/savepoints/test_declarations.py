@@ -23,6 +23,19 @@ publish:
 """
 
 
+def test_the_one_that_was_deployed_last_is_the_last(tmp_path: Path) -> None:
+    """Also if the same one was deployed before."""
+    file, layout = tmp_path / "tiny.yml", Layout.of(str(tmp_path / "lake"), "tiny")
+    made = []
+    for minutes in range(1, 5):
+        file.write_text(DECLARATION.replace("1 minute}", f"{minutes} minutes}}"))
+        made.append(load(file))
+        keep(layout, made[-1])
+    for pipeline in made:
+        keep(layout, pipeline)
+        assert [*all_kept(layout)][-1].digest == pipeline.digest
+
+
 def test_one_is_found_after_the_variable_of_its_password_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
