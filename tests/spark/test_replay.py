@@ -13,6 +13,8 @@ from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.replay import requests
 from headgate.replay.refused import RefusedRecords, Selection
+from headgate.silver.replacements import Replacements
+from headgate.tables.replay import Position
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed
@@ -80,6 +82,31 @@ def check_replayed(project: ReplayProject, engine: Engine) -> None:
     ]
     account = balance(engine.layout, engine.pipeline)
     assert (account.read, account.replayed, account.replaced, account.corrected) == (9, 3, 2, 1)
+
+
+def test_files_of_replays_are_read_only_for_copies_of_rejected_rows(
+    project: ReplayProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipeline may have had hundreds of replays, and most batches have duplicates."""
+    engine, read = project.engine(), []
+    project.ask(engine, CORRECTION)
+    engine.take_in()
+    corrected_before = Replacements._corrected_before
+
+    def reading(replacements: Replacements) -> set[Position]:
+        read.append(True)
+        return corrected_before(replacements)
+
+    monkeypatch.setattr(Replacements, "_corrected_before", reading)
+    project.land([event("good", 20)])
+    engine.run_all()
+    assert not read
+    project.land([event("low", 60, 1)])
+    engine.run_all()
+    assert read
+    project.check(engine)
+    levels = {row["_event_id"]: row["level"] for row in project.read("silver/clean")}
+    assert levels["low"] == 50, "the replay was first"
 
 
 def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject) -> None:

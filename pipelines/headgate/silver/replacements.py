@@ -6,7 +6,6 @@ In most steps there is nothing to do, and the log or one column of bronze is eno
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -111,15 +110,14 @@ class Replacements:
             for file in files_before
             if (rows := list(_rows(self._rejected.storage, [file], _COPY, ids)))
         ]
-        earlier = chain(
-            *(rows for _, rows in before),
-            _rows(self._silver.storage, apart, _OF_SILVER, ids),
-        )
-        corrected = self._corrected_before()
-        rejected = Earlier(self._within, (row for row in earlier if row.position not in corrected))
-        known = pa.array(sorted(rejected.ids), pa.string())
-        duplicates = duplicates.filter(pc.is_in(duplicates.column("event_id"), value_set=known))
-        found = list(candidates(_copies(duplicates), rejected))
+        earlier = [row for _, rows in before for row in rows]
+        earlier += _rows(self._silver.storage, apart, _OF_SILVER, ids)
+        rejected = Earlier(self._within, earlier)
+        found = _among(duplicates, rejected)
+        # This reads the files of all replays, so only if there is a candidate.
+        if found and (corrected := self._corrected_before()):
+            rejected = Earlier(self._within, (r for r in earlier if r.position not in corrected))
+            found = _among(duplicates, rejected)
         if not found or copies or not self._by_value:
             return found
         values = self._values(rejected.positions, [file for file, _ in before], suite)
@@ -197,6 +195,13 @@ class Replacements:
         rows = bronze.join(known, wanted.column_names).withColumn("duplicate", F.lit(False))
         conformed = transform.conformed(rows, Observation())
         return conformed.where(~F.col(REJECTED)).drop(REJECTED).toArrow()
+
+
+def _among(duplicates: pa.Table, rejected: Earlier) -> list[Copy]:
+    """The ``candidates`` among some duplicates."""
+    known = pa.array(sorted(rejected.ids), pa.string())
+    ours = duplicates.filter(pc.is_in(duplicates.column("event_id"), value_set=known))
+    return list(candidates(_copies(ours), rejected))
 
 
 def _duplicates(parquet: pq.ParquetFile) -> pa.Table:
