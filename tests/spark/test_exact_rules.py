@@ -19,6 +19,7 @@ from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.type_parser import parse_type
 from headgate.expectations.result import RuleResult
 from headgate.expectations.validation import validate
+from tests.support.suites import suite_of
 
 pytestmark = pytest.mark.spark
 
@@ -163,6 +164,23 @@ def test_sums_of_decimals_are_exact(spark: SparkSession) -> None:
     found = validate(frame_of(spark, rows), rules_of(asked), NOW)
     assert wrong(asked, found, met=True) == []
     assert [result.observed for result in found[:2]] == ["0.3", "0.15"]
+
+
+@pytest.mark.parametrize(
+    ("total", "met"), [("1.0000000001", True), ("1", False), ("1.000000", False)]
+)
+def test_sums_of_whole_numbers_and_decimals_in_a_row_are_exact(
+    spark: SparkSession, total: str, met: bool
+) -> None:
+    types = {name: parse_type(text) for name, text in (("n", "int"), ("p", "decimal(18,10)"))}
+    suite = suite_of(
+        "expectations: [{id: a, expect: expect_multicolumn_sum_to_equal, column_list: [n, p], "
+        f"sum_total: {total}}}]",
+        types,
+    )
+    rows = spark.sql("select 1 as n, cast(0.0000000001 as decimal(18,10)) as p")
+    ((found,),) = rows.selectExpr(suite.rules[0].condition).collect()
+    assert found is met
 
 
 def test_values_that_have_several_forms_are_equal(spark: SparkSession) -> None:

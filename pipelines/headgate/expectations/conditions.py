@@ -18,16 +18,21 @@ class UnsupportedError(Exception):
 
 
 def row_condition(stored: Any, parser: Any) -> str:
-    """A ``row_condition`` as Spark SQL. If the condition is text, ``parser`` is the
-    ``condition_parser`` that was stored with it. Raises UnsupportedError."""
-    if not isinstance(stored, str):
+    """A ``row_condition`` as Spark SQL. ``parser`` is the ``condition_parser`` that was stored with
+    it; it decides what a text means. Raises UnsupportedError."""
+    if not isinstance(stored, str) and not _is_passed_through(stored):
         return _condition(stored)
-    if parser != "spark":
+    # Conditions that Headgate has exported are without a parser.
+    if parser != "spark" and (isinstance(stored, str) or parser is not None):
         raise UnsupportedError(
             f"its row_condition is for the condition_parser {parser}; write it as Spark SQL, with "
             "the condition_parser spark"
         )
-    return stored
+    return stored if isinstance(stored, str) else _condition(stored)
+
+
+def _is_passed_through(stored: Any) -> bool:
+    return isinstance(stored, Mapping) and stored.get("type") == "pass_through"
 
 
 def _condition(stored: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -124,6 +125,19 @@ def hold_rebuild(lake: Lake) -> str:
     rebuild.create(pa.schema(schema.schema()), "of a test", time_column="window_start")
     documents.hold(lake.layout, Hold("per_minute", 0, 4, SINCE, SINCE, RESULTS, log))
     return log
+
+
+def test_the_commands_for_a_table_and_its_rebuild_can_be_typed(
+    ask: Ask, gated: Lake, of_lake: OfLake
+) -> None:
+    hold(gated)
+    hold_rebuild(gated)
+    _, out, _ = ask("gate", "status", *of_lake)
+    typed = [shlex.split(line) for line in out.splitlines() if "gate release" in line]
+    assert len(typed) == 2
+    for words in typed:
+        at = words.index("gate")
+        assert ask(*words[at:])[0] == 0, words
 
 
 def test_a_held_rebuild_is_shown_and_released(ask: Ask, gated: Lake, of_lake: OfLake) -> None:

@@ -217,6 +217,15 @@ def test_what_was_changed_after_the_export_counts() -> None:
             "condition_parser pandas",
         ),
         (
+            expectation(
+                NOT_NULL,
+                column="a",
+                row_condition={"type": "pass_through", "pass_through_filter": "city != 'x'"},
+                condition_parser="pandas",
+            ),
+            "condition_parser pandas",
+        ),
+        (
             expectation(NOT_NULL, column="a", row_condition={"type": "new"}),
             "its row_condition has a form that is not known",
         ),

@@ -73,7 +73,8 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     words = [] if shown else ["no gold table has expectations"]
     for hold in held.values():
         words += [hold.title, *(f"  {result}" for result in hold.failed)]
-        which = ["--rebuild"] if hold.log else []
+        is_rebuilt = gate_name(hold.table, is_rebuild=True) in held
+        which = ["--rebuild"] if hold.log else ["--current"] if is_rebuilt else []
         words.append(command("gate release", f"gold.{hold.table}", *which, "--reason", "WHY"))
     respond(json, {"pipeline": declared.name, "gates": shown}, screen, *words)
     if held:

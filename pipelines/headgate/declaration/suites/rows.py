@@ -151,8 +151,9 @@ def _pair_in_set(given: Arguments, scope: Scope) -> str:
 def _sum_equals(given: Arguments, scope: Scope) -> str:
     def operand(name: str) -> str:
         value = f"coalesce({readable(name)}, 0)"
-        # As in Great Expectations: a sum of whole numbers cannot overflow.
-        return f"cast({value} as decimal(38,0))" if _type(name, scope) in INTEGRALS else value
+        # As in Great Expectations: a sum of whole numbers cannot overflow. A longer type would
+        # leave few digits after the point for a decimal that is added.
+        return f"cast({value} as decimal(20,0))" if _type(name, scope) in INTEGRALS else value
 
     if (total := number(given["sum_total"])) is None:
         raise Invalid(f"sum_total must be a number, not {given['sum_total']!r}")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.placeholders import has_placeholder
 
 _SCHEMES = ("postgresql", "postgres")
 _SECRET_PARAMETERS = ("password", "sslpassword", "passfile")
+_NAMES = (*_SECRET_PARAMETERS, "user", "host", "port", "dbname", "sslmode", "connect_timeout")
+"""Parameters whose names may be shown in any case."""
+_BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 _SHORTEST = 3  # shorter texts occur in every message
 
 
@@ -20,13 +24,14 @@ def check_url(url: str, written: str | None) -> None:
     try:
         parts = urlsplit(url)
         _require_one_reading(url, parts)
+        _require_plain_query(url, written)
         port = parts.port
     except ValueError:
         raise Invalid(f"is not an address such as {example}") from None
     if parts.scheme not in _SCHEMES or port == 0:
         raise Invalid(f"is not an address such as {example}")
     shown = urlsplit(written or url)
-    given = [shown.password, *(v for k, v in parse_qsl(shown.query) if k in _SECRET_PARAMETERS)]
+    given = [shown.password, *_secret_values(shown.query)]
     if any(text and not has_placeholder(text) for text in given):
         raise Invalid("has a password; write ${env:NAME} or ${file:PATH} in its place")
 
@@ -46,14 +51,37 @@ def _require_one_reading(url: str, parts: SplitResult) -> None:
         )
 
 
+def _require_plain_query(url: str, written: str | None) -> None:
+    """Raises Invalid if the client library could read a query differently than it is meant: its
+    messages would show a part of a password."""
+    names = [name for name, _ in _parameters(urlsplit(url).query)]
+    meant = [name for name, _ in _parameters(urlsplit(written or url).query)]
+    is_whole = written is not None and not written.startswith(_SCHEMES)
+    if (not is_whole and names != meant) or "#" in url or _BAD_ESCAPE.search(url):
+        raise Invalid(
+            "is ambiguous; encode % in a password or another value as %25, & as %26 and # as %23"
+        )
+
+
+def _parameters(query: str) -> Iterator[tuple[str, str]]:
+    """The names and values of a query as they are written. Unlike in forms, + is no space."""
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        yield name, value
+
+
+def _secret_values(query: str) -> Iterator[str]:
+    return (value for name, value in _parameters(query) if name in _SECRET_PARAMETERS)
+
+
 def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
     """The parts of an address that must not be shown."""
     parts = urlsplit(url)
-    found = [v for k, v in parse_qsl(parts.query) if k in _SECRET_PARAMETERS]
-    if parts.password:
-        found += [parts.password, unquote(parts.password)]
-    if written is not None and not written.startswith(_SCHEMES):
-        found.append(url)  # any part of it may be a secret
+    found = [*_secret_values(parts.query), *([parts.password] if parts.password else [])]
+    if written is not None and not written.startswith(_SCHEMES):  # any part of it may be a secret
+        given = {text for pair in _parameters(parts.query) for text in pair}
+        found += [url, *sorted(given - {*_NAMES})]
+    found += map(unquote, tuple(found))
     yield from (text for text in found if len(text) >= _SHORTEST)
 
 

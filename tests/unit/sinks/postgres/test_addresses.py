@@ -60,6 +60,33 @@ def test_a_password_that_must_be_encoded(monkeypatch: pytest.MonkeyPatch, passwo
     assert "hunter22" not in str(refused.value)
 
 
+@pytest.mark.parametrize("password", ["hunter22&b", "hunter22&b=c", "hunter22%zz", "hunter22#b"])
+def test_a_password_in_the_query_that_must_be_encoded(
+    monkeypatch: pytest.MonkeyPatch, password: str
+) -> None:
+    """Error messages would show a part of it as the name of a parameter."""
+    monkeypatch.setenv("PG", password)
+    with pytest.raises(DeclarationError) as refused:
+        declared("postgres: {url: 'postgresql://db/shop?password=${env:PG}', table: a}")
+    assert "encode % in a password or another value as %25" in str(refused.value)
+    assert "hunter22" not in str(refused.value)
+
+
+@pytest.mark.parametrize("password", ["hunter+22", "hunter%2B22"])
+def test_a_password_is_masked_as_it_is_written_and_as_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, password: str
+) -> None:
+    """PostgreSQL reads a + as it is, unlike a form."""
+    monkeypatch.setenv("PG", password)
+    for url in ("postgresql://ann:${env:PG}@db/shop", "postgresql://db/shop?password=${env:PG}"):
+        (publication,) = declared(f"postgres: {{url: '{url}', table: a}}").publish.values()
+        assert {password, "hunter+22"} <= {*SINKS["postgres"].secrets(publication.sink)}
+    monkeypatch.setenv("PG", f"postgresql://db/shop?password={password}&application_name=mine22")
+    (publication,) = declared("postgres: {url: '${env:PG}', table: a}").publish.values()
+    found = {*SINKS["postgres"].secrets(publication.sink)}
+    assert {password, "hunter+22", "mine22"} <= found
+
+
 def test_an_encoded_password_and_a_user_in_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PG", "p%40ss%2Fhunter22")
     for url in ("ann:${env:PG}@db/shop", "db/shop?user=ann@corp&password=${env:PG}"):
