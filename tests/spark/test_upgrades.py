@@ -95,6 +95,18 @@ def rows(root: Path, pipeline: Pipeline) -> dict[str, list[str]]:
     return {path: sorted(map(text, read(root, path))) for path in pipeline.definitions}
 
 
+def test_a_driver_that_refuses_to_start_creates_no_table(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared
+) -> None:
+    engine = prepared.copy(tmp_path)
+    change(engine.pipeline, "where: level >= 5", "where: level >= 6")
+    after = change(load(engine.pipeline.file), "silver:\n", "silver:\n  extra: {from: raw}\n")
+    before = {*engine.root.rglob("_delta_log")}
+    with pytest.raises(DefinitionChangedError, match="silver/strong"):
+        Engine(spark, after, engine.root)
+    assert {*engine.root.rglob("_delta_log")} == before
+
+
 @pytest.mark.parametrize("name", TRIED)
 def test_tables_are_those_of_a_fresh_start(
     spark: SparkSession, tmp_path: Path, prepared: Prepared, name: str

@@ -20,10 +20,11 @@ def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
     silver's columns and rules may differ."""
     found = list(_differences(deployed, given, name))
     if found:
+        # A name without a slash is looked for in pipelines/.
+        file = str(given.file) if given.file.name != str(given.file) else f"./{given.file}"
         raise OtherDeclarationError(
             f"{given.file}: gold.{name} would not have the same rows to compare: {found[0]}",
-            remedy="deploy it, which rebuilds the tables: "
-            + shell_command("upgrade", str(given.file)),
+            remedy="deploy it, which rebuilds the tables: " + shell_command("upgrade", file),
         )
 
 

@@ -11,6 +11,7 @@ from headgate.failpoints import failpoint
 from headgate.jobs.begin_rebuild import begin_rebuild
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.rebuild_request import RebuildRequest
+from headgate.jobs.refusing import require_definitions
 from headgate.jobs.runtime import PipelineRuntime
 from headgate.operations.carrying_out import tell_extended
 from headgate.savepoints.declarations import keep
@@ -37,7 +38,11 @@ def open_tables(
     states = states_of(layout, runtime.pipeline)
     if runtime.head.table.name not in states and any(kind_of(p) == BRONZE for p in states):
         raise DefinitionChangedError(runtime.pipeline, runtime.head.table.name)
-    require_agreement(runtime.pipeline, states, _awaits(runtime, states))
+    awaits = _awaits(runtime, states)
+    require_agreement(runtime.pipeline, states, awaits)
+    # A driver that refuses to start creates no table.
+    if runtime.head.table.name in states and not request.changed:
+        require_definitions(runtime.pipeline, layout, states, awaits, request.tables)
     _save_way_back(runtime, layout, now)
     runtime.open(epoch, now)
     _finish_undeclared(runtime, layout, epoch, now)

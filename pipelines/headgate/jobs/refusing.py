@@ -3,6 +3,7 @@ again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from headgate.storage.ownership import LAYERS
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
+    from headgate.tables.agreement import States
 
 
 def require_free(declared: Pipeline, layout: Layout) -> None:
@@ -22,6 +24,28 @@ def require_free(declared: Pipeline, layout: Layout) -> None:
     Lease(layout, LAYERS, declared.name).require_free(datetime.now(UTC))
 
 
+def require_definitions(
+    declared: Pipeline,
+    layout: Layout,
+    states: States,
+    awaits: Callable[[str], bool],
+    rebuilt: Collection[str] = (),
+) -> None:
+    """Raises DefinitionChangedError if a table was created from another declaration, unless it is
+    among the ``rebuilt`` ones, or a rebuild or a reset of it is under way."""
+    from headgate.jobs.errors import DefinitionChangedError
+    from headgate.savepoints.rebuilds import continued
+
+    bronze = graph_of(declared).head.path
+    under_way = continued(layout, declared, states[bronze][1].generation)
+    goes_on = {*rebuilt, *(under_way.tables if under_way else ())}
+    for path, wanted in declared.definitions.items():
+        if path in states and kind_of(path) in RECORDS and path not in goes_on:
+            _, state = states[path]
+            if state.definition != wanted and not awaits(path):
+                raise DefinitionChangedError(declared, path)
+
+
 def require_tables(declared: Pipeline, layout: Layout) -> None:
     """Raises DefinitionChangedError if tables were created from another declaration, LogGapError or
     SavepointError if they are damaged or an incomplete copy, FileChangedError if a file that is
@@ -29,7 +53,6 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     checked: the driver completes these first."""
     from headgate.jobs.errors import DefinitionChangedError
     from headgate.savepoints.clone import require_whole
-    from headgate.savepoints.rebuilds import continued
     from headgate.savepoints.resets import Resets
     from headgate.sources.contract import DeployedSource, connector_of
     from headgate.tables.agreement import require_agreement, states_of
@@ -50,13 +73,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
         return resets.awaits_at(path, states[path][1].generation)
 
     require_agreement(declared, states, awaits)
-    rebuild = continued(layout, declared, states[bronze][1].generation)
-    goes_on = rebuild.tables if rebuild else ()
-    for path, (_, state) in states.items():
-        wanted = declared.definitions.get(path)
-        is_declared = kind_of(path) in RECORDS and wanted is not None and path not in goes_on
-        if is_declared and state.definition != wanted and not awaits(path):
-            raise DefinitionChangedError(declared, path)
+    require_definitions(declared, layout, states, awaits)
     for name, source in declared.sources.items():
         place = DeployedSource(layout.storage, declared.name, source)
         path = BRONZE.path(name)

@@ -160,8 +160,9 @@ def _lines(file: Path) -> list[str]:
         # Not splitlines: texts may have other line ends. Some editors write a byte order mark.
         return file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         remedy = "give a file that `quarantine export` has written"
-        raise EditedError(f"{file}: {error}", remedy) from error
+        raise EditedError(f"{file} cannot be read: {reason}", remedy) from error
 
 
 def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
@@ -173,7 +174,7 @@ def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
         return str(content["record"]), text
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EditedError(
-            f"{file}, line {number}: not a JSON object with record and value ({error!r})",
+            f"{file}, line {number}: not a JSON object with record and value",
             remedy="each line is one that `quarantine export` wrote; change only its value",
         ) from error
 

@@ -44,9 +44,11 @@ def line(job: Reported, now: datetime) -> str:
 
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
-    """Batch, speed, backlog, watermark, late, quarantined, rejected (if there are some), when gold
-    last changed, a pause, and what fails now."""
+    """Batch, records read and speed (not for a job without bronze), backlog, watermark, late,
+    quarantined, rejected (if there are some), when gold last changed, a pause, and what fails
+    now."""
     speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
+    read = (f"read {_total(job, BRONZE, 'read'):,}", f"{speed:,.0f} rows/s")
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     remarks = (job.trouble,) if job.trouble else ()
@@ -56,8 +58,7 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
     return (
         f"{now:%T}",
         f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
-        f"read {_total(job, BRONZE, 'read'):,}",
-        f"{speed:,.0f} rows/s",
+        *(read if job.job in ("fused", "bronze") else ()),
         f"backlog {'-' if job.backlog is None else job.backlog}",
         f"watermark {clock}",
         f"late {_total(job, GOLD, 'late'):,}",

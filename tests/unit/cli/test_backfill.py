@@ -15,7 +15,7 @@ from headgate.backfill.report import Published, Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.backfill.running import Asked, Outcome
 from headgate.cli.backfill import publishing, verb
-from headgate.cli.backfill.publishing import publish_here
+from headgate.cli.backfill.publishing import publish_here, require_expected
 from headgate.errors import HeadgateError
 from headgate.operations.requests import waiting
 from headgate.savepoints.store import savepoints
@@ -47,7 +47,12 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Given:
     def give(table: TableReport, published: Published | None = None) -> None:
         report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,), published)
         outcome = Outcome(report, {}, 0)
-        monkeypatch.setattr(verb, "compute_here", lambda *_, **__: outcome)
+
+        def compute_here(*_: object, check: Callable[[Report], None], **__: object) -> Outcome:
+            check(report)
+            return outcome
+
+        monkeypatch.setattr(verb, "compute_here", compute_here)
         monkeypatch.setattr(verb, "send_backfill", lambda *_: None)
 
     return give
@@ -186,6 +191,18 @@ def test_an_expectation_that_makes_no_sense_is_refused(
     assert (code, says in err) == (2, True)
 
 
+def test_other_rows_than_expected_are_refused_also_if_gold_has_them(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, found: Given
+) -> None:
+    found(replace(TABLE, equal=1, windows=1, live="1-ff", backfilled="1-ff"))
+    publish = ["backfill", *of_lake, "--from", "2026-05-01", "--publish", "--expect"]
+    assert ask(*publish, "gold.per_minute=1-ff")[0] == 0
+    code, _, err = ask(*publish, "gold.per_minute=1-fe")
+    assert (code, "1-fe was expected, and 1-ff was computed" in err) == (11, True)
+    code, _, err = ask(*publish, "gold.per_minut=1-ff")
+    assert (code, "per_minut is not computed" in err) == (2, True)
+
+
 def test_rows_that_nobody_expects_are_not_published(
     empty_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,10 +214,11 @@ def test_rows_that_nobody_expects_are_not_published(
     monkeypatch.setattr(publishing, "await_request", lambda *_, **__: Published(1, "s1"))
     for expected in ({"a": "1-ff"}, {"a": "1-ff", "b": "1-fe"}):
         with pytest.raises(HeadgateError, match=r"gold\.b: .* 1-ff was computed") as caught:
-            publish_here("", expected)(layout, asked, outcome, "")
+            require_expected(expected, outcome.report)
         assert caught.value.exit_code == 11
         assert "gold.a" not in str(caught.value)
+    require_expected({"a": "1-ff", "b": "1-ff"}, outcome.report)
     assert not waiting(layout)
     assert not [*savepoints(layout)]
-    publish_here("", {"a": "1-ff", "b": "1-ff"})(layout, asked, outcome, "")
+    publish_here("")(layout, asked, outcome, "")
     assert len(waiting(layout)) == 1

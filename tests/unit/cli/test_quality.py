@@ -40,6 +40,12 @@ def test_a_page_or_a_site(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -
     assert "batch 7 version 9" in Path("site/index.html").read_text()
 
 
+def test_a_folder_that_cannot_be_made(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
+    for folder in ("/proc/x", str(lake.pipeline.file)):
+        code, _, err = ask("quality", "report", *of_lake, "--data-docs", folder)
+        assert (code, f"{folder} cannot be made" in err, "Traceback" in err) == (2, True, False)
+
+
 def test_status_names_tables_with_rejected_rows(
     ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
 ) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from headgate.backfill.report import Published
+from headgate.backfill.report import Published, Report
 from headgate.backfill.reports import write_report
 from headgate.backfill.store import remove_left
 from headgate.cli import log_file
@@ -32,9 +32,17 @@ _NICENESS = 15
 most."""
 
 
-def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | None) -> Outcome:
-    """Compute and compare; ``publish`` is called if a row differs. Raises NoTablesError before
-    anything is written, and what ``backfill.running.compute`` raises."""
+def compute_here(
+    layout: Layout,
+    asked: Asked,
+    root: str,
+    *,
+    check: Callable[[Report], None] = lambda _: None,
+    publish: Publish | None,
+) -> Outcome:
+    """Compute and compare. ``check`` may refuse the result; ``publish`` is called if a row differs.
+    Raises NoTablesError before anything is written, what ``backfill.running.compute`` raises, and
+    what ``check`` and ``publish`` raise."""
     from headgate.backfill.running import compute
 
     def session() -> AbstractContextManager[Any]:
@@ -52,6 +60,7 @@ def compute_here(layout: Layout, asked: Asked, root: str, *, publish: Publish | 
     with holding(layout, id_ := new_id(now)):
         with shown_waiting("computing gold again, beside the stream"):
             outcome = compute(layout, asked, id_, session, now)
+        check(outcome.report)
         if publish is not None and outcome.report.differing:
             published = publish(layout, asked, outcome, root)
             outcome = replace(outcome, report=replace(outcome.report, published=published))

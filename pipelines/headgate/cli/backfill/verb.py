@@ -15,7 +15,7 @@ from headgate.backfill.reports import reports, taken_back
 from headgate.cli import declaration
 from headgate.cli.backfill.asking import asked_of, expected_of
 from headgate.cli.backfill.computing import compute_here
-from headgate.cli.backfill.publishing import publish_here
+from headgate.cli.backfill.publishing import publish_here, require_expected
 from headgate.cli.backfill.screen import (
     final_windows,
     listed,
@@ -122,12 +122,17 @@ def backfill(
         _list(layout, declared, json=json)
         return
     asked = asked_of(declared, tables, begin, end, other, datetime.now(UTC), by_end=by_end)
+    if expected is not None and (others := [*expected.keys() - {*asked.tables}]):
+        raise typer.BadParameter(
+            f"{', '.join(sorted(others))} is not computed", param_hint="--expect"
+        )
     if dry_run:
         _show_plan(layout, asked, json=json)
         return
 
-    publishing = publish_here(note, expected) if publish else None
-    outcome = compute_here(layout, asked, root, publish=publishing)
+    check = partial(require_expected, expected) if expected is not None else lambda _: None
+    publishing = publish_here(note) if publish else None
+    outcome = compute_here(layout, asked, root, check=check, publish=publishing)
     report = outcome.report
     send_backfill(declared, layout, report, lambda text: print(text, file=sys.stderr))
     words = list(next_steps(asked, report))

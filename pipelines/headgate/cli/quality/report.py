@@ -54,6 +54,14 @@ def report(
         named = [*(t.suite for t in found.silver), *(t.suite for t in found.gold)]
         suites = {suite.name: suite for suite in named}
         shown = tuple(runs(found, show_values=show_values))
+        try:
+            data_docs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{data_docs} cannot be made: {error.strerror}",
+                remedy="name a folder that you can write to: "
+                + command("quality report", "--data-docs", f"{declared.name}_data_docs"),
+            ) from error
         file = build(data_docs, shown, tuple(suites.values()))
         respond(json, {"pipeline": declared.name, "file": str(file)}, str(file))
         return

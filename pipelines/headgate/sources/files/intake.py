@@ -67,8 +67,8 @@ class FilesIntake:
             f"{self.landing.uri(stat.path)}: the file was rewritten after it was recorded as "
             f"sequence {logged.sequence} ({logged.size} bytes of {logged.modified:%F %T}, now "
             f"{stat.size} bytes of {stat.modified:%F %T})",
-            remedy="give new content a new name and put the old file back, or accept the change: "
-            + pipeline_command("files skip", str(logged.sequence)),
+            remedy="give new content a new name and put the old file back with its time, or accept "
+            "the change: " + pipeline_command("files skip", str(logged.sequence)),
         )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
