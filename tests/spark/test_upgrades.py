@@ -19,6 +19,7 @@ from headgate.declaration.model import Pipeline, Source
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger import balance
+from headgate.savepoints.deployment import deployment
 from headgate.savepoints.rebuilds import begun
 from headgate.savepoints.restore import restore
 from headgate.savepoints.savepoint import Savepoint
@@ -105,6 +106,23 @@ def test_a_driver_that_refuses_to_start_creates_no_table(
     with pytest.raises(DefinitionChangedError, match="silver/strong"):
         Engine(spark, after, engine.root)
     assert {*engine.root.rglob("_delta_log")} == before
+
+
+def test_a_plan_names_a_file_that_can_no_longer_be_read_again(
+    tmp_path: Path, prepared: Prepared, landing: Landing
+) -> None:
+    engine = prepared.copy(tmp_path)
+    after = change(engine.pipeline, "within: 10 minutes", "within: 20 minutes")
+    assert deployment(engine.layout, after).action == "reread"
+    first = min(landing.folder.iterdir())
+    first.rename(tmp_path / first.name)
+    try:
+        found = deployment(engine.layout, after)
+    finally:
+        (tmp_path / first.name).rename(first)
+    assert found.action == "refuse"
+    (bronze,) = (each for each in found.tables if each.table == "bronze/raw")
+    assert first.name in "; ".join(bronze.reasons)
 
 
 @pytest.mark.parametrize("name", TRIED)

@@ -111,8 +111,8 @@ class NumbersKind(Connector[Numbers]):
     ) -> str | None:
         return self._gone(place, offsets)
 
-    def holds_all(self, place: DeployedSource) -> bool:
-        return self._gone(place, {}) is None
+    def missing(self, place: DeployedSource) -> str | None:
+        return self._gone(place, {})
 
     def micro_batches(self, context: SourceContext) -> MicroBatchSource:
         return NumbersMicroBatches(context)

@@ -70,9 +70,11 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     plans = _plans(pipeline, tables, meanings, can_reread=False)
     is_refused = bronze is not None and worst(plans) == "refuse"
     loads: tuple[LoadAgain, ...] = ()
-    if is_refused and _holds_everything(layout, pipeline):
-        loads = tuple(loads_again(layout, pipeline))
-        gone = [f"load {each.id}: {each.gone}" for each in loads if each.gone]
+    if is_refused:
+        gone = _missing(layout, pipeline)
+        if not gone:
+            loads = tuple(loads_again(layout, pipeline))
+            gone = [f"load {each.id}: {each.gone}" for each in loads if each.gone]
         plans = _plans(pipeline, tables, meanings, can_reread=not gone)
         plans = tuple(_refusing(plans, gone))
     if bronze is not None:
@@ -197,8 +199,10 @@ def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
     return found
 
 
-def _holds_everything(layout: Layout, pipeline: Pipeline) -> bool:
+def _missing(layout: Layout, pipeline: Pipeline) -> list[str]:
+    """What the sources no longer have of all that was read."""
     places = (
         DeployedSource(layout.storage, pipeline.name, each) for each in pipeline.sources.values()
     )
-    return all(connector_of(place.source).holds_all(place) for place in places)
+    found = (connector_of(place.source).missing(place) for place in places)
+    return [why for why in found if why is not None]

@@ -85,10 +85,10 @@ class Connector(SourceKind[Reads]):
         longer be read; None if all can. ``session`` may take seconds."""
         return None
 
-    def holds_all(self, place: DeployedSource) -> bool:
-        """Whether everything that bronze ever read can be read again. Starts no JVM. False if this
-        is unknown."""
-        return False
+    def missing(self, place: DeployedSource) -> str | None:
+        """Why not everything that bronze ever read can be read again; None if it can. Starts no
+        JVM."""
+        return f"it is not known whether {place.source.name} still has all of it"
 
     def tables(self, place: DeployedSource) -> tuple[TableSchema, ...]:
         """The tables that the source keeps in addition to bronze, of the kinds in ``keeps``. They

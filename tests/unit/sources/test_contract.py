@@ -280,4 +280,4 @@ def test_it_says_what_can_no_longer_be_read(case: Case, pipeline: Pipeline, log:
     said = kind.gone(place, begun.offsets, begun.topics, log.session)
     assert said
     assert kind.gone(place, after.offsets, after.topics, log.session) is None
-    assert not kind.holds_all(place)
+    assert kind.missing(place)

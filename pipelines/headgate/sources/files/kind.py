@@ -111,10 +111,10 @@ class Files(Connector[FilesSource]):
 
         return gone_files(place, _sequence(offsets))
 
-    def holds_all(self, place: DeployedSource) -> bool:
+    def missing(self, place: DeployedSource) -> str | None:
         from headgate.sources.files.rereading import gone_files
 
-        return gone_files(place, after=0) is None
+        return gone_files(place, after=0)
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
         from headgate.sources.files.cells import as_document
