@@ -16,6 +16,8 @@ from headgate.backfill.running import Asked
 from headgate.cli.backfill.windows import windows_of
 from headgate.declaration.model import Pipeline
 from headgate.gold import recomputing
+from headgate.gold.fold_stage import FoldStage
+from headgate.gold.late_replay import Selection
 from headgate.operators.windows import Windows, assigning
 from headgate.savepoints.holds import FOLDER
 from headgate.tables.errors import DamagedFileError
@@ -261,3 +263,21 @@ def test_a_backfill_that_dies_leaves_nothing_to_the_next(lived: Prepared, tmp_pa
         assert len(engine.layout.storage.folders(FOLDER)) == 1, "that of the last one alone"
     assert unequal(backfill(engine, tables=["bands"])) == []
     assert len(engine.layout.storage.folders(FOLDER)) == 1, "that of the last one alone"
+
+
+def test_a_pipeline_may_have_had_many_drains_and_replays(lived: Prepared) -> None:
+    """Scheduled ones are thousands in a year."""
+    engine = lived.engine
+    stage, silver = engine.runtime.stages.gold["bands"], engine.runtime.table("silver/clean")
+    silver.refresh()
+    files, noon = tuple(live_files(silver.handle)), int(NOON.timestamp() * 1e6)
+    hour = 3_600_000_000
+    before = tuple((n, noon - n * hour) for n in range(1_500))
+    few = recomputing.Meant(noon - hour, noon + hour, noon + hour, drains=before[:1])
+    replays = tuple((n, Selection(noon + n, None, ()), noon + n) for n in range(700))
+    many = replace(few, drains=before, replays=replays)
+    now = engine.clock()
+    assert isinstance(stage, FoldStage)
+    rows = [stage.final_rows(files, meant, now).count() for meant in (few, many)]
+    assert rows[0] > 0
+    assert rows[0] == rows[1]

@@ -89,7 +89,8 @@ class FoldStage:
 
     def final_rows(self, files: Sequence[DataFile], meant: Meant, now: datetime) -> DataFrame:
         """The final rows that some files of silver give, in one pass (``gold.recomputing``)."""
-        return final_rows(self._fold, self._silver_rows.of(files), meant, now)
+        silver, batches = self._silver_rows.of(files), {file.n for file in files}
+        return final_rows(self._fold, silver, batches, meant, now)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         closed_through = GoldPayload.of(self.gold.refresh()).closed_through

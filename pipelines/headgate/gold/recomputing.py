@@ -7,8 +7,11 @@ folded if a replay of late pairs has selected it since.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,6 +25,7 @@ from headgate.gold.late_replay import Selection
 from headgate.gold.schema import gold_type, state_field
 from headgate.tables.data_file import STATE
 
+_NEVER = -(1 << 62)
 _BATCH = r".*/data/\d+-(\d+)-[^/]*/"
 """The last part of a path that looks like the folder of an attempt. A part of the root may look
 like one, too."""
@@ -42,17 +46,17 @@ class Meant:
     replays: tuple[tuple[int, Selection, int], ...] = ()
 
 
-def final_rows(fold: Fold, silver: DataFrame, meant: Meant, now: datetime) -> DataFrame:
+def final_rows(
+    fold: Fold, silver: DataFrame, batches: Collection[int], meant: Meant, now: datetime
+) -> DataFrame:
     """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
-    attempts, which contain batch ids."""
+    attempts, which contain batch ids: ``batches``."""
     placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
     batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
     placed = placed.withColumn("_n", batch).drop("_path")
     found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end)
     found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin)
-    late = F.col("_late").isNotNull()
-    for n, through in meant.drains:
-        late |= (F.col("_n") > n) & (fold.assignment.closed_by <= through)
+    late = F.col("_late").isNotNull() | (fold.assignment.closed_by <= _closed(batches, meant))
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
     folded = folded.where(~late | _replayed(fold, meant)).drop(REPLAYED, "_n", "_late")
     stored = StructType([*gold_type(fold.declared).fields, state_field(fold.declared)])
@@ -63,10 +67,31 @@ def final_rows(fold: Fold, silver: DataFrame, meant: Meant, now: datetime) -> Da
     return rows.where("final").drop(STATE)
 
 
+def _closed(batches: Collection[int], meant: Meant) -> Column:
+    """The end up to which drains had closed the table before the batch of a row. It is looked up:
+    one condition for each drain would be too much for Spark after hundreds of drains."""
+    never = F.lit(_NEVER)
+    closed = {n: max((end for at, end in meant.drains if at < n), default=None) for n in batches}
+    pairs = ((F.lit(n), F.lit(end)) for n, end in closed.items() if end is not None)
+    if not (known := list(chain.from_iterable(pairs))):
+        return never
+    return F.coalesce(F.create_map(*known)[F.col("_n")], never)
+
+
 def _replayed(fold: Fold, meant: Meant) -> Column:
     """Whether a replay has folded a late pair."""
-    found = F.lit(False)
-    for n, selection, final_through in meant.replays:
-        was_final = fold.assignment.end <= final_through
-        found |= (F.col("_n") <= n) & was_final & selection.has(fold.declared)
-    return found
+    return _any_of(
+        (F.col("_n") <= n) & (fold.assignment.end <= final_through) & selection.has(fold.declared)
+        for n, selection, final_through in meant.replays
+        if final_through > meant.begin  # no result of the range was final before
+    )
+
+
+def _any_of(conditions: Iterable[Column]) -> Column:
+    """Whether one of some conditions is met. They are joined in pairs, because Spark's stack does
+    not hold hundreds of nested conditions."""
+    left = list(conditions)
+    while len(left) > 1:
+        pairs = [left[i : i + 2] for i in range(0, len(left), 2)]
+        left = [reduce(Column.__or__, pair) for pair in pairs]
+    return left[0] if left else F.lit(False)
