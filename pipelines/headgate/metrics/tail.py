@@ -18,6 +18,7 @@ class TableTail:
         self.path = path
         self.commit: Commit | None = None
         self._version = -1
+        self.begins = 0  # how often it has begun with the newest commit
 
     def poll(self) -> tuple[Commit, ...]:
         """The commits since the last call, oldest first; none at the first call, which begins with
@@ -39,5 +40,6 @@ class TableTail:
         return tuple(found)
 
     def _begin(self) -> None:
+        self.begins += 1
         self.commit = newest_commit(self.log)
         self._version = -1 if self.commit is None else self.commit.version

@@ -73,6 +73,8 @@ def launch(
     log.parent.mkdir(parents=True, exist_ok=True)
     rotate(log)
     began = datetime.now(UTC)
+    # Leases are compared by epoch: the clock may be set back meanwhile.
+    epoch = max((job.epoch for job in probe(layout, began)), default=0)
     with log.open("a", encoding="utf-8") as sink:
         format = format_of(options, os.environ)
         sink.write(start_line(began, format, layout.storage.root.rpartition("/")[2]) + "\n")
@@ -88,7 +90,7 @@ def launch(
         )
     deadline, opened = time.monotonic() + STARTS_WITHIN, None
     while (now := time.monotonic()) < deadline:
-        jobs = _opened(layout, began)
+        jobs = _opened(layout, epoch)
         if jobs and all(job.has_reached_source for job in jobs):
             return Started(process.pid)
         opened = now if jobs and opened is None else opened
@@ -99,7 +101,7 @@ def launch(
             raise _ended(layout, log, code, (file, root), began)
         read = _relay(log, read, say)
         time.sleep(POLL_EVERY)
-    if _opened(layout, began):
+    if _opened(layout, epoch):
         return Started(process.pid, "it is still bringing its tables up to date")
     # It may hold no lease yet, so nothing else could find and stop it.
     _kill_tree(psutil.Process(process.pid))
@@ -128,10 +130,11 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")}
 
 
-def _opened(layout: Layout, began: datetime) -> tuple[JobState, ...]:
-    """The jobs since ``began``, once the tables of all layers are open; before that, none."""
+def _opened(layout: Layout, epoch: int) -> tuple[JobState, ...]:
+    """The jobs with a later ``epoch``, once the tables of all layers are open; before that,
+    none."""
     # For a job that has ended again, probe returns the last status of its predecessor.
-    ours = tuple(j for j in _alive(layout) if j.since >= began and j.is_open)
+    ours = tuple(j for j in _alive(layout) if j.epoch > epoch and j.is_open)
     return ours if {layer for job in ours for layer in job.layers} == set(LAYERS) else ()
 
 

@@ -20,7 +20,7 @@ from headgate.sinks.letters import DeadLetters, Letter
 from headgate.tables.log import Commit, entry_path, read_commit
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import commit_time, time_of
-from tests.unit.ledger.conftest import Lake, fill
+from tests.unit.ledger.conftest import NOON, Lake, fill
 from tests.unit.metrics.conftest import NOW, Clock, Reading, observed, unreadable, value, values
 
 PARTS = ("declaration", "tables", "stream", "gates", "state", "savepoints", "ledger")
@@ -172,8 +172,10 @@ def test_a_damaged_table_hides_only_what_is_read_of_it(
     lake: Lake, read: Reading, place: Place
 ) -> None:
     fill(lake)
-    read()
+    stored = "stored_bytes_total", "gold/per_minute"
+    before = value(read(), *stored)
     lake.commit("silver/good", 2, [], {"silver": 0})
+    lake.commit("gold/per_minute", 2, [{"window_start": NOON, "events": 1}], {})
     entry = f"silver/good/{entry_path(2)}"
     whole = place.layout.storage.read(entry)
     place.layout.storage.write(entry, whole.replace(b'"n":2', b'"n":3'))
@@ -182,8 +184,11 @@ def test_a_damaged_table_hides_only_what_is_read_of_it(
     assert "stream" not in unreadable(found)
     assert values(found, "records_total") == {}, "old counts would look as if they were true"
     assert value(found, "condition", "absent") == 1
+    read()
     place.layout.storage.write(entry, whole)
-    assert values(read(), "readable") == SOUND
+    found = read()
+    assert values(found, "readable") == SOUND
+    assert value(found, *stored) > before, "what gold had committed meanwhile"
 
 
 @pytest.mark.parametrize("folder", ["bronze", "silver", "gold", "_headgate"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +71,22 @@ def test_only_commits_with_rows_to_send_wait(
         out.take((), sent(0))
         out.take((commit,), sent(0))
         assert out.count == count
+
+
+def test_after_the_log_was_replaced_only_its_commits_wait(lake: Lake) -> None:
+    """A table that was put back from a copy, or made anew, has lower versions."""
+    for n in (1, 2, 3):
+        lake.commit(PATH, n, [{"window_start": NOON, "events": n}], {"folded": 1})
+    tail = TableTail(lake.layout.storage, PATH)
+    out = Unsent(Publication("out", "gold", "per_minute", "final", "kafka", None), tail)
+    tail.poll()
+    out.take((), sent(1))
+    assert out.count == 2
+    shutil.rmtree(lake.layout.storage.uri(PATH))
+    Lake(Path(lake.layout.storage.root).parent, lake.pipeline)
+    tail.poll()
+    out.take((), sent(0))
+    assert out.count == 0
 
 
 def test_what_was_there_before_is_read_back(lake: Lake) -> None:

@@ -48,6 +48,21 @@ def test_requests_that_fail_together_are_one_failure() -> None:
         assert delivery.why_away == "answers 503"
 
 
+def test_rows_that_are_always_refused_do_not_hold_up_the_others() -> None:
+    """Also if they are as many as the connections."""
+    refused, sent = {f"r{number}" for number in range(CONNECTIONS)}, list[str]()
+
+    def post(message: Message) -> Outcome:
+        if message.id in refused:
+            return Outcome("answers 403", is_away=True)
+        sent.append(message.id)
+        return Outcome()
+
+    rows = [replace(MESSAGE, id=f"r{number}") for number in range(CONNECTIONS + 20)]
+    with closing(Delivery(rows, post, lambda *_: None, 8, lambda _: 0.01)):
+        wait_until(lambda: len(sent) == 20, "the others are sent", PATIENCE)
+
+
 @pytest.mark.parametrize(("asked", "waits"), [(0.0, 1.0), (30.0, 30.0), (86_400.0, 60.0)])
 def test_the_pause_that_the_receiver_asks_for(asked: float, waits: float) -> None:
     away, began = Away(Outcome("answers 429", is_away=True, wait=asked)), time.monotonic()

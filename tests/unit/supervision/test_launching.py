@@ -146,9 +146,9 @@ def test_tables_that_take_long_to_come_level_end_nothing(
 ) -> None:
     now, opened = [0.0], local._opened
 
-    def leaping(layout: Layout, began: datetime) -> tuple[JobState, ...]:
+    def leaping(layout: Layout, epoch: int) -> tuple[JobState, ...]:
         """Let the time limit of a start pass as soon as the tables are open."""
-        jobs = opened(layout, began)
+        jobs = opened(layout, epoch)
         now[0] += local.STARTS_WITHIN if jobs else 0
         return jobs
 

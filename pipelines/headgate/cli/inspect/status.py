@@ -24,6 +24,7 @@ from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_asked
+from headgate.supervision.logs import run_log
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -99,7 +100,7 @@ def status(
         if jobs:
             _show(declared.name, jobs, now, ended)
             console().print(words, markup=False, soft_wrap=True)
-            _remark(jobs, paused, is_to_stop=is_to_stop)
+            _remark(jobs, paused, is_to_stop=is_to_stop, has_log=run_log(layout).exists())
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
             _show_waiting(held, refused, loads)
@@ -218,8 +219,10 @@ def _remark(
     paused: datetime | None,
     *,
     is_to_stop: bool,
+    has_log: bool,
 ) -> None:
-    """Print what has no column in the table of jobs."""
+    """Print what has no column in the table of jobs. ``has_log``: a driver was started in the
+    background; one in a terminal has only Spark's log."""
     for job in jobs:
         if job.backlog is not None and job.backlog.partitions:
             console().print(partitions_table(job.backlog.partitions))
@@ -234,7 +237,8 @@ def _remark(
         typer.echo(f"it is asked to stop, and does not respond:\n{command('stop', '--now')}")
     elif any(job.state in ("dead", "stale") for job in jobs):
         # The log comes before `start`: a restart may fail for the same reason.
-        typer.echo(f"{command('logs')}\n{command('start')}")
+        logs = command("logs") if has_log else command("logs", "--spark")
+        typer.echo(f"{logs}\n{command('start')}")
     if paused is not None:
         ending = any(job.state == "running" and "bronze" in job.layers for job in jobs)
         effect = "reads no new data after its current batch" if ending else "reads no new data"

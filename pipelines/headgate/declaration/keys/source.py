@@ -18,8 +18,10 @@ RECORD = Key(
         Key(
             "event_id",
             "names",
-            "The columns that identify an event. Without this key, the position in the source "
-            "identifies an event, and no record is a duplicate.",
+            "The columns that identify an event, by their values as the schema types them: declare "
+            "a column as string if a decimal has more digits than its scale, or a time more than "
+            "six. Without this key, the position in the source identifies an event, and no record "
+            "is a duplicate.",
         ),
         Key(
             "event_time",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +55,7 @@ class TablesPart(Part):
             for name, publication in place.declared.publish.items()
             if publication.layer != "gate"  # it sends documents, and no rows of commits
         }
+        self._news: dict[str, list[Commit]] = {}
         self._stored: dict[str, int] = {}
         self._created: dict[str, int | None] = {}
         self._is_sound = False
@@ -88,7 +89,10 @@ class TablesPart(Part):
         self._is_sound = False
         # Downstream tables first, as in a snapshot: none is seen ahead of its upstream.
         nodes = tuple(self._graph)
-        news = {node.path: self._tails[node.path].poll() for node in reversed(nodes)}
+        for node in reversed(nodes):
+            self._news.setdefault(node.path, []).extend(self._tails[node.path].poll())
+        # Commits that were read before another table had an error are taken now.
+        news, self._news = self._news, {}
         for node in nodes:
             for commit in news[node.path]:
                 self._durations.take(node, commit)
@@ -169,7 +173,7 @@ class TablesPart(Part):
         samples: Samples,
         name: str,
         unsent: Unsent,
-        news: dict[str, tuple[Commit, ...]],
+        news: Mapping[str, Sequence[Commit]],
         now: datetime,
     ) -> None:
         position = self._tails[PUBLICATION.path(name)].commit

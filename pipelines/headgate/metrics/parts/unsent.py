@@ -28,6 +28,7 @@ class Unsent:
         self._publication, self._source = publication, source
         self._waiting: deque[tuple[int, int]] = deque(maxlen=MOST)
         self._has_begun = False
+        self._begins = source.begins
 
     @property
     def path(self) -> str:
@@ -49,6 +50,9 @@ class Unsent:
         if position is None:
             return
         sent = PublicationPayload.of(position.state).version
+        if self._begins != self._source.begins:  # another log may have other versions
+            self._waiting.clear()
+            self._has_begun, self._begins = False, self._source.begins
         if not self._has_begun:
             self._look_back(sent)
         else:

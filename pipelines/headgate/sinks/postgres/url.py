@@ -43,7 +43,7 @@ def _require_one_reading(url: str, parts: SplitResult) -> None:
     rest = url.partition("://")[2]
     ends = rest.partition("/")[0].count("@")
     # An @ in a value of the query, such as a user, is allowed: it comes after a =.
-    late = not ends and "@" in parts.path + rest.partition("=")[0]
+    late = "@" in parts.path or (not ends and "@" in rest.partition("=")[0])
     if ends > 1 or ends != parts.netloc.count("@") or late:
         raise Invalid(
             "is ambiguous; encode @ in the user or the password as %40, / as %2F, "

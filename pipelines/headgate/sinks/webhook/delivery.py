@@ -128,6 +128,7 @@ class Delivery:
                 wait = max(self._pause(self._away), min(outcome.wait, LONGEST_PAUSE))
                 self._why, self._away_until = outcome.why, max(self._away_until, now + wait)
                 self._is_busy = outcome.is_busy
+                lane.ready = now  # after the others: this row may be the only one that waits
             else:
                 self._away, self._why, self._away_until = 0, "", 0.0
             if outcome.taken:
