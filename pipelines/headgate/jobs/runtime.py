@@ -186,7 +186,7 @@ class PipelineRuntime:
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
         """The stages that continue to update the current tables, each by the declaration that it
-        was made from, if that declaration is kept.
+        was made from, if it is kept. If several match (in all but rules), the last one is used.
 
         If bronze is rebuilt, no stage updates the current tables: they have all batches already. If
         layers have separate jobs, tables that are being rebuilt are not updated. Otherwise bronze's
@@ -194,9 +194,7 @@ class PipelineRuntime:
         """
         if self.resets.bronze.name in rebuild.tables:
             return self._stages(self.table, (), ())
-        # The last one that matches is used. Digests of tables do not include suites, so several may
-        # match, and rules are those of this declaration if it is one of them.
-        pipelines = [*all_kept(self._layout), self.pipeline]
+        pipelines = [*all_kept(self._layout), self.pipeline]  # the newest last
         not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
         made_as = {
             path: table.refresh().definition
