@@ -108,6 +108,44 @@ def test_a_driver_that_refuses_to_start_creates_no_table(
     assert {*engine.root.rglob("_delta_log")} == before
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "table"),
+    [
+        ("where: level >= 5", "where: level >= 6", "silver/strong"),
+        ("allowed_lateness: 1 minute", "allowed_lateness: 2 minutes", "gold/sliding"),
+    ],
+)
+def test_a_changed_table_can_be_rebuilt_by_name(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared, old: str, new: str, table: str
+) -> None:
+    """With the tables downstream, which have changed with it."""
+    engine = prepared.copy(tmp_path)
+    after = change(engine.pipeline, old, new)
+    go_on(Engine(spark, after, engine.root, anew=RebuildRequest((table,))))
+    assert Engine(spark, after, engine.root).runtime.rebuild is None
+
+
+def test_a_refused_driver_keeps_the_rebuild_of_an_upgrade(
+    spark: SparkSession, tmp_path: Path, prepared: Prepared
+) -> None:
+    """One of its two tables is declared in another way again."""
+    engine = prepared.copy(tmp_path)
+    change(engine.pipeline, "allowed_lateness: 1 minute", "allowed_lateness: 2 minutes")
+    both = change(
+        load(engine.pipeline.file),
+        "events: count(*)\n      heaviest",
+        "n: count(*)\n      heaviest",
+    )
+    upgraded(engine, both)
+    before = begun(engine.layout, 0)
+    assert before is not None
+    assert {"gold/sliding", "gold/bands"} <= before.tables.keys()
+    third = change(both, "n: count(*)\n", "m: count(*)\n")
+    with pytest.raises(DefinitionChangedError, match="gold/bands"):
+        Engine(spark, third, engine.root)
+    assert begun(engine.layout, 0) == before
+
+
 def test_a_plan_names_a_file_that_can_no_longer_be_read_again(
     tmp_path: Path, prepared: Prepared, landing: Landing
 ) -> None:

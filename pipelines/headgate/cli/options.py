@@ -26,7 +26,9 @@ def checked_root(root: str) -> str:
     """The absolute path of a root that a person typed. Raises UsageError."""
     shown = escaped(root)
     if not root:
-        raise UsageError("the root is empty", remedy=f"name a folder: --root {DEFAULT_ROOT}")
+        raise UsageError(
+            "the name of the folder is empty", remedy=f"name a folder: --root {DEFAULT_ROOT}"
+        )
     if is_uri(root):
         said = (
             f"{shown} is not a folder of this machine; tables on an object store are not built yet"

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.failpoints import failpoint
-from headgate.jobs.begin_rebuild import begin_rebuild
+from headgate.jobs.begin_rebuild import begin_rebuild, wanted_tables
 from headgate.jobs.errors import DefinitionChangedError
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.jobs.refusing import require_definitions
@@ -40,9 +40,7 @@ def open_tables(
         raise DefinitionChangedError(runtime.pipeline, runtime.head.table.name)
     awaits = _awaits(runtime, states)
     require_agreement(runtime.pipeline, states, awaits)
-    # A driver that refuses to start creates no table.
-    if runtime.head.table.name in states and not request.changed:
-        require_definitions(runtime.pipeline, layout, states, awaits, request.tables)
+    _require_declared(runtime, layout, states, awaits, request)
     _save_way_back(runtime, layout, now)
     runtime.open(epoch, now)
     _finish_undeclared(runtime, layout, epoch, now)
@@ -55,6 +53,22 @@ def open_tables(
     begin_rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
     runtime.require_declared()
     keep(layout, runtime.pipeline)
+
+
+def _require_declared(
+    runtime: PipelineRuntime,
+    layout: Layout,
+    states: States,
+    awaits: Callable[[str], bool],
+    request: RebuildRequest,
+) -> None:
+    """Raises DefinitionChangedError before any table is created or any rebuild is recorded. A reset
+    that is open is completed first; the tables are checked after it."""
+    if runtime.head.table.name not in states or request.changed or any(map(awaits, states)):
+        return
+    is_whole = set(runtime.layers) == set(LAYERS)
+    rebuilt = wanted_tables(runtime, layout, request.tables) if is_whole else ()
+    require_definitions(runtime.pipeline, layout, states, awaits, rebuilt)
 
 
 def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:

@@ -185,8 +185,8 @@ class PipelineRuntime:
         return self._rebuilt_tables.get(path) or self.table(path)
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
-        """The stages that continue to update the current tables, each by the declaration that it
-        was made from, if it is kept. If several match (in all but rules), the last one is used.
+        """The stages that continue to update the current tables. Each table goes on by the last
+        kept declaration that it was made from. Declarations may differ in rules alone.
 
         If bronze is rebuilt, no stage updates the current tables: they have all batches already. If
         layers have separate jobs, tables that are being rebuilt are not updated. Otherwise bronze's

@@ -36,7 +36,7 @@ OfLake = tuple[str, str, str]
         (["init", ""], "it is empty"),
         (["status", ""], "the name of the pipeline is empty"),
         (["query", "PIPELINE", "SELECT '\udcff'"], r"SELECT '\xff': not UTF-8"),
-        (["list", "--root", ""], "the root is empty"),
+        (["list", "--root", ""], "the name of the folder is empty"),
         (["list", "--root", "s3://bucket/x"], "is not a folder of this machine"),
         (["demo", "--root", "s3://bucket/x"], "is not a folder of this machine"),
         (["savepoint", "restore", "PIPELINE", "latest", "--to", "s3://b/x"], "is not a folder"),

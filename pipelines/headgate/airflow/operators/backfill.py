@@ -126,6 +126,9 @@ class BackfillInterval(IntervalTask):
         if code == exit_codes.FAILED and report is not None and report.result == "empty":
             self.log.info("no window that ends in (%s, %s] has data", self.begin, self.end)
             code = exit_codes.OK
+        if code == exit_codes.DIFFERS and self.approved and report and not report.differing:
+            self.log.info("gold has the computed rows already, so nothing is published")
+            code = exit_codes.OK
         if code == exit_codes.DIFFERS:
             raise AirflowFailException(self._difference(report, approved))
         if code:

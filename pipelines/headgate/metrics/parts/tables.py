@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,9 @@ from headgate.tables.log_folder import log_folder
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import Counts, State, time_of
+
+MOST_KEPT = 500
+"""The most commits of a table that are kept while another one cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class TablesPart(Part):
             for name, publication in place.declared.publish.items()
             if publication.layer != "gate"  # it sends documents, and no rows of commits
         }
-        self._news: dict[str, list[Commit]] = {}
+        self._news: dict[str, deque[Commit]] = {}
         self._stored: dict[str, int] = {}
         self._created: dict[str, int | None] = {}
         self._is_sound = False
@@ -90,7 +94,8 @@ class TablesPart(Part):
         # Downstream tables first, as in a snapshot: none is seen ahead of its upstream.
         nodes = tuple(self._graph)
         for node in reversed(nodes):
-            self._news.setdefault(node.path, []).extend(self._tails[node.path].poll())
+            kept = self._news.setdefault(node.path, deque(maxlen=MOST_KEPT))
+            kept.extend(self._tails[node.path].poll())
         # Commits that were read before another table had an error are taken now.
         news, self._news = self._news, {}
         for node in nodes:
@@ -173,7 +178,7 @@ class TablesPart(Part):
         samples: Samples,
         name: str,
         unsent: Unsent,
-        news: Mapping[str, Sequence[Commit]],
+        news: Mapping[str, Collection[Commit]],
         now: datetime,
     ) -> None:
         position = self._tails[PUBLICATION.path(name)].commit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from headgate.declaration.errors import Invalid
@@ -11,8 +12,14 @@ from headgate.declaration.placeholders import has_placeholder
 
 _SCHEMES = ("postgresql", "postgres")
 _SECRET_PARAMETERS = ("password", "sslpassword", "passfile")
-_NAMES = (*_SECRET_PARAMETERS, "user", "host", "port", "dbname", "sslmode", "connect_timeout")
-"""Parameters whose names may be shown in any case."""
+_PUBLIC = (
+    *("application_name", "channel_binding", "client_encoding", "connect_timeout", "dbname"),
+    *("fallback_application_name", "gssencmode", "host", "hostaddr", "keepalives"),
+    *("keepalives_count", "keepalives_idle", "keepalives_interval", "load_balance_hosts"),
+    *("options", "port", "require_auth", "service", "sslcert", "sslkey", "sslmode"),
+    *("sslnegotiation", "sslrootcert", "target_session_attrs", "tcp_user_timeout", "user"),
+)
+"""Parameters that may be shown also if the whole address is secret."""
 _BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 _SHORTEST = 3  # shorter texts occur in every message
 
@@ -56,8 +63,9 @@ def _require_plain_query(url: str, written: str | None) -> None:
     messages would show a part of a password."""
     names = [name for name, _ in _parameters(urlsplit(url).query)]
     meant = [name for name, _ in _parameters(urlsplit(written or url).query)]
-    is_whole = written is not None and not written.startswith(_SCHEMES)
-    if (not is_whole and names != meant) or "#" in url or _BAD_ESCAPE.search(url):
+    # A placeholder may stand for the whole address, or for whole parameters.
+    is_known = (written or url).startswith(_SCHEMES) and not any(map(has_placeholder, meant))
+    if (is_known and names != meant) or "#" in url or _BAD_ESCAPE.search(url):
         raise Invalid(
             "is ambiguous; encode % in a password or another value as %25, & as %26 and # as %23"
         )
@@ -67,7 +75,7 @@ def _parameters(query: str) -> Iterator[tuple[str, str]]:
     """The names and values of a query as they are written. Unlike in forms, + is no space."""
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
-        yield name, value
+        yield unquote(name), value
 
 
 def _secret_values(query: str) -> Iterator[str]:
@@ -79,8 +87,8 @@ def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
     parts = urlsplit(url)
     found = [*_secret_values(parts.query), *([parts.password] if parts.password else [])]
     if written is not None and not written.startswith(_SCHEMES):  # any part of it may be a secret
-        given = {text for pair in _parameters(parts.query) for text in pair}
-        found += [url, *sorted(given - {*_NAMES})]
+        given = (pair for pair in _parameters(parts.query) if pair[0] not in _PUBLIC)
+        found += [url, *({*chain.from_iterable(given)} - {*_SECRET_PARAMETERS})]
     found += map(unquote, tuple(found))
     yield from (text for text in found if len(text) >= _SHORTEST)
 

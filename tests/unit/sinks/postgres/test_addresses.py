@@ -38,6 +38,7 @@ def test_a_wrong_password_is_not_told(server: Server) -> None:
     [
         ("postgresql://ann:hunter22@db/shop", "has a password; write"),
         ("postgresql://db/shop?password=hunter22", "has a password; write"),
+        ("postgresql://db/shop?pass%77ord=hunter22", "has a password; write"),
         ("mysql://db/shop", "is not an address such as"),
         ("postgresql://db:port/shop", "is not an address such as"),
     ],
@@ -83,10 +84,17 @@ def test_a_password_is_masked_as_it_is_written_and_as_it_is_read(
     for url in ("postgresql://ann:${env:PG}@db/shop", "postgresql://db/shop?password=${env:PG}"):
         (publication,) = declared(f"postgres: {{url: '{url}', table: a}}").publish.values()
         assert {password, "hunter+22"} <= {*SINKS["postgres"].secrets(publication.sink)}
-    monkeypatch.setenv("PG", f"postgresql://db/shop?password={password}&application_name=mine22")
+    given = f"postgresql://db/shop?password={password}&sslmode=require&more=of-it"
+    monkeypatch.setenv("PG", given)
     (publication,) = declared("postgres: {url: '${env:PG}', table: a}").publish.values()
     found = {*SINKS["postgres"].secrets(publication.sink)}
-    assert {password, "hunter+22", "mine22"} <= found
+    assert {password, "hunter+22", given, "more", "of-it"} <= found
+    assert not {"password", "sslmode", "require"} & found
+
+
+def test_a_placeholder_may_stand_for_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PG", "sslmode=require&connect_timeout=5")
+    declared("postgres: {url: 'postgresql://db/shop?${env:PG}', table: a}")
 
 
 def test_an_encoded_password_and_a_user_in_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
