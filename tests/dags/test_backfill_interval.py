@@ -233,6 +233,17 @@ def test_only_what_was_approved_is_published(lake: Lake, verb: Verb) -> None:
     assert calls == []
 
 
+def test_rows_that_gold_has_already_are_no_failure_if_others_were_approved(
+    lake: Lake, verb: Verb
+) -> None:
+    """An earlier attempt has published, and late rows were replayed since."""
+    verb(0, DIFFERS)
+    shown = context(task(lake, "show").execute(RUN))
+    verb(11, replace(EMPTY, equal=1, windows=1, live="9-00", backfilled="9-00"))
+    found = task(lake, "publish", approved="compute").execute(shown)
+    assert (found["differing"], found["published"]) == ([], [])
+
+
 def test_another_declaration_is_a_file_beside_the_pipelines_own(lake: Lake, verb: Verb) -> None:
     calls = verb(0, EMPTY)
     beside = lake.pipeline.file.with_name("other.txt")
