@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from headgate.backfill.errors import OtherDeclarationError
 from headgate.commands import pipeline_command, shell_command
@@ -20,8 +21,8 @@ def require_compatible(deployed: Pipeline, given: Pipeline, name: str) -> None:
     silver's columns and rules may differ."""
     found = list(_differences(deployed, given, name))
     if found:
-        # A name without a slash is looked for in pipelines/.
-        file = str(given.file) if given.file.name != str(given.file) else f"./{given.file}"
+        # Without a folder, it would be read as the name of a pipeline.
+        file = str(given.file) if given.file.parent != Path() else f"./{given.file}"
         raise OtherDeclarationError(
             f"{given.file}: gold.{name} would not have the same rows to compare: {found[0]}",
             remedy="deploy it, which rebuilds the tables: " + shell_command("upgrade", file),

@@ -30,7 +30,8 @@ def find(pipeline: str) -> Path:
         )
     set_subject(pipeline)
     path = at_home(pipeline)
-    if path.suffix in SUFFIXES or path.parent != Path() or path == Path():
+    is_path = "/" in pipeline or path.parent != Path() or path == Path()
+    if path.suffix in SUFFIXES or is_path:
         if not path.is_file():
             problem = "there is no such file"
             if path.exists():

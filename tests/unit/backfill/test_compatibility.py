@@ -64,3 +64,6 @@ def test_bronze_and_the_shape_of_gold_may_not(
     assert re.search(said, refused.value.message)
     place = Place(pipeline="shop", root="/lake")
     assert "headgate upgrade 'other folder/new.yml' --root /lake" in refused.value.text(place)
+    with pytest.raises(OtherDeclarationError) as refused:
+        require_compatible(deployed, replace(given, file=Path("new.txt")), "bands")
+    assert "headgate upgrade ./new.txt --root /lake" in refused.value.text(place)

@@ -49,6 +49,8 @@ def test_an_example_of_the_package_is_found_from_anywhere() -> None:
 def test_a_path_is_taken_as_it_is() -> None:
     place("elsewhere/a.yml")
     assert find("elsewhere/a.yml") == Path("elsewhere/a.yml")
+    place("a.txt")
+    assert find("./a.txt") == Path("a.txt")
 
 
 @pytest.mark.parametrize(
