@@ -140,9 +140,9 @@ class Backfill:
         meant = Meant(wanted.begin, wanted.end, target.final_through, target.drains, replays)
         silver = self._table(SILVER.path(declared.silver))
         silver.refresh()
-        found = overlapping_files(silver.handle, "_event_time", [wanted.span])
+        found = overlapping_files(silver.handle, "_event_time", wanted.spans)
         files = tuple(file for file in found if file.n <= target.n)
-        if wanted.is_empty or not files:
+        if not files:
             return self._spark.createDataFrame([], gold_type(declared))
         return stage.final_rows(files, meant, now)
 

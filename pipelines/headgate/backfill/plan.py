@@ -112,7 +112,7 @@ def _target(
         operation=state.operation,
         definition=state.definition,
         gold=position.table,
-        files=_files(position, begin_of(declared)[0], wanted),
+        files=overlapping_files(position.handle, begin_of(declared)[0], wanted.spans),
         final_through=payload.final_through(lateness),
         drains=drains,
         replays=tuple(
@@ -123,12 +123,6 @@ def _target(
         ),
         earlier=published_into(wanted, declared.name, touching),
     )
-
-
-def _files(position: TablePosition, column: str, wanted: Range) -> tuple[DataFile, ...]:
-    if wanted.is_empty:
-        return ()
-    return overlapping_files(position.handle, column, [wanted.span])
 
 
 def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
@@ -165,7 +159,7 @@ def _steps(
     table = used.silver[silver]
     position = at.tables[BRONZE.path(table.source)]
     payload = BronzePayload.of(position.state)
-    spans = [target.range.span for target in targets if not target.range.is_empty]
+    spans = [span for target in targets for span in target.range.spans]
     if not spans:
         return ()
     span = min(first for first, _ in spans), max(last for _, last in spans)

@@ -30,12 +30,9 @@ class Range:
     end: int = LATEST
 
     @property
-    def is_empty(self) -> bool:
-        return self.begin >= self.end
-
-    @property
-    def span(self) -> Span:
-        return self.begin, self.end - 1
+    def spans(self) -> tuple[Span, ...]:
+        """The range as a span; none if it is empty."""
+        return ((self.begin, self.end - 1),) if self.begin < self.end else ()
 
 
 @dataclass(frozen=True)
@@ -116,13 +113,11 @@ def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
 
 def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
     """The ids of the backfills that were published into a range of a table, and not taken back."""
-    if wanted.is_empty:
-        return ()
     found = []
     for each in in_force(operations):
         if (patch := each.document["tables"].get(table)) is None:
             continue
         first, last = patch["span"]
-        if first < wanted.end and last >= wanted.begin:
+        if any(first <= end and last >= begin for begin, end in wanted.spans):
             found.append(str(each.document["backfill"]))
     return tuple(found)

@@ -20,28 +20,29 @@ class UnsupportedError(Exception):
 def row_condition(stored: Any, parser: Any) -> str:
     """A ``row_condition`` as Spark SQL. ``parser`` is the ``condition_parser`` that was stored with
     it; it decides what a text means. Raises UnsupportedError."""
-    if not isinstance(stored, str) and not _is_passed_through(stored):
-        return _condition(stored)
+    if isinstance(stored, str):
+        return _sql(stored, parser)
     # Conditions that Headgate has exported are without a parser.
-    if parser != "spark" and (isinstance(stored, str) or parser is not None):
+    return _condition(stored, "spark" if parser is None else parser)
+
+
+def _sql(text: str, parser: Any) -> str:
+    if parser != "spark":
         raise UnsupportedError(
             f"its row_condition is for the condition_parser {parser}; write it as Spark SQL, with "
             "the condition_parser spark"
         )
-    return stored if isinstance(stored, str) else _condition(stored)
+    return text
 
 
-def _is_passed_through(stored: Any) -> bool:
-    return isinstance(stored, Mapping) and stored.get("type") == "pass_through"
-
-
-def _condition(stored: Any) -> str:
+def _condition(stored: Any, parser: Any) -> str:
     try:
         kind = stored["type"]
         if kind == "pass_through":
-            return str(stored["pass_through_filter"])
+            return _sql(str(stored["pass_through_filter"]), parser)
         if kind in _JOINED:
-            return _JOINED[kind].join(f"({_condition(each)})" for each in stored["conditions"])
+            parts = (f"({_condition(each, parser)})" for each in stored["conditions"])
+            return _JOINED[kind].join(parts)
         name = readable(stored["column"]["name"])
         if kind == "nullity":
             return f"{name} is null" if stored["is_null"] else f"{name} is not null"

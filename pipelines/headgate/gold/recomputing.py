@@ -25,7 +25,6 @@ from headgate.gold.late_replay import Selection
 from headgate.gold.schema import gold_type, state_field
 from headgate.tables.data_file import STATE
 
-_NEVER = -(1 << 62)
 _BATCH = r".*/data/\d+-(\d+)-[^/]*/"
 """The last part of a path that looks like the folder of an attempt. A part of the root may look
 like one, too."""
@@ -56,7 +55,7 @@ def final_rows(
     placed = placed.withColumn("_n", batch).drop("_path")
     found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end)
     found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin)
-    late = F.col("_late").isNotNull() | (fold.assignment.closed_by <= _closed(batches, meant))
+    late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
     folded = folded.where(~late | _replayed(fold, meant)).drop(REPLAYED, "_n", "_late")
     stored = StructType([*gold_type(fold.declared).fields, state_field(fold.declared)])
@@ -67,15 +66,15 @@ def final_rows(
     return rows.where("final").drop(STATE)
 
 
-def _closed(batches: Collection[int], meant: Meant) -> Column:
-    """The end up to which drains had closed the table before the batch of a row. It is looked up:
-    one condition for each drain would be too much for Spark after hundreds of drains."""
-    never = F.lit(_NEVER)
-    closed = {n: max((end for at, end in meant.drains if at < n), default=None) for n in batches}
-    pairs = ((F.lit(n), F.lit(end)) for n, end in closed.items() if end is not None)
-    if not (known := list(chain.from_iterable(pairs))):
-        return never
-    return F.coalesce(F.create_map(*known)[F.col("_n")], never)
+def _closed(fold: Fold, batches: Collection[int], meant: Meant) -> Column:
+    """Whether a drain before the batch of a pair had closed its result. The end is looked up: one
+    condition for each drain would be too much for Spark after hundreds of drains."""
+    ends = {n: max((end for at, end in meant.drains if at < n), default=None) for n in batches}
+    known = {n: end for n, end in ends.items() if end is not None}
+    if not known:
+        return F.lit(False)
+    through = F.create_map(*map(F.lit, chain.from_iterable(known.items())))[F.col("_n")]
+    return F.coalesce(fold.assignment.closed_by <= through, F.lit(False))
 
 
 def _replayed(fold: Fold, meant: Meant) -> Column:

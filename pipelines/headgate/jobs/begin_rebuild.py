@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 
+from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.graph.graph import graph_of
 from headgate.jobs.runtime import PipelineRuntime
@@ -36,7 +36,7 @@ def begin_rebuild(
     before = rebuilds.begun(layout, generation)
     under_way = rebuilds.continued(layout, pipeline, generation)
     if set(runtime.layers) == set(LAYERS):
-        wanted = wanted_tables(runtime, layout, tables)
+        wanted = wanted_tables(pipeline, before, tables)
         if not under_way or not wanted <= under_way.tables.keys():
             under_way = _recorded(runtime, layout, wanted, epoch, now, why)
     if "bronze" in runtime.layers and not _is_open(runtime):
@@ -55,13 +55,12 @@ def begin_rebuild(
 
 
 def wanted_tables(
-    runtime: PipelineRuntime, layout: Layout, tables: Iterable[str]
-) -> AbstractSet[str]:
-    """The tables that ``begin_rebuild`` rebuilds in a job of all layers: the given ones, those of a
-    rebuild that was begun and are declared as then, and all tables downstream of them."""
-    before = rebuilds.begun(layout, runtime.resets.bronze.refresh().generation)
-    begun = before.still_declared(runtime.pipeline) if before else ()
-    return graph_of(runtime.pipeline).rebuilt_with({*tables, *begun})
+    pipeline: Pipeline, before: Rebuild | None, tables: Iterable[str]
+) -> frozenset[str]:
+    """The tables that ``begin_rebuild`` rebuilds in a job of all layers: the given ones, those of
+    the rebuild ``before`` that are declared as then, and all tables downstream of them."""
+    begun = before.still_declared(pipeline) if before else ()
+    return graph_of(pipeline).rebuilt_with({*tables, *begun})
 
 
 def _recorded(

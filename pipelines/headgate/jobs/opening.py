@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from headgate.operations.carrying_out import tell_extended
 from headgate.savepoints.declarations import keep
 from headgate.savepoints.deployment import to_extend
 from headgate.savepoints.errors import ResetOpenError
+from headgate.savepoints.rebuilds import begun
 from headgate.savepoints.store import create
 from headgate.savepoints.undeclared import undeclared
 from headgate.storage.layout import Layout
@@ -64,11 +65,14 @@ def _require_declared(
 ) -> None:
     """Raises DefinitionChangedError before any table is created or any rebuild is recorded. A reset
     that is open is completed first; the tables are checked after it."""
-    if runtime.head.table.name not in states or request.changed or any(map(awaits, states)):
+    head, pipeline = runtime.head.table.name, runtime.pipeline
+    if head not in states or request.changed or any(map(awaits, states)):
         return
-    is_whole = set(runtime.layers) == set(LAYERS)
-    rebuilt = wanted_tables(runtime, layout, request.tables) if is_whole else ()
-    require_definitions(runtime.pipeline, layout, states, awaits, rebuilt)
+    rebuilt: Collection[str] = ()
+    if set(runtime.layers) == set(LAYERS):
+        before = begun(layout, states[head][1].generation)
+        rebuilt = wanted_tables(pipeline, before, request.tables)
+    require_definitions(pipeline, layout, states, awaits, rebuilt)
 
 
 def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:

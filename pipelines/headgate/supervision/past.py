@@ -32,8 +32,8 @@ class ReplayReport:
 class BackfillReport:
     """``differing`` are the gold tables in which a row differs, ``end`` is None if everything that
     is final was compared. ``by_end``: windows that end in the range, not only those that lie in it.
-    ``empty``: no final window was in the range. ``taken_back``: a restore
-    has taken back what was published."""
+    ``empty``: no final window was in the range. ``taken_back``: a restore has taken back what was
+    published."""
 
     id: str
     at: datetime

@@ -35,7 +35,10 @@ def overlapping_files(
     handle: DeltaTable, column: str, spans: Sequence[tuple[int, int]]
 ) -> tuple[DataFile, ...]:
     """The live files that may have a time of ``column`` within ``spans``: disjoint, rising pairs
-    [first, last] in microseconds. A file without bounds may have any time."""
+    [first, last] in microseconds. A file without bounds may have any time. No file has a time
+    within no span."""
+    if not spans:
+        return ()
     actions = _add_actions(handle)
     lowest, highest = (_nested(actions, bound, column) for bound in ("min", "max"))
     bounded = pc.and_(pc.is_valid(lowest), pc.is_valid(highest)).to_numpy(zero_copy_only=False)

@@ -28,7 +28,7 @@ def drains(*numbers: int) -> list[Operation]:
 
 
 def test_a_range_ends_before_its_end() -> None:
-    assert Range(100, 200).span == (100, 199)
+    assert Range(100, 200).spans == ((100, 199),)
 
 
 def test_no_step_passes_an_end_and_none_is_empty() -> None:

@@ -67,6 +67,7 @@ def test_a_file_is_left_out_only_if_its_bounds_say_so(open_table: Open) -> None:
     table = open_table()
     table.fence(1)
     assert overlapping_files(table.handle, TIME, [span(0, 1)]) == ()
+    assert overlapping_files(table.handle, TIME, []) == ()
     next_batch(table, file("unbounded"))
     table.refresh()
     assert names(overlapping_files(table.handle, TIME, [span(0, 1)])) == {"unbounded"}

@@ -221,9 +221,8 @@ class EmitRebuiltHours(IntervalTask):
     """Emits an asset event of ``table`` for every hour in which this run, or an attempt of it with
     another ``mode``, may have changed windows, if it has changed the table, so that downstream DAGs
     run again; skipped otherwise. These are the hours of the interval, and those after it up to the
-    end of the last window that can have rows of the interval. The change is
-    found in bronze's commits, whichever attempt requested it, so a cleared run emits the hours
-    again."""
+    end of the last window that can have rows of the interval. The change is found in bronze's
+    commits, whichever attempt requested it, so a cleared run emits the hours again."""
 
     def __init__(self, *, table: str, **kwargs: Any) -> None:
         self.table = table

@@ -37,7 +37,7 @@ def compute_here(
     asked: Asked,
     root: str,
     *,
-    check: Callable[[Report], None] = lambda _: None,
+    check: Callable[[Report], None],
     publish: Publish | None,
 ) -> Outcome:
     """Compute and compare. ``check`` may refuse the result; ``publish`` is called if a row differs.

@@ -130,7 +130,7 @@ def backfill(
         _show_plan(layout, asked, json=json)
         return
 
-    check = partial(require_expected, expected) if expected is not None else lambda _: None
+    check = partial(require_expected, expected)
     publishing = publish_here(note) if publish else None
     outcome = compute_here(layout, asked, root, check=check, publish=publishing)
     report = outcome.report
