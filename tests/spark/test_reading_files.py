@@ -161,7 +161,7 @@ def _cells(row: bytes) -> list[str]:
 
 
 def _read(source: FilesSource, path: Path) -> pa.Table:
-    file = LoggedFile(0, path.name, path.stat().st_size, ARRIVED)
+    file = LoggedFile(0, path.name, path.stat().st_size, ARRIVED, ARRIVED)
     blocks = [b for part in parts(Storage(source.path), source, [file]) for b in part.blocks()]
     schema = record_schema("file", has_document=source.format == "csv")
     return pa.concat_tables([schema.empty_table(), *blocks])

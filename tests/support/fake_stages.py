@@ -82,7 +82,7 @@ def _rows(landing: Storage, file: LoggedFile) -> Iterator[Row]:
             "partition": 0,
             "offset": offset,
             "file": file.path,
-            "ingested_at": file.modified,
+            "ingested_at": file.seen,
             "event_id": f"e{offset}",
             "event_time": at,
             "clock": at + timedelta(days=1) if record.late else None,

@@ -105,7 +105,8 @@ def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: d
     log.shape.create(FILES_LOG)
     log.table.fence(epoch)
     events = enumerate(wanted.rows, start=wanted.events + 1)
-    rows = [{"event": number, **vars(file), "at": now} for number, file in events]
+    # Read back, the earlier of the two times is when the file was seen.
+    rows = [{"event": number, **vars(file), "at": file.seen} for number, file in events]
     held = log.table.refresh()
     state = held.advanced_to(wanted.last, now).counting({"files": len(rows)})
     staged = stage_arrow(log.table, state, pa.Table.from_pylist(rows, SCHEMA), time_column="at")
@@ -120,7 +121,7 @@ def _events(data: Storage, files: Iterable[DataFile]) -> Iterator[dict[str, Any]
 
 
 def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
-    """Path and modification time of the files that have records in bronze, by their sequences."""
+    """Path of the files that have records in bronze, and when they were seen, by sequence."""
     found: dict[int, tuple[str, datetime]] = {}
     for file in live_files(bronze.handle):
         try:
@@ -143,13 +144,13 @@ def _in_bronze(bronze: Table) -> Mapping[int, tuple[str, datetime]]:
 
 def _row(sequence: int, there: Mapping[int, tuple[str, datetime]], landing: Storage) -> LoggedFile:
     if sequence not in there:
-        return LoggedFile(sequence, "", 0, _EPOCH, "skipped", NOBODY_KNOWS)
-    path, modified = there[sequence]
-    modified = modified.astimezone(UTC)
+        return LoggedFile(sequence, "", 0, _EPOCH, _EPOCH, "skipped", NOBODY_KNOWS)
+    path, seen = there[sequence]
+    seen = seen.astimezone(UTC)
     stat = landing.stat(path)
     # The size of a deleted or rewritten file is unknown. If it appears again, it is another file.
-    size = stat.size if stat is not None and stat.modified == modified else 0
-    return LoggedFile(sequence, path, size, modified)
+    size = stat.size if stat is not None and stat.modified == seen else 0
+    return LoggedFile(sequence, path, size, seen, seen)
 
 
 def _listed(names: Iterable[object]) -> str:

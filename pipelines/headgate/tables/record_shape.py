@@ -10,7 +10,7 @@ headers        array<struct<key, value>>             the broker's headers; null 
 partition      int                                   0 for files; see ``sources.kafka.topics``
 offset         bigint                                a total order within the partition
 file | topic   string                                path under the landing folder | Kafka topic
-ingested_at    timestamp                             file modification time or broker time
+ingested_at    timestamp                             broker time; ``seen_at`` for files
 seen_at        timestamp                             an event time too far after it is "future"
 =============  ====================================  ==========================================
 """

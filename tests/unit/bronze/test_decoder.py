@@ -377,7 +377,7 @@ def test_nested_values_of_parquet_arrive(tmp_path: Path) -> None:
     schema = pa.schema([shown.field(name) for name in fields])
     rows = [dict(zip(fields, ("a", ARRIVED, items, extra), strict=True))]
     pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet")
-    file = LoggedFile(1, "a.parquet", (tmp_path / "a.parquet").stat().st_size, ARRIVED)
+    file = LoggedFile(1, "a.parquet", (tmp_path / "a.parquet").stat().st_size, ARRIVED, ARRIVED)
     source = FilesSource(str(tmp_path), "parquet")
     (part,) = parts(Storage(str(tmp_path)), source, [file])
     (row,) = Decoder(RECORD, "json").decode(next(part.blocks())).to_pylist()

@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def logged(path: str) -> LoggedFile:
-    return LoggedFile(sequence=1, path=path, size=1, modified=NOW)
+    return LoggedFile(sequence=1, path=path, size=1, modified=NOW, seen=NOW)
 
 
 def test_a_cut_gzip_is_damaged(tmp_path: Path) -> None:

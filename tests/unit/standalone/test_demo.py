@@ -15,7 +15,7 @@ NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
 
 def file(sequence: int, age: timedelta) -> LoggedFile:
-    return LoggedFile(sequence, f"{sequence}.json", 1, NOW - age)
+    return LoggedFile(sequence, f"{sequence}.json", 1, NOW - age, NOW - age)
 
 
 def test_only_a_new_project_is_started_beside_airflow(tmp_path: Path) -> None:

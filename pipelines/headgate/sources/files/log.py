@@ -44,19 +44,21 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class LoggedFile:
-    """A landing file. ``status`` recorded: it is read in order; set_aside: it could not be read;
-    skipped: a person skipped it; withdrawn: a person skipped it after it was read, so bronze has
-    its records. ``reason`` explains each status except recorded."""
+    """A landing file. ``seen`` is when its records were seen: the earlier of its time when it was
+    recorded and of that moment. ``status`` recorded: it is read in order; set_aside: it could not
+    be read; skipped: a person skipped it; withdrawn: a person skipped it after it was read, so
+    bronze has its records. ``reason`` explains each status except recorded."""
 
     sequence: int
     path: str
     size: int
     modified: datetime
+    seen: datetime
     status: FileStatus = "recorded"
     reason: str | None = None
 
 
-_FIELDS = tuple(field.name for field in fields(LoggedFile))
+_FIELDS = tuple(field.name for field in fields(LoggedFile) if field.name in SCHEMA.names)
 
 
 def file_statuses(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, LoggedFile], int]:
@@ -67,7 +69,10 @@ def file_statuses(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, Logged
     # Events are ordered by number and not by time: a wall clock may step back.
     for row in sorted(events, key=itemgetter("event")):
         last = row["event"]
-        files[row["sequence"]] = LoggedFile(**{name: row[name] for name in _FIELDS})
+        # Stamps depend on it, so later events of a file do not change it.
+        known = files.get(row["sequence"])
+        seen = known.seen if known else min(row["modified"], row["at"])
+        files[row["sequence"]] = LoggedFile(**{name: row[name] for name in _FIELDS}, seen=seen)
     return files, last
 
 
@@ -135,7 +140,8 @@ class FilesLog:
         """Give each file the next sequence, in one commit."""
         first = self.last_sequence + 1
         files = tuple(
-            LoggedFile(first + i, s.path, s.size, s.modified) for i, s in enumerate(stats)
+            LoggedFile(first + i, s.path, s.size, s.modified, min(s.modified, now))
+            for i, s in enumerate(stats)
         )
         self._append(files, now)
         return files

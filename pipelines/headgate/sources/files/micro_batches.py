@@ -142,7 +142,7 @@ class FilesMicroBatches(MicroBatchSource):
                 self._files.readable(start, end)
 
         records = records_of(self._files.landing, self._files.source, files)
-        arrived = min((file.modified for file in files), default=None)
+        arrived = min((file.seen for file in files), default=None)
         reached = BatchEnd({"sequence": end}, arrived=arrived)
         self._bronze.ingest(records, reached, self._clock(), verify)
         with self._lock:

@@ -193,13 +193,13 @@ def records(file: LoggedFile, position: int, columns: dict[str, pa.Array]) -> pa
     ``document``."""
     schema, count = record_schema("file", has_document="document" in columns), len(columns["value"])
     first = offset_of(file.sequence, position)
-    modified = pa.repeat(pa.scalar(file.modified, schema.field("seen_at").type), count)
+    seen = pa.repeat(pa.scalar(file.seen, schema.field("seen_at").type), count)
     columns |= {
         "partition": pa.repeat(pa.scalar(0, pa.int32()), count),
         "offset": pa.array(np.arange(first, first + count)),
         "file": pa.repeat(file.path, count),
-        "ingested_at": modified,
-        "seen_at": modified,
+        "ingested_at": seen,
+        "seen_at": seen,
     }
     arrays = [
         columns[field.name] if field.name in columns else pa.nulls(count, field.type)

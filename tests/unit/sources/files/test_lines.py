@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ from headgate.storage.files import Storage
 from headgate.tables.record_shape import record_schema
 
 ARRIVED = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+LATER = ARRIVED + timedelta(days=365)
 SEVERAL = st.lists(st.sampled_from([b"", b" ", b"\t\r", b"\r", b"a", b" b", b"{}", b"\xff" * 9]))
 
 
 def read(folder: Path, *names: str, format: str = "json", **csv: Any) -> pa.Table:
     """The records of some files, read from parts that were pickled."""
     files = [
-        LoggedFile(sequence, name, (folder / name).stat().st_size, ARRIVED)
+        LoggedFile(sequence, name, (folder / name).stat().st_size, LATER, ARRIVED)
         for sequence, name in enumerate(names)
     ]
     source = FilesSource(str(folder), format, **csv)  # type: ignore[arg-type]

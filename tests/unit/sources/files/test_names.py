@@ -24,7 +24,7 @@ def test_a_name_is_read_as_it_is(tmp_path: Path, folder: str) -> None:
         (tmp_path / folder / name).write_text(f'{{"name": "{len(name)}"}}\n')
     listed = {stat.path: stat.size for stat in landing.list()}
     assert listed.keys() == {*NAMES}
-    files = [LoggedFile(1, path, size, ARRIVED) for path, size in listed.items()]
+    files = [LoggedFile(1, path, size, ARRIVED, ARRIVED) for path, size in listed.items()]
     for file in files:
         (part,) = parts(landing, FilesSource(landing.root, "json"), [file])
         (rows,) = part.blocks()

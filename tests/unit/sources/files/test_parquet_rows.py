@@ -46,7 +46,7 @@ def decoded(values: Sequence[bytes], **types: str) -> list[dict[str, Any]]:
     schema = {"id": "string", "at": "timestamp"} | types
     columns = tuple(Column(name, parse_type(type_)) for name, type_ in schema.items())
     record = Record(("id",), EventTime("at"), columns)
-    file = LoggedFile(1, "a.parquet", 1, AT)
+    file = LoggedFile(1, "a.parquet", 1, AT, AT)
     block = records(file, 0, {"value": pa.array(values, pa.binary())})
     found: list[dict[str, Any]] = Decoder(record, "parquet").decode(block).to_pylist()
     return found
