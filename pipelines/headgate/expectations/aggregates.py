@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.suites.arguments import BEFORE_NOW
+from headgate.declaration.suites.arguments import BEFORE_NOW, truth
 from headgate.declaration.suites.model import Rule
 
 _WIDEST = 76
@@ -230,9 +230,8 @@ def _compared(name: str, given: Mapping[str, Any], values: Values) -> tuple[bool
     return is_met, _listed(list(counted))
 
 
-def _member(value: str | int | bool, type_: pa.DataType) -> Any:
+def _member(text: str, type_: pa.DataType) -> Any:
     """A value of a set in the type in which it is compared with the values of a column."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
     if pa.types.is_floating(type_):
         return float(text)
     if pa.types.is_integer(type_) or pa.types.is_decimal(type_):
@@ -241,7 +240,7 @@ def _member(value: str | int | bool, type_: pa.DataType) -> Any:
         return date.fromisoformat(text)
     if pa.types.is_timestamp(type_):
         return _aware(datetime.fromisoformat(text))
-    return value if pa.types.is_boolean(type_) else text
+    return truth(text) if pa.types.is_boolean(type_) else text
 
 
 def _aware(at: datetime) -> datetime:

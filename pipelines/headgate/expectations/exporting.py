@@ -8,7 +8,14 @@ from typing import Any
 from headgate.declaration.expressions.hardening import harden
 from headgate.declaration.names import Columns
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.suites.arguments import BEFORE_NOW, Argument, ArgumentKind, number
+from headgate.declaration.suites.arguments import (
+    BEFORE_NOW,
+    Argument,
+    ArgumentKind,
+    number,
+    plain_number,
+    truth,
+)
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
 from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
@@ -100,9 +107,10 @@ def as_parameter(value: Any) -> Any:
     return {"$PARAMETER": f"now() - timedelta(seconds={seconds})"}
 
 
-def _typed(value: str | int | bool, type_: DataType) -> str | int | float | bool:
+def _typed(written: str, type_: DataType) -> str | int | float | bool | None:
     if type_ == BOOLEAN:
-        return value
-    if is_number(type_):
-        return value if isinstance(value, int) else float(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return truth(written)
+    if not is_number(type_):
+        return written
+    found = plain_number(written)
+    return float(found) if isinstance(found, str) else found

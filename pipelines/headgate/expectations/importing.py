@@ -100,8 +100,9 @@ def _number(text: str) -> int | Number:
 
 @dataclass(frozen=True)
 class _Side:
-    """What suites of one kind of table may contain. ``usual`` is the default action. The
-    expectations ``elsewhere`` are those of the other kind."""
+    """What suites of one kind of table may contain. ``usual`` is the default action; an expectation
+    of theirs that is not critical only warns. The expectations ``elsewhere`` are those of the other
+    kind."""
 
     name: str
     subject: Subject
@@ -120,9 +121,10 @@ def _rule(called: str, item: Mapping[str, Any], taken: set[str], side: _Side) ->
         asked = {"expect": called, **_arguments(called, given, side), **_rows(given, ours)}
     wanted = str(ours.get("id") or id_for(called, *named_columns(given)))
     keys = {"id": new_id(wanted, taken), **asked}
-    for key, usual in (("severity", "critical"), ("action", side.usual)):
-        value = (item if key == "severity" else ours).get(key)
-        if value is not None and value != usual:
+    severity = item.get("severity") or "critical"
+    action = ours.get("action") or (side.usual if severity == "critical" else "warn")
+    for key, value, usual in (("severity", severity, "critical"), ("action", action, side.usual)):
+        if value != usual:
             keys[key] = value
     if "above" in ours:
         keys["above"] = _share(ours["above"])

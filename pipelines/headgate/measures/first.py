@@ -6,7 +6,7 @@ from headgate.measures.extremes import Edge
 
 
 class First(Edge):
-    result = "the argument's type; the value with the earliest event time"
+    result = "the argument's type; the value with the earliest event time; nulls do not count"
 
 
 MEMBER = First("min", "least")

@@ -6,7 +6,7 @@ from headgate.measures.extremes import Edge
 
 
 class Last(Edge):
-    result = "the argument's type; the value with the latest event time"
+    result = "the argument's type; the value with the latest event time; nulls do not count"
 
 
 MEMBER = Last("max", "greatest")

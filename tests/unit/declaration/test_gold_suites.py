@@ -90,7 +90,7 @@ expectations:
         (f"{BETWEEN}, column: site, min_value: a, max_value: b", "the column 'site' is a string"),
         (f"{BETWEEN}, column: window_end, min_value: noon", "'noon' is not a timestamp"),
         (f"{IN_SET}, column: x, value_set: [a]", "'a' is not a double"),
-        (f"{IN_SET}, column: final, value_set: ['false']", "'false' is not a boolean"),
+        (f"{IN_SET}, column: final, value_set: ['no']", "'no' is not a boolean"),
         (f"{IN_SET}, column: parts, value_set: [a]", "is for columns of one value each"),
         (f"{DISTINCT}, column: window_end, value_set: [noon]", "'noon' is not a timestamp"),
         *(

@@ -42,9 +42,12 @@ SCOPE = {
     "m": parse_type("int"),
     "at": parse_type("timestamp"),
     "ok": parse_type("boolean"),
+    "day": parse_type("date"),
     "broken": None,
 }
 FILE = Path("expectations/rows.yml")
+IN_SET = "id: a, expect: expect_column_values_to_be_in_set"
+MATCHES = "id: a, expect: expect_column_values_to_match_regex, column: name"
 
 
 def read(*rules: str) -> tuple[Suite, list[str]]:
@@ -74,6 +77,46 @@ def test_texts_keep_quotes_and_backslashes() -> None:
     suite, problems = read(of + r", value_set: [it's, 'a\b']")
     assert problems == []
     assert suite.rules[0].condition == r"coalesce((name in ('it\'s', 'a\\b')), true)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "condition"),
+    [
+        # Compared with texts, a value is the text that is written.
+        (
+            f"{IN_SET}, column: name, value_set: [01067, 1.50, '1.50', 1e3, 0x10, 1_000, +7, 007]",
+            "name in ('01067', '1.50', '1.50', '1e3', '0x10', '1_000', '+7', '007')",
+        ),
+        (
+            f"{IN_SET}, column: name, value_set: [true, True, no, 'null', 2026-01-31, .5]",
+            "name in ('true', 'True', 'no', 'null', '2026-01-31', '.5')",
+        ),
+        (f"{MATCHES}, regex: 01067", "(name rlike '01067')"),
+        (f"{MATCHES}, regex: ^0+$", "(name rlike '^0+$')"),
+        (
+            "id: a, expect: expect_column_values_to_match_regex_list, column: name, "
+            "regex_list: [007, true]",
+            "(name rlike '007') or (name rlike 'true')",
+        ),
+        # Compared with others, it is a value of their type, quoted or not.
+        (f"{IN_SET}, column: price, value_set: [1.50, '2.50', 3]", "price in (1.50, 2.50, 3)"),
+        (f"{IN_SET}, column: n, value_set: [01067, '5', -007, +3]", "n in (01067, 5, -007, +3)"),
+        (f"{IN_SET}, column: ok, value_set: [True, 'false']", "ok in (true, false)"),
+        (
+            f"{IN_SET}, column: day, value_set: [2026-01-31, '2026-02-01']",
+            "day in (date '2026-01-31', date '2026-02-01')",
+        ),
+        (
+            "id: a, expect: expect_column_pair_values_to_be_in_set, column_A: name, column_B: n, "
+            "ignore_row_if: neither, value_pairs_set: [[01, 01]]",
+            "(((name <=> '01') and (n <=> 01)))",
+        ),
+    ],
+)
+def test_a_value_is_as_written_and_its_column_says_what_it_is(rule: str, condition: str) -> None:
+    suite, problems = read(rule)
+    assert problems == []
+    assert suite.rules[0].condition == f"coalesce(({condition}), true)"
 
 
 def test_a_condition_of_rows_leaves_the_others_out() -> None:
@@ -131,6 +174,13 @@ def test_what_a_rule_does() -> None:
             "max_value: 1",
             "min_value is greater than max_value",
         ),
+        (f"{IN_SET}, column: name, value_set: [a, null]", "must be a value, not null; quote it if"),
+        (f"{IN_SET}, column: ok, value_set: [yes]", "'yes' is not a boolean"),
+        (f"{IN_SET}, column: n, value_set: [1_000]", "'1_000' is not an int"),
+        (f"{IN_SET}, column: price, value_set: [0x10]", "'0x10' is not a decimal(8,2)"),
+        (f"{IN_SET}, column: day, value_set: [20260131]", "'20260131' is not a date"),
+        (f"{MATCHES}, regex: [0-9]+$", "is not YAML"),
+        (f"{MATCHES}, regex: [0-9]", "must be a regular expression, not a list"),
         ("id: a, expect: expect_column_values_to_be_between, column: n", "needs min_value or"),
         (
             "id: a, expect: expect_column_values_to_be_between, column: name, min_value: a",

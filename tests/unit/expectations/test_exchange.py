@@ -99,6 +99,7 @@ def expectation(name: str, **kwargs: Any) -> dict[str, Any]:
 
 
 NOT_NULL = "expect_column_values_to_not_be_null"
+IN_SET = "expect_column_values_to_be_in_set"
 BETWEEN = "expect_column_values_to_be_between"
 SQL = "unexpected_rows_expectation"
 
@@ -115,8 +116,54 @@ def test_an_expectation_of_theirs_gets_an_id_and_the_default_action() -> None:
         "min_value": 1,
         "max_value": "2.5",
         "severity": "warning",
+        "action": "warn",
     }
     assert kept({"expectation_type": NOT_NULL, "kwargs": {"column": "x"}})["id"] == "x_not_null"
+
+
+@pytest.mark.parametrize(
+    ("of_gold", "severity", "keys"),
+    [
+        (False, "critical", {}),
+        (False, None, {}),
+        (False, "warning", {"severity": "warning", "action": "warn"}),
+        (False, "info", {"severity": "info", "action": "warn"}),
+        (True, "critical", {}),
+        (True, "warning", {"severity": "warning", "action": "warn"}),
+        (True, "info", {"severity": "info", "action": "warn"}),
+    ],
+)
+def test_only_a_critical_expectation_removes_rows_or_holds_a_version(
+    of_gold: bool, severity: str | None, keys: dict[str, str]
+) -> None:
+    """In their suites, a severity is all that says what a failure does."""
+    item = {"type": NOT_NULL, "kwargs": {"column": "x"}, "severity": severity}
+    (rule,) = imported(json.dumps({"expectations": [item]}), "x.json", of_gold=of_gold).rules
+    assert rule.keys == {"id": "x_not_null", "expect": NOT_NULL, "column": "x", **keys}
+
+
+def test_an_action_of_ours_counts_whatever_the_severity_is() -> None:
+    ours = {"meta": {"headgate": {"id": "a", "action": "quarantine"}}}
+    rule = kept({**expectation(NOT_NULL, column="x"), **ours})
+    assert (rule["severity"], "action" in rule) == ("warning", False)
+
+
+def test_values_keep_their_type_and_their_digits() -> None:
+    found = back(
+        {
+            "expectations": [
+                expectation(IN_SET, column="s", value_set=["01067", "1.50", "true", "7"])
+            ]
+        }
+    )
+    suite = suite_of(suite_text(found.rules))
+    assert suite.rules[0].condition == "coalesce((s in ('01067', '1.50', 'true', '7')), true)"
+    (kwargs,) = (each["kwargs"] for each in exported(suite, TYPES)["expectations"])
+    assert kwargs["value_set"] == ["01067", "1.50", "true", "7"]
+    text = suite_text(
+        back({"expectations": [expectation(IN_SET, column="b", value_set=[True])]}).rules
+    )
+    assert exported(suite_of(text), TYPES)["expectations"][0]["kwargs"]["value_set"] == [True]
 
 
 @pytest.mark.parametrize(

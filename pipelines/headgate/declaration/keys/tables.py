@@ -124,7 +124,8 @@ _COMMON = (
     ),
     comes_next(
         "latest",
-        "write `last(column)` in `measures`, the latest of each window",
+        "select the newest row of each key from silver in headgate query: "
+        "QUALIFY row_number() OVER (PARTITION BY key ORDER BY _event_time DESC) = 1",
         replaces=("window", "measures", "allowed_lateness"),
     ),
     comes_next(

@@ -33,6 +33,7 @@ BEFORE_NOW = re.compile(r"now - (.+)")
 """A ``moment`` that is a time before the validation."""
 # From any time from 2000 on, a longer time leads to before the year 1.
 _MOST_BEFORE = datetime(2000, 1, 1) - datetime.min  # noqa: DTZ001, DTZ901
+_WHOLE = re.compile(r"[-+]?[0-9]{1,38}")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d{1,4})?", re.ASCII)
 _MOST_DIGITS = 38
 _DIGITS_OF_BIGINT = 19
@@ -56,20 +57,19 @@ def named_columns(given: Mapping[str, Any]) -> list[str]:
     return [*columns, *(map(str, listed) if isinstance(listed, list) else ())]
 
 
-def literal(value: str | int | bool, type_: DataType) -> str:
-    """A value as an SQL literal to be compared with a column of a type. Raises Invalid if it cannot
-    be compared with such a column."""
-    shown = str(value).lower() if isinstance(value, bool) else str(value)
+def literal(written: str, type_: DataType) -> str:
+    """A value, as it is written, as an SQL literal to be compared with a column of a type. Raises
+    Invalid if it cannot be compared with such a column."""
     if type_ == STRING:
-        return text_literal(shown)
+        return text_literal(written)
     if type_ in (DATE, TIMESTAMP):
-        return f"{type_} {text_literal(shown)}"
-    if type_ == BOOLEAN and isinstance(value, bool):
-        return shown
-    if is_number(type_) and not isinstance(value, bool) and _NUMBER.fullmatch(shown):
-        return _number_literal(shown, type_)
+        return f"{type_} {text_literal(written)}"
+    if type_ == BOOLEAN and truth(written) is not None:
+        return written.lower()
+    if is_number(type_) and _NUMBER.fullmatch(written):
+        return _number_literal(written, type_)
     what = with_article(type_)
-    raise Invalid(f"{value!r} is not {what}, which is the type of the column")
+    raise Invalid(f"{written!r} is not {what}, which is the type of the column")
 
 
 def _number_literal(text: str, type_: DataType) -> str:
@@ -97,17 +97,25 @@ def text_literal(text: str) -> str:
     return f"'{escaped}'"
 
 
+def truth(written: str) -> bool | None:
+    """A value, as it is written, as true or false; None if it is neither."""
+    return {"true": True, "false": False}.get(written.lower())
+
+
 def number(value: object) -> float | None:
     """A plain value as a number; None if it is not a number."""
     return float(str(value)) if _NUMBER.fullmatch(str(value)) else None
 
 
-def _scalar(node: Node, what: str) -> str | int | bool:
+def _written(node: Node, what: str) -> str:
+    """A value as it is written. Its column decides what it means, and not YAML: for texts, 01067 is
+    not 1067, and true is a word."""
     if isinstance(node, Broken):
         raise Unresolved(what)
-    if not isinstance(node, Scalar) or node.value is None:
-        raise Invalid(f"must be {what}")
-    return node.value
+    if isinstance(node, Scalar) and node.value is not None:
+        return node.text
+    found = "null" if isinstance(node, Scalar) else "a list or a map"
+    raise Invalid(f"must be {what}, not {found}; quote it if it is a text")
 
 
 def _items(node: Node, what: str) -> tuple[Node, ...]:
@@ -119,7 +127,7 @@ def _items(node: Node, what: str) -> tuple[Node, ...]:
 
 
 def _column(node: Node, argument: Argument, scope: Scope) -> str:
-    name = str(_scalar(node, "the name of a column"))
+    name = _written(node, "the name of a column")
     if name not in scope:
         raise Invalid(f"there is no column {name!r}", nearest(name, scope))
     if scope[name] is None:
@@ -134,15 +142,15 @@ def _columns(node: Node, argument: Argument, scope: Scope) -> list[str]:
     return names
 
 
-def _value(node: Node, argument: Argument, scope: Scope) -> str | int | bool:
-    return _scalar(node, "a value")
+def _value(node: Node, argument: Argument, scope: Scope) -> str:
+    return _written(node, "a value")
 
 
-def _values(node: Node, argument: Argument, scope: Scope) -> list[str | int | bool]:
-    return [_scalar(item, "a value") for item in _items(node, "values, such as [a, b]")]
+def _values(node: Node, argument: Argument, scope: Scope) -> list[str]:
+    return [_written(item, "a value") for item in _items(node, "values, such as [a, b]")]
 
 
-def _pairs(node: Node, argument: Argument, scope: Scope) -> list[list[str | int | bool]]:
+def _pairs(node: Node, argument: Argument, scope: Scope) -> list[list[str]]:
     pairs = [_values(item, argument, scope) for item in _items(node, "pairs, such as [[a, b]]")]
     if any(len(pair) != 2 for pair in pairs):
         raise Invalid("must be a list of pairs, such as [[a, b]]")
@@ -150,14 +158,15 @@ def _pairs(node: Node, argument: Argument, scope: Scope) -> list[list[str | int 
 
 
 def _length(node: Node, argument: Argument, scope: Scope) -> int:
-    value = _scalar(node, "a whole number")
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Invalid(f"must be a whole number from 0 on, not {value!r}")
+    written = _written(node, "a whole number")
+    value = plain_number(written) if number(written) is not None else None
+    if not isinstance(value, int) or value < 0:
+        raise Invalid(f"must be a whole number from 0 on, not {written!r}")
     return value
 
 
 def _regex(node: Node, argument: Argument, scope: Scope) -> str:
-    return str(_scalar(node, "a regular expression"))
+    return _written(node, "a regular expression")
 
 
 def _regexes(node: Node, argument: Argument, scope: Scope) -> list[str]:
@@ -165,25 +174,27 @@ def _regexes(node: Node, argument: Argument, scope: Scope) -> list[str]:
 
 
 def _flag(node: Node, argument: Argument, scope: Scope) -> bool:
-    value = _scalar(node, "true or false")
-    if not isinstance(value, bool):
-        raise Invalid(f"must be true or false, not {value!r}")
+    written = _written(node, "true or false")
+    if (value := truth(written)) is None:
+        raise Invalid(f"must be true or false, not {written!r}")
     return value
 
 
 def _choice(node: Node, argument: Argument, scope: Scope) -> str:
-    return chosen(str(_scalar(node, "one value")), argument.choices)
+    return chosen(_written(node, "one value"), argument.choices)
 
 
 def _number(node: Node, argument: Argument, scope: Scope) -> int | float | str:
-    value = _scalar(node, "a number")
-    if isinstance(value, bool) or number(value) is None:
-        raise Invalid(f"must be a number, not {value!r}")
-    return value if isinstance(value, int) else _exactly(value)
+    written = _written(node, "a number")
+    if number(written) is None:
+        raise Invalid(f"must be a number, not {written!r}")
+    return plain_number(written)
 
 
-def _exactly(text: str) -> float | str:
-    """A number as a float; as its text if no float is exactly equal."""
+def plain_number(text: str) -> int | float | str:
+    """A number as an int or a float; as its text if no float is exactly equal."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
     found = float(text)
     if not math.isfinite(found):
         raise Invalid(f"{text} is too large a number")
@@ -199,20 +210,18 @@ def _share(node: Node, argument: Argument, scope: Scope) -> float:
 
 def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
     """A number, a time, or a time before the validation: ``now - 10 minutes``."""
-    value = _scalar(node, "a value")
-    if isinstance(value, bool):
-        raise Invalid(f"must be a number or a time, not {value!r}")
-    if isinstance(value, str) and (found := BEFORE_NOW.fullmatch(value)):
+    written = _written(node, "a number or a time")
+    if found := BEFORE_NOW.fullmatch(written):
         if parse_duration(found[1]) > _MOST_BEFORE:
-            raise Invalid(f"{value!r} is before the year 1")
-        return value
-    return _exactly(value) if isinstance(value, str) and number(value) is not None else value
+            raise Invalid(f"{written!r} is before the year 1")
+        return written
+    return plain_number(written) if number(written) is not None else written
 
 
 def _silver(node: Node, argument: Argument, scope: Scope) -> str:
     """An expression that gives a number for each row of the silver table, whose columns are
     ``scope``."""
-    found = parse_expression(str(_scalar(node, "an expression over silver")), scope)
+    found = parse_expression(_written(node, "an expression over silver"), scope)
     if not is_number(found.type):
         raise Invalid(f"must be a number, not {with_article(found.type)}")
     return found.text

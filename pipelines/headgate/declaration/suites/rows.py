@@ -46,7 +46,7 @@ def _type(name: str, scope: Scope) -> DataType:
 
 
 def _literal(value: Any, name: str, scope: Scope) -> str:
-    return literal(value, _type(name, scope))
+    return literal(str(value), _type(name, scope))
 
 
 def _is_null(given: Arguments, scope: Scope) -> str:
