@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from headgate.sinks.contract import KEY, SinkRefusalError
+from headgate.sinks.postgres.declared import PostgresSink
 
 _SCALARS = (
     (types.is_boolean, "boolean"),
@@ -44,14 +45,14 @@ def missing(declared: Mapping[str, str], there: Mapping[str, str]) -> dict[str, 
 
 
 def require_fitting(
-    table: str, of: str, declared: Mapping[str, str], there: Mapping[str, str]
+    sink: PostgresSink, of: str, declared: Mapping[str, str], there: Mapping[str, str]
 ) -> None:
     """Raises SinkRefusalError if a table has columns that are not ``declared``, or that have
     another type. Missing columns are accepted, because they can be added. ``of`` is the name of the
     publication."""
-    if problems := list(_problems(table, of, declared, there)):
+    if problems := list(_problems(sink.quoted, of, declared, there)):
         raise SinkRefusalError(
-            f"{table} has other columns than {of}: {'; '.join(problems)}. Or write to another "
+            f"{sink.name} has other columns than {of}: {'; '.join(problems)}. Or write to another "
             "table: change the key table of the publication"
         )
 

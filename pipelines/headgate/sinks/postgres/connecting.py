@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import psycopg2
+from psycopg2.errors import LockNotAvailable
 
 from headgate.declaration.secrets import without
 from headgate.sinks.contract import SinkContext
@@ -30,7 +31,10 @@ time."""
 WRITE = 600.0  # seconds for a statement that writes rows
 SLOWEST = 1_000.0
 """Rows that a server merges in a second, at the least."""
-LOCK_WAIT = "5s"
+LOCK_WAIT = "5s"  # readers queue behind a statement that waits for a lock
+TURN = 60
+"""The timeout of a publication that waits for others of the same database to create their tables,
+in seconds."""
 
 
 def connect(sink: PostgresSink, context: SinkContext) -> Connection:
@@ -87,5 +91,7 @@ def message(error: Exception, sink: PostgresSink) -> str | None:
         return None
     said = getattr(error.diag, "message_primary", None) or str(error).strip()
     first = said.splitlines()[0] if said else type(error).__name__
+    if isinstance(error, LockNotAvailable):
+        first += f": another session has locked it for {LOCK_WAIT}"
     secrets = secrets_in_url(sink.url, sink.written if sink.written != sink.url else None)
     return f"{sink.name} in PostgreSQL does not take rows: {without(secrets, first)}"

@@ -21,3 +21,8 @@ class PostgresSink:
     def name(self) -> str:
         """The table, for a person."""
         return f"{self.schema}.{self.table}"
+
+    @property
+    def quoted(self) -> str:
+        """The table in statements, also if its name has upper-case letters or is a word of SQL."""
+        return f'"{self.schema}"."{self.table}"'

@@ -39,7 +39,7 @@ def ensure_unique(cursor: Cursor, sink: PostgresSink, relation: int, *, is_empty
     if not is_empty:
         raise SinkRefusalError(
             f"{sink.name} in PostgreSQL has lost its primary key, so its rows cannot be replaced; "
-            f'type: ALTER TABLE "{sink.schema}"."{sink.table}" ADD UNIQUE ({KEY})'
+            f"type: ALTER TABLE {sink.quoted} ADD UNIQUE ({KEY})"
         )
     # The table may have another primary key.
     unique = SQL("ALTER TABLE {} ADD UNIQUE ({})")

@@ -20,8 +20,8 @@ POSTGRES = Key(
         Key(
             "table",
             "text",
-            "`TABLE` or `SCHEMA.TABLE`; the schema is `public` if none is given. The table is "
-            "created unless it exists.",
+            "`TABLE` or `SCHEMA.TABLE`; the schema is `public` if none is given. Both are "
+            "created unless they exist.",
             required=True,
             deployment=True,
         ),

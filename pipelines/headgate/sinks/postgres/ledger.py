@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from psycopg2.sql import SQL, Composable, Composed, Identifier, Literal
 
 from headgate.commands import pipeline_command
-from headgate.sinks.contract import SinkContext, SinkRefusalError, Version
+from headgate.sinks.contract import KEY, SinkContext, SinkRefusalError, Version
+from headgate.sinks.postgres.connecting import LOCK_WAIT, TURN
 from headgate.sinks.postgres.declared import PostgresSink
 
 if TYPE_CHECKING:
@@ -38,12 +39,7 @@ _CREATE = SQL(
     written_at timestamp with time zone NOT NULL,
     changed_at timestamp with time zone,
     changed_by text,
-    columns text[])"""
-)
-# A table that an earlier version has created does not have this column.
-_LACKS_COLUMNS = SQL(
-    """SELECT FROM pg_class AS it WHERE it.oid = to_regclass(%s) AND NOT EXISTS
-    (SELECT FROM pg_attribute WHERE attrelid = it.oid AND attname = 'columns')"""
+    columns text[] NOT NULL)"""
 )
 # SECURITY DEFINER: users who change rows may have no permission to write positions.
 _MARK = SQL(
@@ -74,14 +70,13 @@ _WATCH = (
 class Entry:
     """A row of ``headgate_publications``. ``relation`` is PostgreSQL's id of the table; ``changed``
     is when and by whom the rows were changed, if it was not this publication. ``columns`` are those
-    that the publication has written; None if an earlier version has written the row, without this
-    column."""
+    that the publication has written."""
 
     owner: tuple[str, str]
     relation: int
     version: Version
     changed: tuple[datetime, str] | None
-    columns: frozenset[str] | None
+    columns: frozenset[str]
 
 
 class Ledger:
@@ -104,7 +99,7 @@ class Ledger:
 
     def relation(self, cursor: Cursor) -> int | None:
         """PostgreSQL's id of the table; None if the table does not exist."""
-        cursor.execute("SELECT to_regclass(%s)::oid", (_quoted(self._sink),))
+        cursor.execute("SELECT to_regclass(%s)::oid", (self._sink.quoted,))
         found = cursor.fetchone()
         return None if found is None or found[0] is None else int(found[0])
 
@@ -116,16 +111,15 @@ class Ledger:
             return None
         select = self._sql(
             "SELECT pipeline, publication, relation, source, version, files, batch, changed_at, "
-            "changed_by, to_jsonb(held) -> 'columns' "  # also null if the column is missing
-            'FROM {positions} AS held WHERE "table" = %s' + (" FOR UPDATE" if lock else "")
+            'changed_by, columns FROM {positions} WHERE "table" = %s'
+            + (" FOR UPDATE" if lock else "")
         )
         cursor.execute(select, (self._sink.table,))
         if (row := cursor.fetchone()) is None:
             return None
         version = Version(row[3], int(row[4]), row[5], int(row[6]))
         changed = (row[7], str(row[8])) if row[7] is not None else None
-        columns = frozenset(row[9]) if row[9] is not None else None
-        return Entry((row[0], row[1]), int(row[2]), version, changed, columns)
+        return Entry((row[0], row[1]), int(row[2]), version, changed, frozenset(row[9]))
 
     def require_own(self, cursor: Cursor, entry: Entry) -> None:
         """Raises SinkRefusalError if the table belongs to another publication, or is no longer as
@@ -155,7 +149,7 @@ class Ledger:
     def require_columns(self, entry: Entry, missing: Iterable[str]) -> None:
         """Raises SinkRefusalError if a column that the publication has written is missing. Rows
         that do not change are not written again, so the values would stay lost."""
-        if lost := sorted((entry.columns or frozenset()).intersection(missing)):
+        if lost := sorted(entry.columns.intersection(missing)):
             raise self._refusal(f"has lost the column {', '.join(lost)}", "")
 
     def has_foreign_rows(self, cursor: Cursor) -> bool:
@@ -170,20 +164,23 @@ class Ledger:
             f"write to another table, or remove these rows: {self._reset}"
         )
 
-    def prepare(self, cursor: Cursor) -> None:
-        """Create the table of positions and the function of the triggers. One session at a time
-        does this."""
+    def create(self, cursor: Cursor) -> None:
+        """Create what is missing: the schema, the table of positions, the function of the triggers,
+        and the table with its key. All publications of a database do this one after the other, so
+        the caller commits at once."""
+        cursor.execute(f"SET LOCAL lock_timeout TO '{TURN}s'")
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('headgate'))")
+        cursor.execute(f"SET LOCAL lock_timeout TO '{LOCK_WAIT}'")
+        # IF NOT EXISTS asks for the right to create a schema, also if there is one.
+        cursor.execute("SELECT FROM pg_namespace WHERE nspname = %s", (self._sink.schema,))
+        if cursor.fetchone() is None:
+            cursor.execute(SQL("CREATE SCHEMA {}").format(Identifier(self._sink.schema)))
         cursor.execute(self._sql(_CREATE))
         cursor.execute(self._sql(_MARK))
-
-    def upgrade(self, cursor: Cursor) -> None:
-        """Add the column that a table of positions from an earlier version lacks. This must happen
-        before a position is locked, because otherwise two sessions could wait for each other."""
-        cursor.execute(_LACKS_COLUMNS, (self._positions,))
-        if cursor.fetchone() is not None:
-            add = "ALTER TABLE {positions} ADD COLUMN IF NOT EXISTS columns text[]"
-            cursor.execute(self._sql(add))
+        if self.relation(cursor) is None:
+            cursor.execute(
+                SQL("CREATE TABLE {} ({} bytea PRIMARY KEY)").format(self.table, Identifier(KEY))
+            )
 
     def watch(self, cursor: Cursor, relation: int) -> None:
         """Create the triggers that mark changes by other writers."""
@@ -228,7 +225,3 @@ class Ledger:
     def _sql(self, text: str | SQL, **more: Composable) -> Composed:
         statement = SQL(text) if isinstance(text, str) else text
         return statement.format(**self._names, **more)
-
-
-def _quoted(sink: PostgresSink) -> str:
-    return f'"{sink.schema}"."{sink.table}"'

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from psycopg2.errors import DuplicateSchema, DuplicateTable, UniqueViolation
 from psycopg2.sql import SQL, Composable, Identifier
 
 from headgate.failpoints import failpoint
@@ -22,6 +23,7 @@ from headgate.sinks.contract import (
 from headgate.sinks.postgres.columns import column_types, missing, require_fitting
 from headgate.sinks.postgres.connecting import (
     ANSWER,
+    TURN,
     WRITE,
     bounded,
     connect,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
 _ROWS, _GONE = "headgate_rows", "headgate_gone"
+_CREATED_MEANWHILE = (DuplicateSchema, DuplicateTable, UniqueViolation)
 _COLUMNS = """SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
     WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
 
@@ -70,6 +73,8 @@ class PostgresMirror(Mirror):
             return entry.version
 
     def apply(self, difference: Difference) -> None:
+        if difference.after is None:
+            self._begin(difference)
         with self._transaction() as (connection, cursor):
             with bounded(connection, ANSWER):
                 relation = self._ready(cursor, difference)
@@ -114,39 +119,56 @@ class PostgresMirror(Mirror):
             self.close()  # rolls back
             raise
 
+    def _begin(self, difference: Difference) -> None:
+        """Create the table, with its columns and triggers, unless it is there. These transactions
+        are short: what they lock, other publications or readers wait for, and a first load takes
+        long. If the driver ends in between, the next one finds an empty table, and goes on."""
+        try:
+            self._create()
+        except _CREATED_MEANWHILE:  # by another session, which was not a publication
+            self._create()
+        failpoint("postgres.created")
+        self._fits, self._is_indexed = None, False
+        with self._transaction() as (connection, cursor), bounded(connection, ANSWER):
+            relation = self._own_empty(cursor)
+            self._fit(cursor, relation, difference)
+            self._ledger.watch(cursor, relation)
+        failpoint("postgres.prepared")
+
+    def _create(self) -> None:
+        with self._transaction() as (connection, cursor), bounded(connection, ANSWER + TURN):
+            self._ledger.create(cursor)
+
     def _ready(self, cursor: Cursor, difference: Difference) -> int:
         """Prepare the table for a change of its rows; returns PostgreSQL's id of it. Raises
         SinkRefusalError unless it has the rows of ``after`` and can have the columns."""
-        self._ledger.upgrade(cursor)
+        if difference.after is None:
+            return self._own_empty(cursor)
         entry = self._ledger.entry(cursor, lock=True)
-        if (entry.version if entry else None) != difference.after:
-            raise SinkRefusalError(
-                f"another driver has written to {self._sink.name} meanwhile; this one goes on from "
-                "there"
-            )
-        if entry is None:
-            return self._begin(cursor, difference)
+        if entry is None or entry.version != difference.after:
+            raise self._refuse_other_driver()
         self._ledger.require_own(cursor, entry)
         self._fit(cursor, entry.relation, difference, entry)
         return entry.relation
 
-    def _begin(self, cursor: Cursor, difference: Difference) -> int:
-        """Prepare the table for the first rows of a publication. It is created, or exists without
-        rows. Raises SinkRefusalError if it has rows."""
-        self._ledger.prepare(cursor)
-        if self._ledger.relation(cursor) is None:
-            create = SQL("CREATE TABLE {} ({} bytea PRIMARY KEY)")
-            cursor.execute(create.format(self._ledger.table, Identifier(KEY)))
-        relation = self._ledger.relation(cursor)
-        assert relation is not None
+    def _own_empty(self, cursor: Cursor) -> int:
+        """Lock the table of a publication that has written nothing yet, and return PostgreSQL's id
+        of it. Raises SinkRefusalError if it has rows, or a position."""
         # Wait for other writers: their rows are visible only after their commit.
         cursor.execute(SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(self._ledger.table))
+        if self._ledger.entry(cursor) is not None:
+            raise self._refuse_other_driver()
         if self._ledger.has_foreign_rows(cursor):
             raise self._ledger.refuse_foreign_rows()
-        self._fits, self._is_indexed = None, False
-        self._fit(cursor, relation, difference)
-        self._ledger.watch(cursor, relation)
+        relation = self._ledger.relation(cursor)
+        assert relation is not None
         return relation
+
+    def _refuse_other_driver(self) -> SinkRefusalError:
+        return SinkRefusalError(
+            f"another driver has written to {self._sink.name} meanwhile; this one goes on from "
+            "there"
+        )
 
     def _fit(
         self, cursor: Cursor, relation: int, difference: Difference, entry: Entry | None = None
@@ -160,7 +182,7 @@ class PostgresMirror(Mirror):
             raise SinkRefusalError(f"the column {taken[0]} has a name that is Headgate's")
         cursor.execute(_COLUMNS, (relation,))
         there = {str(name): str(type_) for name, type_ in cursor.fetchall()}
-        require_fitting(self._sink.name, self._context.name, declared, there)
+        require_fitting(self._sink, self._context.name, declared, there)
         lacking = missing(declared, there)
         if entry is not None:
             self._ledger.require_columns(entry, lacking)

@@ -22,7 +22,6 @@ from tests.unit.sinks.postgres.conftest import (
     sink_of,
     step,
     until_locked,
-    version,
 )
 
 pytestmark = pytest.mark.skipif(not is_there, reason="PostgreSQL is not installed")
@@ -119,10 +118,10 @@ def test_a_table_with_other_columns_is_refused(server: Server, mirror: PostgresM
     with pytest.raises(SinkRefusalError) as refused:
         mirror.apply(step(rows(("a", 1)), 1))
     said = str(refused.value)
-    assert 'ALTER TABLE public.sales ALTER COLUMN "total" TYPE bigint' in said
-    assert 'ALTER TABLE public.sales DROP COLUMN "note"' in said
+    assert 'ALTER TABLE "public"."sales" ALTER COLUMN "total" TYPE bigint' in said
+    assert 'ALTER TABLE "public"."sales" DROP COLUMN "note"' in said
     server.ask('ALTER TABLE sales DROP COLUMN "note"')
-    server.ask('ALTER TABLE public.sales ALTER COLUMN "total" TYPE bigint')
+    server.ask('ALTER TABLE "public"."sales" ALTER COLUMN "total" TYPE bigint')
     mirror.apply(step(rows(("a", 1)), 1))
     assert sales(server) == [("a", 1)]
 
@@ -167,7 +166,8 @@ def test_a_first_load_does_not_wait_for_ever(
         patched.setattr(connecting, "LOCK_WAIT", "200ms")
         with pytest.raises(psycopg2.Error) as waited:
             mirror.apply(step(rows(("b", 1)), 1))
-    assert "lock timeout" in (mirror.failure(waited.value) or "")
+        said = mirror.failure(waited.value) or ""
+    assert said.endswith("lock timeout: another session has locked it for 200ms")
     mirror.apply(step(rows(("b", 1)), 1))
     assert sales(server) == [("b", 1)]
 
@@ -199,19 +199,6 @@ def test_a_column_that_left_and_came_back_is_new(server: Server, mirror: Postgre
     mirror.apply(step(rows(("b", 2)).drop_columns("total"), 2, 1, schema=few))
     mirror.apply(step(rows(("c", 3)), 3, 2))
     assert sales(server) == [("a", None), ("b", None), ("c", 3)]
-
-
-def test_positions_of_an_earlier_version_go_on(server: Server, mirror: PostgresMirror) -> None:
-    """An earlier version did not store which columns it had written."""
-    mirror.apply(step(rows(("a", 1)), 1))
-    server.ask("ALTER TABLE headgate_publications DROP COLUMN columns")
-    assert mirror.held() == version(1)
-    mirror.apply(step(rows(("b", 2)), 2, 1))
-    assert server.ask("SELECT columns FROM headgate_publications") == [([KEY, "shop", "total"],)]
-    server.ask("ALTER TABLE headgate_publications DROP COLUMN columns")
-    reset(sink_of(server), CONTEXT)
-    mirror.apply(step(rows(("c", 3)), 3))
-    assert sales(server) == [("c", 3)]
 
 
 def test_a_table_has_one_publication(server: Server, mirror: PostgresMirror) -> None:
