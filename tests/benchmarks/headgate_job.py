@@ -1,7 +1,8 @@
 """Headgate over the slices, one a batch: python -m tests.benchmarks.headgate_job FOLDER [OPTION…].
 
-Options: ``--rules`` (silver has a suite of ten rules), ``--gate`` (gold has a suite), and
-``--in-turns``: before each batch except the first, it waits for a line on standard input.
+Options: ``--rules`` (silver has a suite of ten rules), ``--gate`` (gold has a suite),
+``--small`` (a batch is ``SMALL_FILES`` files), and ``--in-turns``: before each batch except the
+first, it waits for a line on standard input.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from headgate.jobs.driver import Driver
 from headgate.jobs.progress import Progress
 from headgate.jobs.task import Task
 from headgate.jvm import java
+from tests.benchmarks.feed import SMALL_FILES
 from tests.benchmarks.measuring import Meter
 
 DECLARATION = """
@@ -87,6 +89,8 @@ def declare(folder: Path, options: Collection[str]) -> Path:
         table, suite = SUITES[option]
         (folder / "expectations" / f"{table}.yml").write_text(suite)
         text = text.replace(f"  {table}:\n", f"  {table}:\n    expectations: {table}\n")
+    if "--small" in options:
+        text = text.replace("max_files_per_batch: 1}", f"max_files_per_batch: {SMALL_FILES}}}")
     declaration = folder / "bench.yml"
     declaration.write_text(text)
     return declaration

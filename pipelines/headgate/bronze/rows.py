@@ -94,17 +94,17 @@ def _leaves(field: pa.Field, path: str) -> Iterator[str]:
 
 def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The rows in groups of about ``_ROW_GROUP`` bytes. Rows with a reason have separate groups."""
-    valid: list[pa.Table] = []
-    invalid: list[pa.Table] = []
+    groups, sizes = (list[pa.Table](), list[pa.Table]()), [0, 0]
     for table in tables:
-        for group, rows in zip((valid, invalid), _divided(table), strict=True):
-            group.append(rows)
-            if sum(each.nbytes for each in group) >= _ROW_GROUP:
-                yield pa.concat_tables(group)
-                group.clear()
-    for group in (valid, invalid):
-        if any(len(rows) for rows in group):
-            yield pa.concat_tables(group)
+        for kind, rows in enumerate(_divided(table)):
+            if len(rows):
+                groups[kind].append(rows)
+                sizes[kind] += rows.nbytes
+            if sizes[kind] >= _ROW_GROUP:
+                yield pa.concat_tables(groups[kind])
+                groups[kind].clear()
+                sizes[kind] = 0
+    yield from (pa.concat_tables(group) for group in groups if group)
 
 
 def _divided(rows: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_BLOCK = 4 << 20  # bytes in memory
+
 Blocks = Iterator[pa.Table]
 """Tables of ``tables.record_shape.record_schema``. Offsets rise from block to block."""
 
@@ -172,8 +174,22 @@ def shared_out(parts: Sequence[Part], most: int) -> list[list[Part]]:
 
 
 def _blocks(parts: Iterable[Part]) -> Blocks:
-    for part in parts:
-        yield from part.blocks()
+    return _joined(block for part in parts for block in part.blocks())
+
+
+def _joined(blocks: Iterable[pa.Table]) -> Blocks:
+    """Small neighbours as one block: each block costs milliseconds, and a file may have a single
+    record."""
+    held, size = list[pa.Table](), 0
+    for block in blocks:
+        more = block.nbytes
+        if held and size + more > _BLOCK:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+        held.append(block)
+        size += more
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _moved(shift: int, folder: str | None, rows: pa.Table) -> pa.Table:

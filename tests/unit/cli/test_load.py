@@ -200,7 +200,8 @@ def test_a_file_that_was_passed_over_is_named(
     folder = requests.folder_of(lake.layout, request.id)
     log = FilesLog.of(folder, lake.pipeline.name, request.source)
     log.load()
-    log.mark(log.files, "set_aside", "it is cut off", NOW)
+    aside = [replace(file, status="set_aside", reason="it is cut off") for file in log.files]
+    log.append(aside, NOW)
     code, out, _ = ask("load", *of_lake, "--pause")
     assert code == 0
     assert "passed over: a.json: it is cut off" in out

@@ -87,7 +87,7 @@ def skip_file(
                 remedy="its records are in bronze and stay there",
             )
         status: FileStatus = "withdrawn" if is_withdrawn else "skipped"
-        log.mark([skipped], status, reason, datetime.now(UTC))
+        log.append([replace(skipped, status=status, reason=reason)], datetime.now(UTC))
     respond(
         json,
         {"pipeline": declared.name, "skipped": sequence, "path": known.path},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from datetime import datetime
 
 from headgate.commands import pipeline_command
@@ -108,6 +109,6 @@ class FilesIntake:
     def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
         """After a failed read, set unreadable files aside. Returns whether there were any."""
         damaged = unreadable(self.landing, self.source, files)
-        for file, reason in damaged.items():
-            self.log.mark([file], "set_aside", reason, now)
+        aside = [replace(file, status="set_aside", reason=why) for file, why in damaged.items()]
+        self.log.append(aside, now)
         return bool(damaged)

@@ -7,7 +7,7 @@ A file's sequence is the high part of its records' offsets, so it never changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Literal
@@ -143,17 +143,12 @@ class FilesLog:
             LoggedFile(first + i, s.path, s.size, s.modified, min(s.modified, now))
             for i, s in enumerate(stats)
         )
-        self._append(files, now)
+        self.append(files, now)
         return files
 
-    def mark(
-        self, files: Sequence[LoggedFile], status: FileStatus, reason: str, now: datetime
-    ) -> None:
-        """Set files aside, skip or withdraw them. They keep their sequences. They are not read
-        (again)."""
-        self._append(tuple(replace(f, status=status, reason=reason) for f in files), now)
-
-    def _append(self, files: Sequence[LoggedFile], now: datetime) -> None:
+    def append(self, files: Sequence[LoggedFile], now: datetime) -> None:
+        """Record files, or what has changed about recorded ones, in one commit. A file whose status
+        is no longer recorded is not read (again)."""
         if not files:
             return
         state = self.table.refresh()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_file_is_seen_at_its_time_or_when_it_is_recorded_if_that_is_earlier(
 def test_later_events_do_not_change_when_a_file_was_seen(log: FilesLog, status: str) -> None:
     """Its records have stamps that depend on it."""
     log.record([Stat("past", 1, NOW - YEAR), Stat("ahead", 1, NOW + YEAR)], NOW)
-    changed = [replace(f, modified=NOW + timedelta(days=2)) for f in log.files]
-    log.mark(changed, status, "why", NOW + timedelta(days=1))  # type: ignore[arg-type]
+    at: dict[str, Any] = {"modified": NOW + timedelta(days=2), "status": status, "reason": "why"}
+    log.append([replace(f, **at) for f in log.files], NOW + timedelta(days=1))
     for known in (log, read_again(log)):
         assert [(f.status, f.seen) for f in known.files] == [(status, NOW - YEAR), (status, NOW)]
