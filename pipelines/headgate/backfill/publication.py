@@ -1,18 +1,32 @@
-"""Whether a table has applied its patch."""
+"""Which tables have applied the patches of a backfill."""
 
 from __future__ import annotations
 
+from headgate.backfill.report import Published
+from headgate.declaration.kinds import GOLD
+from headgate.graph.operations import is_rejected
+from headgate.storage.layout import Layout
 from headgate.tables.errors import LogGapError
 from headgate.tables.history import lineage
 from headgate.tables.log import Commit
+from headgate.tables.operation import Operation
 from headgate.tables.table import Table
 
 
-def is_void(gold: Table, number: int) -> bool:
-    """Whether the operation ``number`` has changed nothing in a table that has carried it out.
-    Raises LogGapError."""
-    commit = _commit_of(gold, number)
-    return commit is None or not (commit.files or commit.removed)
+def published_by(layout: Layout, pipeline: str, operation: Operation) -> Published:
+    """What the operation of a backfill has done so far."""
+    document = operation.document
+    waiting, rejected, void = list[str](), list[str](), list[str]()
+    for name in document["tables"]:
+        gold = Table(layout.storage, GOLD.path(name), pipeline=pipeline)
+        if gold.refresh().operation < operation.number:
+            waiting.append(name)
+        elif is_rejected(document, gold.name):
+            rejected.append(name)
+        elif not may_have_changed(gold, operation.number):
+            void.append(name)
+    said = (tuple(void), tuple(waiting), tuple(rejected))
+    return Published(operation.number, str(document["savepoint"]), *said)
 
 
 def may_have_changed(gold: Table, number: int) -> bool:

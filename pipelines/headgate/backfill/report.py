@@ -69,12 +69,21 @@ class TableReport:
 
 @dataclass(frozen=True)
 class Published:
-    """The publication of a backfill: the operation's number, the id of the savepoint that was taken
-    before, and the tables in which the patches changed nothing."""
+    """The publication of a backfill: the operation's number, and the id of the savepoint that was
+    taken before. In the tables ``void``, the patches changed nothing; those of the tables
+    ``rejected`` were rejected by a person. The tables ``waiting`` have not carried it out yet,
+    because their gates hold them or no driver runs."""
 
     operation: int
     savepoint: str
     void: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+
+    @property
+    def unchanged(self) -> frozenset[str]:
+        """The tables that have not taken the rows over."""
+        return frozenset({*self.void, *self.waiting, *self.rejected})
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,13 @@ class Report:
     def differing(self) -> tuple[str, ...]:
         """The tables that a publication changes."""
         return tuple(each.table for each in self.tables if each.differing)
+
+    @property
+    def taken_over(self) -> tuple[str, ...]:
+        """The tables that have the rows now."""
+        if self.published is None:
+            return ()
+        return tuple(name for name in self.differing if name not in self.published.unchanged)
 
     def document(self) -> Document:
         """With the results, which are not read again: they are computed from the counts."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
+from headgate.backfill.publication import published_by
 from headgate.backfill.report import Report
 from headgate.backfill.selection import in_force
 from headgate.errors import HeadgateError
+from headgate.operations.backfill import NAME
 from headgate.savepoints.holds import FOLDER
 from headgate.storage.documents import ids_in, read_value, write_document
 from headgate.storage.layout import Layout
@@ -31,6 +34,22 @@ def reports(layout: Layout) -> Iterator[Report]:
             found = read_value(layout.storage, f"{FOLDER}/{id_}.json", Report)
             if found is not None:
                 yield found
+
+
+def as_published(
+    layout: Layout, pipeline: str, found: Iterable[Report], operations: Iterable[Operation]
+) -> tuple[Report, ...]:
+    """The reports with what is published of them now: a command that was killed, or did not wait,
+    has not recorded it. ``operations`` are all operations of bronze. Raises HeadgateError."""
+    asked = {str(o.document["backfill"]): o for o in operations if o.name == NAME}
+
+    def now(report: Report) -> Report:
+        operation, said = asked.get(report.id), report.published
+        if operation is None or (said is not None and not said.waiting):
+            return report
+        return replace(report, published=published_by(layout, pipeline, operation))
+
+    return tuple(map(now, found))
 
 
 def taken_back(found: Iterable[Report], operations: Iterable[Operation]) -> frozenset[str]:

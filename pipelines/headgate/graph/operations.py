@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from headgate import exit_codes
+from headgate.declaration.kinds import name_of
 from headgate.errors import HeadgateError
 from headgate.graph.graph import Graph
 from headgate.registry import Registry
@@ -24,6 +25,16 @@ be small, and refer to data instead of containing it."""
 TAKEN_BACK = "taken_back"
 """The key of the entry that a restore adds to the document of an operation that it takes back. The
 value is the restored savepoint."""
+
+
+REJECTED = "rejected"
+"""The key of the entry that says for which tables, by name, a person has rejected the operation,
+with who, why and when. These tables carry it out without a change."""
+
+
+def is_rejected(document: Document, path: str) -> bool:
+    """Whether an operation was rejected for a table."""
+    return name_of(path) in document.get(REJECTED, ())
 
 
 class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):

@@ -104,11 +104,7 @@ class About:
                 inputs = datasets.inputs(self.declared, self.layout, node)
                 if table.result != "empty":
                     inputs.append(datasets.validated(self.layout, node, [_parity(table)]))
-                is_published = (
-                    report.published is not None
-                    and table.table in report.differing
-                    and table.table not in report.published.void
-                )
+                is_published = table.table in report.taken_over
                 outputs = datasets.outputs(self.declared, self.layout, node, table.differing)
                 yield self._event(RunState.COMPLETE, below, inputs, outputs[:1] * is_published)
         yield self._event(RunState.COMPLETE, above)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from headgate.backfill.reports import reports, taken_back
+from headgate.backfill.reports import as_published, reports, taken_back
 from headgate.declaration.model import Pipeline
 from headgate.loads.requests import all_of
 from headgate.loads.state import LoadState, state_of
@@ -60,7 +60,8 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
     operations = tuple(operations)
     loads = [state_of(layout, declared.name, request) for request in all_of(layout)]
     found = [each for each in operations if each.name == "late_replay"]
-    backfills = tuple(islice(reports(layout), SHOWN))
+    newest = islice(reports(layout), SHOWN)
+    backfills = as_published(layout, declared.name, newest, operations)
     back = taken_back(backfills, operations)
     return PastReport(
         loads=tuple(reversed(loads[-SHOWN:])),
@@ -69,7 +70,7 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
             BackfillReport(
                 *(each.id, each.at, each.begin, each.end),
                 differing=each.differing,
-                published=each.published is not None,
+                published=bool(each.taken_over),
                 empty=each.result == "empty",
                 taken_back=each.id in back,
                 by_end=each.by_end,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,17 +15,21 @@ import pytest
 from headgate.backfill.report import Published, Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.backfill.running import Asked, Outcome
+from headgate.cli import requesting
 from headgate.cli.backfill import publishing, verb
 from headgate.cli.backfill.publishing import publish_here, require_expected
 from headgate.errors import HeadgateError
-from headgate.operations.requests import waiting
+from headgate.gates import documents
+from headgate.gates.documents import Hold
+from headgate.operations.backfill import Patch
+from headgate.operations.requests import remove, waiting
 from headgate.savepoints.store import savepoints
 from headgate.tables.arrow import stage_arrow
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.ledger.conftest import SCHEMAS, Lake
 
 OfLake = tuple[str, str, str]
 Given = Callable[..., None]
@@ -222,3 +227,58 @@ def test_rows_that_nobody_expects_are_not_published(
     assert not [*savepoints(layout)]
     publish_here("")(layout, asked, outcome, "")
     assert len(waiting(layout)) == 1
+
+
+def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
+    ask: Ask, gated: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record follows what becomes of it, also without the command."""
+    layout, declared = gated.layout, gated.pipeline
+    differing = replace(TABLE, changed=1, windows=1)
+    report = Report("b1", "tiny", NOON, NOON, None, "digest", (differing,))
+    patch = Patch("patches/b1", "0", "digest", 0, ("window_start",), (0, 1))
+    outcome = Outcome(report, {"per_minute": patch}, 0)
+    gold = gated.table("gold/per_minute")
+
+    def drive(*_: object) -> tuple[bool, str]:
+        (request,) = waiting(layout)
+        bronze = gated.table("bronze/events")
+        state = bronze.refresh()
+        payload = replace(
+            BronzePayload.of(state),
+            operations=(Operation(1, "backfill", state.n, request.document),),
+        )
+        bronze.commit(replace(state, payload=payload, operation=1))
+        remove(layout, request)
+        hold = Hold("per_minute", (n := gold.refresh().n), n, NOON, NOON, (), operation=1)
+        documents.hold(layout, hold)
+        return True, ""
+
+    monkeypatch.setattr(requesting, "_drive", drive)
+
+    def compute_here(*_: object, **__: object) -> Outcome:
+        asked = Asked(declared, declared, ("per_minute",), NOON, None)
+        published = publish_here("")(layout, asked, outcome, "")
+        found = replace(report, published=published)
+        write_report(layout, found)
+        return replace(outcome, report=found)
+
+    monkeypatch.setattr(verb, "compute_here", compute_here)
+    monkeypatch.setattr(verb, "send_backfill", lambda *_: None)
+    began = time.monotonic()
+    code, out, _ = ask("backfill", *of_lake, "--from", "2026-05-01", "--publish")
+    assert time.monotonic() - began < 20
+    assert code == 10
+    assert "gold.per_minute is not published yet: a rule of its gate holds it" in out
+    assert "published: gold.per_minute" not in out
+    assert "gold.per_minute waits" in ask("backfill", *of_lake)[1]
+    # A person releases it, and it becomes visible. The command has ended long ago.
+    state = replace(gold.refresh().held("operation", gold.epoch), operation=1)
+    rows = [{"window_start": NOON, "events": 7, "time": NOON}]
+    content = pa.Table.from_pylist(rows, pa.schema(SCHEMAS["gold/per_minute"]))
+    gold.commit(state, add=stage_arrow(gold, state, content, time_column="time"))
+    documents.let_go(layout, "per_minute")
+    code, out, err = ask("backfill", *of_lake)
+    assert (code, err) == (0, "")
+    assert "as operation 1" in out
+    assert "waits" not in out

@@ -135,11 +135,10 @@ class BackfillInterval(IntervalTask):
             raise _failure("", code)
         if report is None:
             raise AirflowFailException("the backfill wrote no report; see the log")
-        published = report.differing if report.published is not None else ()
         return {
             "id": report.id,
             "differing": [*report.differing],
-            "published": [*published],
+            "published": [*report.taken_over],
             "declaration": report.declaration,
             "backfilled": {each.table: each.backfilled for each in report.tables},
         }

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
-from headgate.backfill.publication import is_void
+from headgate.backfill.publication import published_by
 from headgate.backfill.report import Published, Report
 from headgate.cli.options import command
 from headgate.cli.person import person
@@ -16,6 +16,7 @@ from headgate.cli.requesting import PATIENCE, await_request, carried_out
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
+from headgate.gates.documents import holds
 from headgate.operations.requests import Request
 from headgate.savepoints.store import create
 from headgate.storage.layout import Layout
@@ -40,16 +41,14 @@ def publish_here(note: str) -> Callable[[Layout, Asked, Outcome, str], Published
         return await_request(
             asked.deployed,
             root,
-            lambda: _state(layout, asked, outcome, request, savepoint),
+            lambda: _state(layout, asked, outcome, request),
             gone=HeadgateError(
                 "the tables were reset since they were compared, so nothing was published",
                 remedy="type the command again",
             ),
             waits=HeadgateError(
                 f"not all tables have taken the backfill over within {PATIENCE:.0f} s; they will",
-                remedy=f"{pipeline_command('status')}; a gate may hold one: "
-                + pipeline_command("gate status")
-                + f"; to take it back: {back}",
+                remedy=f"{pipeline_command('status')}; to take it back: {back}",
             ),
         )
 
@@ -75,15 +74,17 @@ def require_expected(expected: Mapping[str, str] | None, report: Report) -> None
 
 
 def _state(
-    layout: Layout, asked: Asked, outcome: Outcome, request: Request, savepoint: str
+    layout: Layout, asked: Asked, outcome: Outcome, request: Request
 ) -> tuple[Published | None, bool]:
-    """The publication if all tables have carried it out, and whether they still will."""
+    """The publication, once each table has carried it out or is held by its gate, and whether a
+    table has not carried it out yet."""
     tables = {
         name: Table(layout.storage, GOLD.path(name), pipeline=asked.deployed.name)
         for name in outcome.patches
     }
     operation, still = carried_out(asked.deployed, layout, request, tables.values())
-    if operation is None or still:
+    if operation is None:
         return None, still
-    void = tuple(name for name, table in tables.items() if is_void(table, operation.number))
-    return Published(operation.number, savepoint, void), False
+    found = published_by(layout, asked.deployed.name, operation)
+    held = {hold.table for hold in holds(layout, asked.deployed) if not hold.log}
+    return (found if held.issuperset(found.waiting) else None), bool(found.waiting)

@@ -34,9 +34,10 @@ def shown(report: Report, finals: Finals) -> Iterator[Shown]:
     published = report.published
     if published is None:
         return
-    done = [each for each in report.differing if each not in published.void]
-    if done:
+    if done := report.taken_over:
         yield f"published: {', '.join(f'gold.{name}' for name in done)}"
+    for name in published.waiting:
+        yield f"gold.{name} is not published yet: a rule of its gate holds it"
     for name in published.void:
         yield (
             f"gold.{name}: nothing was published, because another operation has changed the table "
@@ -69,15 +70,22 @@ def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
     found = grid("", "backfill", "windows", "from", "to", "gold", "result", "published")
     for report in reports:
         tables = ", ".join(table.table for table in report.tables)
-        published = report.published
-        done = set(report.differing) - set(published.void) if published else set()
-        said = f"as operation {published.operation}" if published and done else ""
-        if said and report.id in back:
-            said += ", taken back by a restore"
+        said = _publication(report, is_back=report.id in back)
         times = as_text(report.begin), as_text(report.end) if report.end else ""
         which = "by their end" if report.by_end else "whole"
         found.add_row(*cells(report.id, which, *times, tables, report.result, said))
     return found
+
+
+def _publication(report: Report, *, is_back: bool) -> str:
+    """Which tables have the rows of a backfill, in a line of the list."""
+    if (published := report.published) is None:
+        return ""
+    said = [f"as operation {published.operation}"] if report.taken_over else []
+    said += ["taken back by a restore"] if said and is_back else []
+    for names, what in ((published.waiting, "waits"), (published.rejected, "rejected")):
+        said += [f"{', '.join(f'gold.{name}' for name in names)} {what}"] if names else []
+    return ", ".join(said)
 
 
 def _of_table(table: TableReport) -> Iterator[Shown]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate import exit_codes
-from headgate.backfill.reports import reports, taken_back
+from headgate.backfill.reports import as_published, reports, taken_back
 from headgate.cli import declaration
 from headgate.cli.backfill.asking import asked_of, expected_of
 from headgate.cli.backfill.computing import compute_here
@@ -144,15 +144,18 @@ def backfill(
         raise typer.Exit(exit_codes.FAILED)
     if verify and report.result == "differs":
         raise typer.Exit(exit_codes.DIFFERS)
+    if report.published is not None and report.published.waiting:
+        raise typer.Exit(exit_codes.HELD)
     if report.published is not None and report.published.void:
         raise typer.Exit(exit_codes.FAILED)
 
 
 def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
-    found, back = list(reports(layout)), frozenset[str]()
-    if any(report.published for report in found):
-        bronze = head_table(layout, declared)
-        back = taken_back(found, BronzePayload.of(bronze.refresh()).operations)
+    found, back = tuple(reports(layout)), frozenset[str]()
+    if found:
+        operations = BronzePayload.of(head_table(layout, declared).refresh()).operations
+        found = as_published(layout, declared.name, found, operations)
+        back = taken_back(found, operations)
     shown = listed(found, back) if found else "there was no backfill"
     words = [] if found else [command("backfill", "--from", "2 days", "--dry-run")]
     documents = [report.document() for report in found]
