@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from headgate.backfill.publication import published_by
 from headgate.backfill.report import Report
-from headgate.backfill.selection import in_force
+from headgate.backfill.selection import BACKFILL, in_force
 from headgate.errors import HeadgateError
-from headgate.operations.backfill import NAME
 from headgate.savepoints.holds import FOLDER
 from headgate.storage.documents import ids_in, read_value, write_document
 from headgate.storage.layout import Layout
@@ -41,7 +40,7 @@ def as_published(
 ) -> tuple[Report, ...]:
     """The reports with what is published of them now: a command that was killed, or did not wait,
     has not recorded it. ``operations`` are all operations of bronze. Raises HeadgateError."""
-    asked = {str(o.document["backfill"]): o for o in operations if o.name == NAME}
+    asked = {str(o.document["backfill"]): o for o in operations if o.name == BACKFILL}
 
     def now(report: Report) -> Report:
         operation, said = asked.get(report.id), report.published

@@ -15,7 +15,8 @@ from headgate.tables.payloads.gold import GoldPayload
 
 LATEST = 1 << 60
 EVERYTHING = (-LATEST, LATEST)
-KNOWN = ("drain", "late_replay", "backfill")
+BACKFILL = "backfill"
+KNOWN = ("drain", "late_replay", BACKFILL)
 
 Span = tuple[int, int]
 """The first and the last microsecond of a range of time."""
@@ -108,7 +109,7 @@ def final_at(operation: Operation, held: GoldPayload, lateness: int) -> int | No
 
 def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
     """The backfills among some operations that no restore has taken back."""
-    return (o for o in operations if o.name == "backfill" and TAKEN_BACK not in o.document)
+    return (o for o in operations if o.name == BACKFILL and TAKEN_BACK not in o.document)
 
 
 def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
