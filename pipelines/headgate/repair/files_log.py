@@ -24,6 +24,7 @@ from headgate.repair.findings import Damage
 from headgate.repair.logs import Log
 from headgate.repair.version_history import VersionHistory
 from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, file_statuses
+from headgate.sources.naming import some_of
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.arrow import stage_arrow
@@ -63,8 +64,9 @@ class Filling:
         yield f"{self.path}: {len(known):,} files are recorded again, as bronze knows them"
         if lost:
             yield (
-                f"{self.path}: the names of the files {_listed(lost)} are unknown: what was not "
-                "read, or had been skipped or set aside, is recorded again if it is still there"
+                f"{self.path}: the names of the files {some_of(lost, _SHOWN)} are unknown: what "
+                "was not read, or had been skipped or set aside, is recorded again if it is still "
+                "there"
             )
 
 
@@ -88,7 +90,7 @@ def filling(
     landing = Storage(source.reads.path)
     findings = [Damage(f"{path}/{file}", what, "file") for file, what in bad.items()]
     if missing:
-        findings.append(Damage(path, f"files {_listed(missing)} are not in it", "sequence"))
+        findings.append(Damage(path, f"files {some_of(missing, _SHOWN)} are not in it", "sequence"))
     return Filling(
         path,
         rows=tuple(_row(sequence, there, landing) for sequence in missing),
@@ -151,9 +153,3 @@ def _row(sequence: int, there: Mapping[int, tuple[str, datetime]], landing: Stor
     # The size of a deleted or rewritten file is unknown. If it appears again, it is another file.
     size = stat.size if stat is not None and stat.modified == seen else 0
     return LoggedFile(sequence, path, size, seen, seen)
-
-
-def _listed(names: Iterable[object]) -> str:
-    found = list(map(str, names))
-    more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
-    return ", ".join(found[:_SHOWN]) + more

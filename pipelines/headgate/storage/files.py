@@ -6,12 +6,14 @@ name, then a rename); on an object store a put is always atomic.
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat as modes
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 _CHUNK = 1 << 22
+_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1_000_000
+_FIRST, _END = -61_851_600_000 * _SECOND, 253_086_768_000 * _SECOND  # the years 10 to 9989
 
 
 class FileNameError(HeadgateError, code=exit_codes.SOURCE):
@@ -143,6 +147,8 @@ class Storage:
     def stat(self, path: str) -> Stat | None:
         from pyarrow import fs
 
+        if self.is_local:  # Arrow returns other times than those of a file before 1678, after 2262
+            return _local_stat(self._full(path), path)
         info = self._filesystem[0].get_file_info(self._full(path))
         return _stat(info, path) if info.type == fs.FileType.File else None
 
@@ -186,9 +192,25 @@ def _path(info: fs.FileInfo) -> str:
 
 
 def _stat(info: fs.FileInfo, path: str) -> Stat:
-    modified = datetime.fromtimestamp(0, UTC)
-    if info.mtime_ns is not None:
-        modified = datetime.fromtimestamp(info.mtime_ns // 1_000_000_000, UTC).replace(
-            microsecond=info.mtime_ns // 1_000 % 1_000_000
-        )
-    return Stat(path, info.size, modified)
+    return Stat(path, info.size, _moment(info.mtime_ns or 0))
+
+
+def _local_stat(full: str, path: str) -> Stat | None:
+    try:
+        found = os.stat(full)  # noqa: PTH116
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return stat_of(path, found) if modes.S_ISREG(found.st_mode) else None
+
+
+def stat_of(path: str, found: os.stat_result) -> Stat:
+    """The file at ``path``. A time outside the years 10 to 9989, as those of events, is in their
+    first or last second."""
+    return Stat(path, found.st_size, _moment(found.st_mtime_ns))
+
+
+def _moment(nanos: int) -> datetime:
+    micros = nanos // 1_000
+    if not _FIRST <= micros < _END:
+        micros = (_FIRST if micros < _FIRST else _END - _SECOND) + micros % _SECOND
+    return _EPOCH + timedelta(microseconds=micros)

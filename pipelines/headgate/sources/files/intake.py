@@ -11,14 +11,16 @@ from headgate.failpoints import failpoint
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.listing import examine
+from headgate.sources.files.listing import IGNORED_PREFIXES, examine
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.files import Stat, Storage
+from headgate.storage.tree import tree_of
 
 
 class FilesIntake:
     """Lists the landing folder into the log, and selects the files to read. ``is_missing`` is
-    whether the last listing found that a local folder of recorded files is gone.
+    whether the last listing found that a local folder of recorded files is gone. ``unnamed`` are
+    files and folders that it could not record, because their names are not UTF-8.
 
     The driver of the bronze job is the only writer.
     """
@@ -27,7 +29,7 @@ class FilesIntake:
         self.source = source
         self.log = log
         self.landing = Storage(self.source.path)
-        self.is_missing = False
+        self.is_missing, self.unnamed = False, tuple[str, ...]()
         self._settling: dict[str, Stat] = {}
 
     def list_new(self, now: datetime) -> Set[str]:
@@ -36,9 +38,11 @@ class FilesIntake:
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
         self.is_missing = self._has_vanished()
+        tree, recorded = tree_of(self.landing, IGNORED_PREFIXES), self.log.recorded()
+        self.unnamed = tuple(sorted(tree.unnamed))
         listing = examine(
-            self.landing.list(recursive=True),
-            self.log.recorded(),
+            tree.named(recorded.__contains__),
+            recorded,
             self._settling,
             now=now,
             settle=self.source.settle,

@@ -45,8 +45,6 @@ def examine(
     """
     ready, settling, rewritten, too_large = [], {}, [], []
     for stat in found:
-        if is_ignored(stat.path):
-            continue
         if stat.path in recorded:
             if recorded[stat.path] != (stat.size, stat.modified):
                 rewritten.append(stat)
@@ -67,10 +65,6 @@ def examine(
 def in_order(files: Iterable[Stat], order: FileOrder) -> list[Stat]:
     """Files in the order in which they are read."""
     return sorted(files, key=_by_name if order == "name" else _by_time)
-
-
-def is_ignored(path: str) -> bool:
-    return any(part.startswith(IGNORED_PREFIXES) for part in path.split("/"))
 
 
 def _has_settled(stat: Stat, before: Stat | None, now: datetime, settle: timedelta) -> bool:

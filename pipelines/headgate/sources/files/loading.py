@@ -10,15 +10,17 @@ from datetime import datetime, timedelta
 from headgate.sources.contract import DeployedSource
 from headgate.sources.errors import OtherKindError, SourceError
 from headgate.sources.files.declared import FileOrder, FilesSource
-from headgate.sources.files.listing import LARGEST_FILE, in_order, is_ignored
+from headgate.sources.files.listing import IGNORED_PREFIXES, LARGEST_FILE, in_order
 from headgate.sources.files.log import FILES_LOG, FilesLog, LoggedFile
 from headgate.sources.files.micro_batches import FilesMicroBatches
 from headgate.sources.limits import next_limit
 from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
 from headgate.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.sources.naming import some_of
 from headgate.storage.files import Stat, Storage
 from headgate.storage.globs import compiled, divided
 from headgate.storage.places import absolute
+from headgate.storage.tree import tree_of
 from headgate.tables.load import MOST_OFFSET
 from headgate.tables.record_shape import offset_of
 
@@ -128,7 +130,7 @@ def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
     if not rest:
         parent, _, name = base.rpartition("/")
         alone = Storage(parent).stat(name)
-        if alone is not None:
+        if alone is not None and not name.startswith(IGNORED_PREFIXES):
             return parent, [alone]
         rest = "**"
     try:
@@ -136,8 +138,17 @@ def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
     except re.error as error:
         said = f"{pattern} is not a pattern: {error.msg}"
         raise SourceError(said, "a range of characters is written as [a-z]") from error
-    found = Storage(base).list(recursive=True)
-    return base, (each for each in found if matches.fullmatch(each.path))
+    tree = tree_of(Storage(base), IGNORED_PREFIXES)
+    if tree.unnamed:
+        raise SourceError(
+            f"{base}: names that are not UTF-8 cannot be recorded: {some_of(sorted(tree.unnamed))}",
+            remedy="give these files and folders other names, or move them out of the folder",
+        )
+
+    def is_meant(path: str) -> bool:
+        return matches.fullmatch(path) is not None
+
+    return base, (each for each in tree.named(is_meant) if is_meant(each.path))
 
 
 def chosen(
@@ -148,6 +159,6 @@ def chosen(
     def is_meant(each: Stat) -> bool:
         is_early = begin is not None and each.modified < begin
         is_late = end is not None and each.modified >= end
-        return not (is_early or is_late or is_ignored(each.path))
+        return not (is_early or is_late)
 
     return in_order(filter(is_meant, found), order)

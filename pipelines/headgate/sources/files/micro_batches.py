@@ -16,6 +16,7 @@ from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.sources.files.parts import records_of
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.sources.naming import some_of
 from headgate.storage.backlog import Backlog
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
@@ -116,8 +117,15 @@ class FilesMicroBatches(MicroBatchSource):
 
     @property
     def remark(self) -> str | None:
-        missing = f"there is no landing folder {self._files.source.path}; put it back"
-        return missing if self._files.is_missing else None
+        files, folder = self._files, self._files.source.path
+        if files.is_missing:
+            return f"there is no landing folder {folder}; put it back"
+        if files.unnamed:
+            return (
+                f"{folder} has names that are not UTF-8, so no log can hold them, and they are not "
+                f"read: {some_of(files.unnamed)}; rename them"
+            )
+        return None
 
     def _pending(self) -> Sequence[LoggedFile]:
         """The recorded files that are not ingested."""

@@ -24,12 +24,12 @@ from headgate.sources.kafka.errors import (
     UnknownTopicError,
 )
 from headgate.sources.kafka.topics import Partition, Topic
+from headgate.sources.naming import some_of
 
 _TIMEOUT = 10_000  # milliseconds for one request: the caller decides whether to retry
 
 _NO_NODE = "Timed out waiting for a node assignment"
 _NO_HOST = "No resolvable bootstrap urls"
-_LISTED = 8  # names
 
 At = Literal["earliest", "latest"] | datetime
 
@@ -196,9 +196,8 @@ class Cluster:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LISTED]) or "none"
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"correct the topic in the declaration, or create it first; there are: {shown}{more}"
+    there = some_of(names) or "none"
+    return f"correct the topic in the declaration, or create it first; there are: {there}"
 
 
 def _is_retriable(cause: Any) -> bool:

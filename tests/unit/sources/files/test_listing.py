@@ -59,12 +59,6 @@ def test_a_file_with_more_positions_than_offsets_can_express_is_not_read() -> No
     assert listed(young).too_large == (young,)
 
 
-@pytest.mark.parametrize("path", [".a", "_a", "day/.a", "_day/a", "a/_day/a"])
-def test_what_a_producer_still_writes_is_not_seen(path: str) -> None:
-    recorded = (stat(path, size=2),)
-    assert listed(stat(path), recorded=recorded) == LandingListing((), {}, (), ())
-
-
 @pytest.mark.parametrize(
     ("order", "expected"), [("name", ["a", "b", "c"]), ("modified", ["c", "a", "b"])]
 )

@@ -142,3 +142,34 @@ def test_a_landing_folder_that_vanishes_is_reported_until_it_is_back(place: Plac
     assert trouble() == f"there is no landing folder {place.landing}; put it back"
     away.rename(place.landing)
     assert trouble() is None
+
+
+def test_a_name_that_is_not_utf8_is_reported_and_keeps_no_other_file_waiting(place: Place) -> None:
+    for name in (b"bad\xff.json", b".draft\xff", b"bad\xff folder/a.json"):
+        path = Path(os.fsdecode(os.fsencode(place.landing) + b"/" + name))
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}\n")
+    place.write("a.json")
+    place.source.poll(final=True)
+    assert place.recorded() == ["a.json"]
+    assert place.source.remark == (
+        f"{place.landing} has names that are not UTF-8, so no log can hold them, and they are not "
+        r"read: bad\xff folder/, bad\xff.json; rename them"
+    )
+    path.parent.rename(place.landing / "good")
+    Path(os.fsdecode(os.fsencode(place.landing) + b"/bad\xff.json")).unlink()
+    place.now += 10
+    place.source.poll(final=True)
+    assert place.recorded() == ["a.json", "good/a.json"]
+    assert place.source.remark is None
+
+
+def test_a_file_is_recorded_once_however_many_names_lead_to_it(place: Place) -> None:
+    place.write("z.json")
+    place.source.poll(final=True)
+    for name, target in (("loop", "."), ("a.json", "z.json"), ("up", "..")):
+        (place.landing / name).symlink_to(target)
+    os.link(place.landing / "z.json", place.landing / "b.json")
+    place.now += 10
+    place.source.poll(final=True)
+    assert place.recorded() == ["z.json"]
