@@ -9,20 +9,25 @@ from fractions import Fraction
 from typing import Any
 
 from tests.oracle.parse import BITS, rounded
-from tests.oracle.rules import Measure, Row
+from tests.oracle.rules import Expression, Measure, Row
 
 WIDE = Context(prec=200)
 
 
 def measure(rules: Measure, rows: list[Row]) -> Any:
     """One measure; nulls are skipped. approx_count_distinct is computed exactly."""
+    rows = [row for row in rows if rules.where is None or rules.where(row)]
     if rules.argument is None:
         return len(rows)
+    if rules.order is not None:
+        return at_extreme(rules.function, rules.argument, rules.order, rows)
     pairs = [(position(row), rules.argument(row)) for row in rows]
     pairs = [(where, value) for where, value in pairs if value is not None]
     values = [value for _, value in pairs]
     if rules.function == "count":
         return len(values)
+    if rules.function == "count_if":
+        return sum(values)
     if rules.function in ("count_distinct", "approx_count_distinct"):
         return len(set(values))
     if not values:
@@ -38,6 +43,20 @@ def measure(rules: Measure, rows: list[Row]) -> Any:
 
 def position(row: Row) -> tuple[Any, int, int]:
     return row["_event_time"], row["_partition"], row["_offset"]
+
+
+def at_extreme(function: str, argument: Expression, order: Expression, rows: list[Row]) -> Any:
+    """The argument, or null, of the row with the least or greatest order; NaN is the greatest. Of
+    equal orders, the first row is the least one and the last row the greatest one."""
+    ranks = [(order(row), position(row), argument(row)) for row in rows]
+    found = [(ranked(rank), at, value) for rank, at, value in ranks if rank is not None]
+    pick = {"min_by": min, "max_by": max}[function]
+    return pick(found, key=lambda one: one[:2])[2] if found else None
+
+
+def ranked(value: Any) -> tuple[bool, Any]:
+    """A value in the order of Spark, in which NaN is the greatest number."""
+    return (True, 0) if value != value else (False, value)
 
 
 def total(values: list[Any], type_: str) -> Any:

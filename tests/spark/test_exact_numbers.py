@@ -10,17 +10,17 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.measures import MEASURES
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.type_parser import parse_type
-from headgate.declaration.types import Struct
-from headgate.gold.states import fold, merged, state_type, value
+from headgate.gold.states import state_type, value
 from headgate.tables.frames import struct_type
 from tests.oracle.measures import measure
 from tests.oracle.rules import Measure as Rule
+from tests.support.states import both, joined, states, values
 
 pytestmark = pytest.mark.spark
 
@@ -67,32 +67,8 @@ def given() -> Iterator[tuple[str, list[object]]]:
 
 
 def declared(function: str, type_: str, name: str = "m") -> Measure:
-    argument = parse_type(type_)
-    result = MEASURES[function].type_of(argument)
-    return Measure(name, function, f"`{type_}`", argument, result)
-
-
-def partial(of: Measure) -> Column:
-    fields = fold(of).fields.items()
-    each = (F.expr(field.partial).cast(str(field.type)).alias(name) for name, field in fields)
-    return F.struct(*each).alias(of.name)
-
-
-def both(of: Measure, old: str, new: str) -> str:
-    """The SQL of two states, merged."""
-    each = (
-        f"'{name}', cast({merged(of, name, old, new)} as {field.type})"
-        for name, field in fold(of).fields.items()
-    )
-    return f"named_struct({', '.join(each)})"
-
-
-def all_merged(measures: list[Measure]) -> Column:
-    """The state over the states ``s`` of a group's batches, which come in any order."""
-    each = (f"'{of.name}', {both(of, f'p.{of.name}', f'q.{of.name}')}" for of in measures)
-    null = f"cast(null as {Struct.of({of.name: state_type(of) for of in measures})})"
-    step = f"(p, q) -> case when p is null then q else named_struct({', '.join(each)}) end"
-    return F.expr(f"aggregate(collect_list(s), {null}, {step})").alias("s")
+    arguments = (Argument(f"`{type_}`", parse_type(type_)),)
+    return Measure(name, function, arguments, None, MEASURES[function].type_of(arguments))
 
 
 def prescribed(of: Measure, values: list[object]) -> object:
@@ -113,26 +89,25 @@ def test_values_are_as_the_oracle_says_however_rows_are_cut_into_batches(
     rows = [
         {"cut": cut, "of": number, "batch": chance.randrange(4) * cut, kind: each}
         for cut in (0, 1)
-        for number, (kind, values) in enumerate(groups)
-        for each in values
+        for number, (kind, given_) in enumerate(groups)
+        for each in given_
     ]
     frame = spark.createDataFrame(
         [tuple(row.get(name) for name in types) for row in rows],
         ", ".join(f"`{name}` {type_}" for name, type_ in types.items()),
     )
-    states = frame.groupBy("cut", "of", "batch").agg(F.struct(*map(partial, measures)).alias("s"))
-    totals = states.groupBy("cut", "of").agg(all_merged(measures))
-    values_ = (F.expr(value(of, f"s.{of.name}")).alias(of.name) for of in measures)
-    found = totals.select("cut", "of", *values_).collect()
+    batches = states(frame, measures, "cut", "of", "batch")
+    totals = joined(batches, measures, "cut", "of")
+    found = values(totals, measures, "cut", "of").collect()
     assert len(found) == 2 * len(groups)
     for row in found:
-        kind, values = groups[row["of"]]
+        kind, given_ = groups[row["of"]]
         for of, pair in zip(measures, pairs, strict=True):
             if pair[1] == kind:
-                one, wanted = row[of.name], prescribed(of, values)
+                one, wanted = row[of.name], prescribed(of, given_)
                 if kind in FUNCTIONS:  # As texts, -0.0 is not 0.0, and NaN equals NaN.
                     one, wanted = str(one), str(wanted)
-                assert one == wanted, (pair, values, row["cut"])
+                assert one == wanted, (pair, given_, row["cut"])
 
 
 def test_states_of_an_older_version_are_continued(spark: SparkSession, tmp_path: Path) -> None:
@@ -140,10 +115,10 @@ def test_states_of_an_older_version_are_continued(spark: SparkSession, tmp_path:
     spark.sql(f"select struct({'9' * 35}.99BD as sum) as old").write.parquet(path)
     new = "named_struct('sum', cast(-0.99 as decimal(37,2)), 'high', cast(0 as decimal(37,0)))"
     old = spark.read.schema(struct_type({"old": state_type(of)})).parquet(path)
-    states = old.select("old", F.expr(new).alias("new")).select(
+    states_ = old.select("old", F.expr(new).alias("new")).select(
         F.expr(both(of, "old", "new")).alias("s")
     )
-    (row,) = states.select("s.high", F.expr(value(of, "s")).alias("v")).collect()
+    (row,) = states_.select("s.high", F.expr(value(of, "s")).alias("v")).collect()
     assert (row["high"], row["v"]) == (0, Decimal("9" * 35))
 
 

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.expression import parse_expression, parse_measure
+from headgate.declaration.expressions.expression import parse_expression
+from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.expressions.tokens import commas, tokenize
 from headgate.declaration.measures import MEASURES
-from headgate.declaration.model import Measure
 from headgate.declaration.names import SILVER_COLUMNS
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import (
@@ -153,10 +153,9 @@ def test_states_of_measures_have_the_types_that_they_declare(spark: SparkSession
     states: dict[str, DataType] = {}
     for name, column in product(MEASURES.names(), columns):
         try:
-            call = parse_measure(f"{name}({column})", columns)
+            measure = parse_measure("m", f"{name}({column})", columns)
         except Invalid:
             continue
-        measure = Measure("m", call.function, call.argument, call.argument_type, call.type)
         for field, kept in fold(measure).fields.items():
             partials[kept.partial] = kept.type
             old, new = f"old_{name}_{column}", f"new_{name}_{column}"

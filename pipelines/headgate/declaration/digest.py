@@ -103,6 +103,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, DataType):
         return str(value)
+    if isinstance(value, Measure):
+        return _measure(value)
     if not dataclasses.is_dataclass(value):
         return value
     fields = _fields(value, _NOT_MEANT.get(type(value), ()))
@@ -118,12 +120,24 @@ def _plain(value: Any) -> Any:
     return fields
 
 
+def _measure(measure: Measure) -> dict[str, Any]:
+    filter_ = {} if measure.filter is None else {"filter": canonical(measure.filter)}
+    return {
+        "name": measure.name,
+        "function": measure.function,
+        "argument": ", ".join(canonical(each.text) for each in measure.arguments) or None,
+        "argument_type": ", ".join(str(each.type) for each in measure.arguments) or None,
+        "type": str(measure.type),
+        **filter_,
+    }
+
+
 def _fields(value: Any, not_meant: Collection[str]) -> dict[str, Any]:
     names = (field.name for field in dataclasses.fields(value) if field.name not in not_meant)
     return {name: _plain(getattr(value, name)) for name in names}
 
 
 def _expressions(value: Any) -> list[str]:
-    names = {Derived: "expression", Measure: "argument", SilverTable: "where", GoldTable: "where"}
+    names = {Derived: "expression", SilverTable: "where", GoldTable: "where"}
     name = names.get(type(value))
     return [name] if name and getattr(value, name) is not None else []

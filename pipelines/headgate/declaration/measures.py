@@ -10,11 +10,11 @@ A member is a module of ``headgate.measures`` (``headgate.registry``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import DataType
 from headgate.registry import Registry
 
@@ -22,8 +22,9 @@ from headgate.registry import Registry
 @dataclass(frozen=True)
 class StateField:
     """One field of a measure's state. ``partial`` is the Spark SQL aggregate that computes it from
-    rows. ``merge`` is the Spark SQL expression that merges the fields of two states: ``{old}`` and
-    ``{new}`` stand for this field in each state, ``{old.name}`` for another field."""
+    rows, over ``Measure.argument``. ``merge`` is the Spark SQL expression that merges the fields of
+    two states: ``{old}`` and ``{new}`` stand for this field in each state, ``{old.name}`` for
+    another field."""
 
     type: DataType
     partial: str
@@ -43,24 +44,25 @@ class MeasureKind(ABC):
     """A measure that declarations can name.
 
     ``result`` says in words which type its value has, ``keeps`` what an open window keeps for it.
-    ``also_called`` are names by which other systems know it, to be proposed in errors.
-    ``takes_rows`` allows ``name(*)``, ``takes_nested`` arguments with parts. ``distinct`` is the
-    measure that ``name(distinct x)`` stands for. ``adds_up``: the values of all results add up to
-    the value over all their pairs.
+    ``also_called`` are names by which other systems know it, to be proposed in errors. ``takes``
+    are the names of its arguments. ``takes_rows`` allows ``name(*)``, ``takes_nested`` arguments
+    with parts. ``distinct`` is the measure that ``name(distinct x)`` stands for. ``adds_up``: the
+    values of all results add up to the value over all their pairs.
     """
 
     result: ClassVar[str]
     keeps: ClassVar[str]
     also_called: ClassVar[tuple[str, ...]] = ()
+    takes: ClassVar[tuple[str, ...]] = ("x",)
     takes_rows: ClassVar[bool] = False
     takes_nested: ClassVar[bool] = False
     distinct: ClassVar[str | None] = None
     adds_up: ClassVar[bool] = False
 
     @abstractmethod
-    def type_of(self, argument: DataType) -> DataType:
-        """The type of the value for an argument of this type, which is VOID for ``name(*)``. Raises
-        Invalid if the measure does not take such an argument."""
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        """The type of the value over some arguments: as many as ``takes``, none for ``name(*)``.
+        Raises Invalid if the measure does not take such arguments."""
 
     @abstractmethod
     def fold(self, measure: Measure) -> Fold:

@@ -145,16 +145,30 @@ class SilverTable:
 
 
 @dataclass(frozen=True)
+class Argument:
+    """A Spark SQL expression over silver columns, and its type."""
+
+    text: str
+    type: DataType
+
+
+@dataclass(frozen=True)
 class Measure:
-    """``function``, a module of ``headgate.measures``, over ``argument`` (a Spark SQL expression
-    over silver columns; None for ``count(*)``). ``argument_type`` is the argument's type, ``type``
-    the measure's."""
+    """``function``, a module of ``headgate.measures``, over its ``arguments``, of which ``name(*)``
+    has none. Rows for which ``filter``, a condition over silver columns, is not true do not count.
+    """
 
     name: str
     function: str
-    argument: str | None
-    argument_type: DataType | None
+    arguments: tuple[Argument, ...]
+    filter: str | None
     type: DataType
+
+    def argument(self, place: int = 0) -> str:
+        """The SQL of an argument, which is null in the rows that do not count. That of ``name(*)``
+        is null in no other row."""
+        text = self.arguments[place].text if self.arguments else "1"
+        return text if self.filter is None else f"case when {self.filter} then {text} end"
 
 
 @dataclass(frozen=True)
@@ -190,8 +204,8 @@ class GoldTable:
     @property
     def counter(self) -> str | None:
         """The first measure that counts rows; None if there is none."""
-        counts = (m.name for m in self.measures if m.function == "count" and m.argument is None)
-        return next(counts, None)
+        counts = (m for m in self.measures if m.function == "count" and not m.arguments)
+        return next((m.name for m in counts if m.filter is None), None)
 
     @property
     def types(self) -> Columns:

@@ -154,7 +154,8 @@ def _schema(columns: Mapping[str, DataType]) -> dict[str, str]:
 def _measure(measure: Measure) -> dict[str, Any]:
     return {
         "function": measure.function,
-        "argument": measure.argument,
+        "arguments": [argument.text for argument in measure.arguments],
+        "filter": measure.filter,
         "type": str(measure.type),
         "state": MEASURES[measure.function].keeps,
     }
@@ -237,7 +238,8 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
     lines = [f"  {label:<8} {operator}, {gold['allowed_lateness']} allowed lateness"]
     lines.append(f"  by       {', '.join(gold['by']) or 'nothing: one row per window'}")
     for name, measure in gold["measures"].items():
-        call = f"{measure['function']}({measure['argument'] or '*'})"
+        call = f"{measure['function']}({', '.join(measure['arguments']) or '*'})"
+        call += f" filter (where {measure['filter']})" if measure["filter"] else ""
         lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
     if replay := gold["late"]["replay"]:
         every, within = replay["every"], replay["within"]

@@ -9,7 +9,7 @@ from typing import Literal
 import sqlglot
 from sqlglot import exp
 
-from headgate.declaration.model import GoldTable, Record, SilverTable
+from headgate.declaration.model import GoldTable, Measure, Record, SilverTable
 from headgate.declaration.operators import columns_of
 
 How = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION", "FILTER", "GROUP_BY"]
@@ -63,10 +63,7 @@ def of_gold(table: GoldTable, silver: SilverTable) -> Columns:
         name: (Input(EVENT_TIME, "TRANSFORMATION"),) for name in columns_of(table)
     }
     of |= {key.name: _computed(key.expression, names) for key in table.by}
-    of |= {
-        measure.name: tuple(Input(name, "AGGREGATION") for name in _names(measure.argument, names))
-        for measure in table.measures
-    }
+    of |= {measure.name: _aggregated(measure, names) for measure in table.measures}
     for column in table.columns:
         above = (source for name in _names(column.expression, of.keys()) for source in of[name])
         of[column.name] = _without_copies(
@@ -76,6 +73,12 @@ def of_gold(table: GoldTable, silver: SilverTable) -> Columns:
     rows = [Input(name, "FILTER") for name in _names(table.where, names)]
     rows += [Input(name, "GROUP_BY") for key in table.by for name in _names(key.expression, names)]
     return Columns(of, _without_copies(rows))
+
+
+def _aggregated(measure: Measure, names: Collection[str]) -> tuple[Input, ...]:
+    read = (name for each in measure.arguments for name in _names(each.text, names))
+    tested = (Input(name, "FILTER") for name in _names(measure.filter, names))
+    return _without_copies((*(Input(name, "AGGREGATION") for name in read), *tested))
 
 
 def _computed(expression: str, names: Collection[str]) -> tuple[Input, ...]:

@@ -54,13 +54,13 @@ def added(type_: DataType, partial: str) -> StateField:
 
 
 def counted(measure: Measure) -> StateField:
-    """The number of rows whose argument is not null; of all rows if there is no argument."""
-    return added(BIGINT, "count(*)" if measure.argument is None else f"count({measure.argument})")
+    """The number of rows whose argument is not null; of all rows that count, for ``name(*)``."""
+    return added(BIGINT, f"count({measure.argument()})")
 
 
 def summed(measure: Measure) -> Mapping[str, StateField]:
     """The fields of the sum of the argument."""
-    given, value = measure.argument_type, f"({measure.argument})"
+    given, value = measure.arguments[0].type, f"({measure.argument()})"
     type_ = _sum_type(given)
     if not _is_long(given):
         exact = value if type_ == DOUBLE else cast(value, type_)
@@ -72,7 +72,7 @@ def summed(measure: Measure) -> Mapping[str, StateField]:
 
 def total(measure: Measure) -> str:
     """The sum, computed from its fields; null if it does not fit ``_sum_type``."""
-    given = measure.argument_type
+    given = measure.arguments[0].type
     if not _is_long(given):
         return "{sum}"
     type_, over = _sum_type(given), given.scale - _LOW
@@ -82,7 +82,7 @@ def total(measure: Measure) -> str:
     return cast(f"{cast(high, type_)} + {{sum}}", type_)
 
 
-def _sum_type(argument: DataType | None) -> DataType:
+def _sum_type(argument: DataType) -> DataType:
     """Exact for integers and decimals."""
     if argument in INTEGRALS:
         return Decimal(LONGEST, 0)
@@ -91,5 +91,5 @@ def _sum_type(argument: DataType | None) -> DataType:
     return DOUBLE
 
 
-def _is_long(type_: DataType | None) -> TypeGuard[Decimal]:
+def _is_long(type_: DataType) -> TypeGuard[Decimal]:
     return is_decimal(type_) and type_.precision > _SHORT

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind, StateField
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, STRING, DataType
 
 _EMPTY = "\\u0000headgate: an empty text"  # not a text that producers send
@@ -19,11 +21,11 @@ class ApproxCountDistinct(MeasureKind):
     result = "bigint"
     keeps = "a HyperLogLog sketch of bounded size, standard error 1.6 %"
 
-    def type_of(self, argument: DataType) -> DataType:
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return BIGINT
 
     def fold(self, measure: Measure) -> Fold:
-        argument, type_ = measure.argument, measure.argument_type
+        argument, type_ = measure.argument(), measure.arguments[0].type
         if type_ in (FLOAT, DOUBLE):
             # -0.0 equals 0.0, but its text is different.
             argument = f"if(({argument}) = 0, '0.0', cast({argument} as string))"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import DOUBLE, DataType, Decimal, is_decimal
 from headgate.measures.adding import LONGEST, cast, counted, require_summable, summed, total
 
@@ -17,14 +19,14 @@ class Average(MeasureKind):
     keeps = "a sum, exact for integers and decimals, and a count"
     also_called = ("mean", "average")
 
-    def type_of(self, argument: DataType) -> DataType:
-        require_summable("avg", argument)
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        require_summable("avg", argument := arguments[0].type)
         if is_decimal(argument):
             return Decimal(min(38, argument.precision + 4), min(38, argument.scale + 4))
         return DOUBLE
 
     def fold(self, measure: Measure) -> Fold:
-        if is_decimal(argument := measure.argument_type):
+        if is_decimal(argument := measure.arguments[0].type):
             longest = min(LONGEST, argument.precision + 10)
             digits = sorted({max(argument.scale, min(_SHORT, longest)), longest})
             each = (

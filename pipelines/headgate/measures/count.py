@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, DataType
 from headgate.measures.adding import counted
 
@@ -16,7 +18,7 @@ class Count(MeasureKind):
     distinct = "count_distinct"
     adds_up = True
 
-    def type_of(self, argument: DataType) -> DataType:
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return BIGINT
 
     def fold(self, measure: Measure) -> Fold:

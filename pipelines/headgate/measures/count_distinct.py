@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind, StateField
-from headgate.declaration.model import Measure
-from headgate.declaration.types import BIGINT, VOID, Array, DataType
+from headgate.declaration.model import Argument, Measure
+from headgate.declaration.types import BIGINT, Array, DataType
 
 
 class CountDistinct(MeasureKind):
     result = "bigint"
     keeps = "every distinct value; grows with their number"
 
-    def type_of(self, argument: DataType) -> DataType:
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return BIGINT
 
     def fold(self, measure: Measure) -> Fold:
@@ -20,7 +22,7 @@ class CountDistinct(MeasureKind):
             "else array_union({old}, {new}) end"
         )
         values = StateField(
-            Array(measure.argument_type or VOID), f"collect_set({measure.argument})", merge
+            Array(measure.arguments[0].type), f"collect_set({measure.argument()})", merge
         )
         return Fold({"set": values}, "cast(coalesce(size({set}), 0) as bigint)")
 

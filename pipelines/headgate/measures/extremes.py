@@ -1,13 +1,19 @@
-"""The least or greatest value, and the value of the first or last row by event time."""
+"""The least or greatest value, and the value of the first or last row by an order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind, StateField
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, DOUBLE, FLOAT, INT, TIMESTAMP, DataType, Struct
 from headgate.measures.adding import cast
 
-_POSITION: dict[str, DataType] = {"at": TIMESTAMP, "partition": INT, "offset": BIGINT}
+_POSITION = {
+    "at": Argument("_event_time", TIMESTAMP),
+    "partition": Argument("_partition", INT),
+    "offset": Argument("_offset", BIGINT),
+}
 
 
 class Extreme(MeasureKind):
@@ -19,12 +25,12 @@ class Extreme(MeasureKind):
     def __init__(self, function: str, merge: str) -> None:
         self._function, self._merge = function, merge
 
-    def type_of(self, argument: DataType) -> DataType:
-        return argument
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        return arguments[0].type
 
     def fold(self, measure: Measure) -> Fold:
         type_ = measure.type
-        partial = f"{self._function}({_one_zero(str(measure.argument), type_)})"
+        partial = f"{self._function}({_one_zero(measure.argument(), type_)})"
         merge = _one_zero(f"{self._merge}({{old}}, {{new}})", type_)
         # States of older versions have -0.0, too.
         return Fold({"value": StateField(type_, partial, merge)}, _one_zero("{value}", type_))
@@ -37,18 +43,33 @@ def _one_zero(value: str, type_: DataType) -> str:
 
 
 class Edge(Extreme):
-    """The value of the row that is first or last by event time. The position in the source breaks
-    ties. Rows whose argument is null are left out."""
+    """The value of the first or last row by event time. The position in the source breaks ties.
+    Rows whose argument is null are left out."""
 
     keeps = "one value and its position"
 
     def fold(self, measure: Measure) -> Fold:
-        type_ = Struct.of({**_POSITION, "value": measure.type})
-        argument = f"({measure.argument})"
-        row = (
-            "named_struct('at', _event_time, 'partition', _partition, 'offset', _offset, "
-            f"'value', {argument})"
-        )
-        partial = f"{self._function}({row}) filter (where {argument} is not null)"
+        return self._row(measure, dict(_POSITION))
+
+    def _row(self, measure: Measure, row: dict[str, Argument]) -> Fold:
+        """The value of the row that is first or last by ``row``, of those whose last argument is
+        not null."""
+        row["value"] = Argument(measure.argument(), measure.type)
+        named = ", ".join(f"'{name}', {each.text}" for name, each in row.items())
+        is_meant = f"({measure.argument(-1)}) is not null"
+        partial = f"{self._function}(named_struct({named})) filter (where {is_meant})"
+        type_ = Struct.of({name: each.type for name, each in row.items()})
         field = StateField(type_, partial, f"{self._merge}({{old}}, {{new}})")
         return Fold({"row": field}, "{row}.value")
+
+
+class ValueAt(Edge):
+    """The value of the row with the least or greatest order. Of rows with equal orders, it is the
+    first or last one, as in ``Edge``. Rows whose order is null are left out."""
+
+    keeps = "one value, its order and its position"
+    takes = ("x", "order")
+
+    def fold(self, measure: Measure) -> Fold:
+        order = Argument(measure.argument(1), measure.arguments[1].type)
+        return self._row(measure, {"order": order, **_POSITION})

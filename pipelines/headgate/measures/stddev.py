@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind, StateField
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import DOUBLE, DataType
 from headgate.measures.adding import counted, require_number
 
@@ -19,12 +21,12 @@ class StandardDeviation(MeasureKind):
     keeps = "a count, a mean and a sum of squared differences"
     also_called = ("stddev_samp", "std")
 
-    def type_of(self, argument: DataType) -> DataType:
-        require_number("stddev", argument)
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        require_number("stddev", arguments[0].type)
         return DOUBLE
 
     def fold(self, measure: Measure) -> Fold:
-        value = f"cast(({measure.argument}) as double)"
+        value = f"cast(({measure.argument()}) as double)"
         joint = "{old.n} * {new.n} / cast({old.n} + {new.n} as double)"
         mean = "{old.mean} + ({new.mean} - {old.mean}) * {new.n} / ({old.n} + {new.n})"
         squares = (

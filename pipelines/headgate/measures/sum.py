@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.declaration.measures import Fold, MeasureKind
-from headgate.declaration.model import Measure
+from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, DOUBLE, INTEGRALS, DataType, Decimal, is_decimal
 from headgate.measures.adding import require_summable, summed, total
 
@@ -16,8 +18,8 @@ class Sum(MeasureKind):
     keeps = "a sum, exact for integers and decimals"
     adds_up = True
 
-    def type_of(self, argument: DataType) -> DataType:
-        require_summable("sum", argument)
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        require_summable("sum", argument := arguments[0].type)
         if is_decimal(argument):
             return Decimal(min(38, argument.precision + 10), argument.scale)
         return BIGINT if argument in INTEGRALS else DOUBLE

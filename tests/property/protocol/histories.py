@@ -198,12 +198,12 @@ class History:
     def _events(self, world: World) -> int | None:
         """How many pairs the rows of gold count. None if no measure counts pairs, or if a vacuum
         has deleted files of that version."""
-        counts = [m.name for m in self._gold.measures if m.function == "count" and not m.argument]
+        counter = self._gold.counter
         live = [path.removeprefix("gold/") for path in live_files(world.log("gold"))]
         files = self._files["gold"]
-        if not counts or any(path not in files for path in live):
+        if counter is None or any(path not in files for path in live):
             return None
-        return sum(int(row[counts[0]]) for path in live for row in files[path])
+        return sum(int(row[counter]) for path in live for row in files[path])
 
     def _commit(self, one: Told) -> Commit:
         state, name = one.entry.state, one.table

@@ -66,6 +66,7 @@ def test_the_order_of_tables_is_no_part_of_it(base: str, read: Read) -> None:
         ("price > 0", "price > 1"),
         ("note: lower(note)", "note: upper(note)"),
         ("sum(price)", "max(price)"),
+        ("sum(price)", "sum(price) filter (where paid)"),
         ("10 minutes", "11 minutes"),
         ("10 seconds", "11 seconds"),
         ("1 minute}", "2 minutes}"),
@@ -83,6 +84,25 @@ def test_the_order_of_tables_is_no_part_of_it(base: str, read: Read) -> None:
 def test_another_meaning_has_another_digest(old: str, new: str, base: str, read: Read) -> None:
     assert old in base
     assert read(base.replace(old, new)).digest != read(base).digest
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("sum(price) filter (where paid)", "sum(price) filter (where not paid)"),
+        ("count(*) filter (where paid)", "count(paid)"),
+        ("min_by(price, day)", "min_by(price, paid)"),
+        ("min_by(price, day)", "max_by(price, day)"),
+    ],
+)
+def test_all_of_a_measure_is_a_part_of_it(first: str, other: str, base: str, read: Read) -> None:
+    digests = {read(base.replace("sum(price)", text)).digest for text in (first, other)}
+    assert len(digests) == 2
+
+
+def test_the_layout_of_a_filter_is_not(base: str, read: Read) -> None:
+    texts = ("sum(price) filter (where paid)", "SUM( price )FILTER(WHERE  paid)")
+    assert len({read(base.replace("sum(price)", text)).digest for text in texts}) == 1
 
 
 def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read) -> None:

@@ -11,13 +11,11 @@ from headgate.declaration.expressions.expression import (
     parse_column,
     parse_condition,
     parse_expression,
-    parse_measure,
     parse_scalar,
 )
 from headgate.declaration.expressions.functions import functions
 from headgate.declaration.expressions.inference import Unresolved
-from headgate.declaration.measures import MEASURES
-from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Decimal
+from headgate.declaration.types import BOOLEAN, DOUBLE, INT, STRING
 from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 REFUSED = {
@@ -330,16 +328,11 @@ def test_all_that_is_wrong_in_a_lambda_is_said_at_once() -> None:
     assert said == ["unknown column 'itms'", "unknown function uppr()"]
 
 
-def test_keys_and_measures_take_one_value() -> None:
+def test_keys_take_one_value() -> None:
     with pytest.raises(Invalid, match="'items' must be one value, and is array<"):
         parse_column("items", SCOPE)
     with pytest.raises(Invalid, match="must be one value, not array<string>"):
         parse_scalar("split(s, ',')", SCOPE)
-    with pytest.raises(Invalid, match=r"max\(\) takes one value, not array<bigint>"):
-        parse_measure("max(ns)", SCOPE)
-    with pytest.raises(Invalid, match="count_distinct\\(\\) takes one value"):
-        parse_measure("count(distinct tags)", SCOPE)
-    assert parse_measure("count(items)", SCOPE).type == BIGINT
     assert parse_scalar("items[0].sku", SCOPE).type == STRING
 
 
@@ -357,43 +350,3 @@ def test_a_condition_is_boolean() -> None:
     assert parse_condition("i > 1", SCOPE).type == BOOLEAN
     with pytest.raises(Invalid, match="must be a condition, not an int"):
         parse_condition("i", SCOPE)
-
-
-@pytest.mark.parametrize(
-    ("text", "function", "argument", "type_"),
-    [
-        ("count(*)", "count", None, "bigint"),
-        ("count( * )", "count", None, "bigint"),
-        ("count(s)", "count", "s", "bigint"),
-        ("count(1)", "count", "1", "bigint"),
-        ("count(distinct s)", "count_distinct", "s", "bigint"),
-        ("COUNT(DISTINCT lower(s))", "count_distinct", "lower(s)", "bigint"),
-        ("count_distinct(d)", "count_distinct", "d", "bigint"),
-        ("approx_count_distinct(b)", "approx_count_distinct", "b", "bigint"),
-        ("sum(t)", "sum", "t", "bigint"),
-        ("sum(p * i)", "sum", "p * i", "decimal(38,2)"),
-        ("sum(x)", "sum", "x", "double"),
-        ("sum(w)", "sum", "w", "decimal(38,10)"),
-        ("avg(p)", "avg", "p", "decimal(22,6)"),
-        ("avg(w)", "avg", "w", "decimal(38,14)"),
-        ("avg(i)", "avg", "i", "double"),
-        ("stddev(p)", "stddev", "p", "double"),
-        ("min(s)", "min", "s", "string"),
-        ("max(ts)", "max", "ts", "timestamp"),
-        ("first(ok)", "first", "ok", "boolean"),
-        ("last(if(ok, s, u))", "last", "if(ok, s, u)", "string"),
-    ],
-)
-def test_a_measure(text: str, function: str, argument: str | None, type_: str) -> None:
-    measure = parse_measure(text, SCOPE)
-    assert (measure.function, measure.argument, str(measure.type)) == (function, argument, type_)
-
-
-@pytest.mark.parametrize("text", ["sum(s)", "avg(ts)", "stddev(ok)"])
-def test_sums_take_numbers(text: str) -> None:
-    with pytest.raises(Invalid, match="takes a number"):
-        parse_measure(text, SCOPE)
-
-
-def test_the_sum_of_a_decimal_gains_ten_digits() -> None:
-    assert MEASURES["sum"].type_of(Decimal(20, 3)) == Decimal(30, 3)

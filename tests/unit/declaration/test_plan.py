@@ -38,12 +38,27 @@ def test_gold_has_its_window_schema_state_and_late_table(base: str, read: Read) 
     )
     assert gold["measures"]["revenue"] == {
         "function": "sum",
-        "argument": "price",
+        "arguments": ["price"],
+        "filter": None,
         "type": "decimal(28,2)",
         "state": "a sum, exact for integers and decimals",
     }
     assert gold["late"]["table"] == "late/sales"
     assert gold["late"]["schema"]["reason"] == "string"
+
+
+def test_a_measure_is_shown_with_its_filter(base: str, read: Read) -> None:
+    pipeline = read(base.replace("sum(price)", "max_by(price, day)  filter (where paid)"))
+    shown = "measure  revenue = max_by(price, day) filter (where paid); keeps one value, its order"
+    assert shown in describe(pipeline)
+    assert "measure  orders = count(*); keeps a count" in describe(pipeline)
+
+
+def test_rows_are_counted_by_a_count_without_a_filter(base: str, read: Read) -> None:
+    counts = "few: count(*) filter (where paid)\n      orders: count(*)"
+    for text, counter in ((counts, "orders"), (counts.split("\n", maxsplit=1)[0], None)):
+        table = read(base.replace("orders: count(*)", text).replace("revenue / orders", "revenue"))
+        assert table.gold["sales"].counter == counter
 
 
 def test_reasons_for_quarantine_follow_the_declaration(base: str, read: Read) -> None:

@@ -40,7 +40,11 @@ gold:
     window: {tumbling: 1 hour}
     where: tagged
     by: {city: city, large: pieces > 10}
-    measures: {orders: count(*), total: sum(amount), dearest: max(price)}
+    measures:
+      orders: count(*)
+      total: sum(amount)
+      dearest: max(price) filter (where tagged and price > 1)
+      most: max_by(city, pieces)
     columns: {mean: total / orders, place: upper(city)}
     allowed_lateness: 1 minute
 """
@@ -84,7 +88,12 @@ def test_of_gold(declared: Pipeline) -> None:
         "large": (Input("pieces", "TRANSFORMATION"),),
         "orders": (),
         "total": (Input("amount", "AGGREGATION"),),
-        "dearest": (Input("price", "AGGREGATION"),),
+        "dearest": (
+            Input("price", "AGGREGATION"),
+            Input("price", "FILTER"),
+            Input("tagged", "FILTER"),
+        ),
+        "most": (Input("city", "AGGREGATION"), Input("pieces", "AGGREGATION")),
         "mean": (Input("amount", "AGGREGATION"),),
         "place": (Input("city", "TRANSFORMATION"),),
     }

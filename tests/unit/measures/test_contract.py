@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.expression import parse_measure
+from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.load import load
 from headgate.declaration.measures import MEASURES
-from headgate.declaration.model import Measure
 from headgate.declaration.plan import plan
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import BIGINT, INT
@@ -30,12 +29,12 @@ class Product(MeasureKind):
     result, keeps = "double", "a product"
     also_called = ("prod",)
 
-    def type_of(self, argument):
+    def type_of(self, arguments):
         return DOUBLE
 
     def fold(self, measure):
         merge = "coalesce({old}, 1) * coalesce({new}, 1)"
-        return Fold({"p": StateField(DOUBLE, f"product({measure.argument})", merge)}, "{p}")
+        return Fold({"p": StateField(DOUBLE, f"product({measure.argument()})", merge)}, "{p}")
 
 
 MEMBER = Product()
@@ -67,18 +66,21 @@ def test_it_says_its_type_and_what_it_keeps(name: str) -> None:
 
 @pytest.mark.parametrize("name", MEASURES.names())
 @pytest.mark.parametrize("argument", ARGUMENTS)
-def test_its_state_has_only_fields_that_are_there(name: str, argument: str) -> None:
+@pytest.mark.parametrize("suffix", ["", " filter (where x is null)"])
+def test_its_state_has_only_fields_that_are_there(name: str, argument: str, suffix: str) -> None:
+    given = ", ".join("0.5" if taken == "p" else "x" for taken in MEASURES[name].takes)
     try:
-        call = parse_measure(f"{name}(x)", {"x": parse_type(argument)})
+        measure = parse_measure("m", f"{name}({given}){suffix}", {"x": parse_type(argument)})
     except Invalid:
-        assert argument in ("string", "timestamp", "boolean")
+        is_number = argument not in ("string", "timestamp", "boolean")
+        assert not is_number or MEASURES[name].takes == ("condition",)
         return
-    assert parse_type(str(call.type)) == call.type
-    measure = Measure("m", name, "x", parse_type(argument), call.type)
+    assert parse_type(str(measure.type)) == measure.type
     fold = MEASURES[name].fold(measure)
     fields = set(fold.fields)
     assert set(re.findall(r"\{(\w+)\}", fold.value)) <= fields
-    for field in fields:
+    for field, kept in fold.fields.items():
+        assert (" x is null" in kept.partial) == bool(suffix)
         sql = merged(measure, field, "o", "n")
         assert "{" not in sql
         assert set(re.findall(r"[on]\.`(\w+)`", sql)) <= fields
@@ -87,9 +89,9 @@ def test_its_state_has_only_fields_that_are_there(name: str, argument: str) -> N
 
 
 def test_rows_are_counted_without_an_argument() -> None:
-    assert parse_measure("count(*)", {}).type == BIGINT
+    assert parse_measure("m", "count(*)", {}).type == BIGINT
     with pytest.raises(Invalid):
-        parse_measure("sum(*)", {})
+        parse_measure("m", "sum(*)", {})
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_a_measure_of_another_package_is_declared_like_any(tmp_path: Path) -> No
 
 def test_without_the_package_it_is_refused_by_name() -> None:
     with pytest.raises(Invalid, match=r"product\(\) is not a measure"):
-        parse_measure("product(x)", {"x": INT})
+        parse_measure("m", "product(x)", {"x": INT})
     assert MEASURES.get("adding") is None
     assert MEASURES.get("../count") is None
 
@@ -123,4 +125,4 @@ def test_without_the_package_it_is_refused_by_name() -> None:
 @pytest.mark.parametrize("function", ["sum", "avg"])
 def test_a_decimal_without_a_digit_for_the_sum_is_refused(function: str) -> None:
     with pytest.raises(Invalid, match=r"write cast\(\.\.\. as decimal\(38,37\)\)"):
-        parse_measure(f"{function}(x)", {"x": parse_type("decimal(38,38)")})
+        parse_measure("m", f"{function}(x)", {"x": parse_type("decimal(38,38)")})

@@ -19,14 +19,11 @@ from sqlglot.parsers.spark import SparkParser
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.hardening import check_length, harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
-from headgate.declaration.expressions.tokens import Token, closing, commas, tokenize
+from headgate.declaration.expressions.tokens import tokenize
 from headgate.declaration.expressions.typed import PLUS, SUFFIXED, Reach, shown, with_article
 from headgate.declaration.expressions.words import check_columns, check_words, quoted
-from headgate.declaration.measures import MEASURES
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
-
-_SLIP = 3  # a misspelt name is longer or shorter by fewer letters than this
 
 
 def _with_plus(parser: Any) -> Any:
@@ -98,16 +95,6 @@ class Expression:
     type: DataType
 
 
-@dataclass(frozen=True)
-class MeasureCall:
-    """``argument`` and ``argument_type`` are None for ``count(*)``."""
-
-    function: str
-    argument: str | None
-    argument_type: DataType | None
-    type: DataType
-
-
 def parse_expression(text: str, scope: Scope) -> Expression:
     """An expression over the columns of ``scope``. Raises Invalid with what is wrong, or Unresolved
     if it needs a column whose own declaration is wrong."""
@@ -157,55 +144,6 @@ def parse_condition(text: str, scope: Scope) -> Expression:
     if expression.type != BOOLEAN:
         raise Invalid(f"must be a condition, not {with_article(expression.type)}")
     return expression
-
-
-def parse_measure(text: str, scope: Scope) -> MeasureCall:
-    """``function(argument)`` over the columns of ``scope``, or ``count(*)``."""
-    text = text.strip()
-    tokens = tokenize(text)
-    function = _measure_name(tokens)
-    end = closing(tokens, 1)
-    if end is None:
-        raise Invalid("a parenthesis is never closed")
-    if end != len(tokens) - 1:
-        raise Invalid("must be one measure and nothing around it; compute with measures in columns")
-    inner = tokens[2:-1]
-    kind = MEASURES[function]
-    if kind.takes_rows and [token.text for token in inner] == ["*"]:
-        return MeasureCall(function, None, None, kind.type_of(VOID))
-    if inner and inner[0].lower == "distinct":
-        if kind.distinct is None:
-            raise Invalid(f"{function}(distinct ...) is not supported; only count(distinct ...) is")
-        function, inner = kind.distinct, inner[1:]
-    if not inner:
-        raise Invalid(f"{function}() needs an argument")
-    if commas(tokens, 1)[0]:
-        raise Invalid(f"{function}() takes one argument")
-    expression = parse_expression(text[inner[0].start : inner[-1].end], scope)
-    kind = MEASURES[function]
-    if is_nested(expression.type) and not kind.takes_nested:
-        raise Invalid(f"{function}() takes one value, not {shown(expression.type)}")
-    type_ = kind.type_of(expression.type)
-    return MeasureCall(function, expression.text, expression.type, type_)
-
-
-def _measure_name(tokens: tuple[Token, ...]) -> str:
-    first = tokens[0].lower
-    called = len(tokens) > 1 and tokens[1].text == "(" and tokens[0].kind == "word"
-    kind = MEASURES.get(first)
-    if called and kind is not None:
-        return first
-    names = MEASURES.names()
-    if called:
-        # median() is not a misspelt min().
-        similar = [name for name in names if abs(len(name) - len(first)) < _SLIP]
-        likely = (name for name in names if first in MEASURES[name].also_called)
-        guess = next(likely, None) or nearest(first, similar)
-        known = "" if guess else f"; the measures are {', '.join(names)}"
-        raise Invalid(f"{first}() is not a measure{known}", guess)
-    if kind is not None:
-        raise Invalid("a measure is a call", f"{first}(*)" if kind.takes_rows else f"{first}(...)")
-    raise Invalid(f"must be one of {', '.join(names)} over an expression, such as sum(price)")
 
 
 def _parse(text: str) -> exp.Expression:

@@ -61,8 +61,8 @@ _COMMON = (
     Key(
         "measures",
         "table",
-        f"`count(*)`, or one of {', '.join(MEASURES.names())} over one expression of silver "
-        "columns.",
+        f"`count(*)`, or one of {', '.join(MEASURES.names())} over expressions of silver columns. "
+        "`filter (where condition)` may follow.",
         required=True,
         entry=Key("NAME", "expression", "A measure, such as `sum(price)`."),
     ),

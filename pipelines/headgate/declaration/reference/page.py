@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
+from headgate.declaration.expressions.measure import usage
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.measures import MEASURES
@@ -204,8 +205,8 @@ def _measures() -> Iterator[str]:
     yield "| Measure | Type | State of an open window |\n| --- | --- | --- |"
     for name in MEASURES.names():
         kind = MEASURES[name]
-        call = f"{name}(*)`, `{name}(x)" if kind.takes_rows else f"{name}(x)"
-        yield f"| `{call}` | {kind.result} | {kind.keeps} |"
+        rows = f"`{name}(*)`, " if kind.takes_rows else ""
+        yield f"| {rows}`{usage(name)}` | {kind.result} | {kind.keeps} |"
 
 
 def write(root: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from headgate.declaration.expressions.expression import parse_column, parse_measure, parse_scalar
+from headgate.declaration.expressions.expression import parse_column, parse_scalar
 from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
 from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
@@ -111,14 +113,11 @@ def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived,
 
 
 def _measures(entries: Mapping[str, Field], scope: Scope, report: Report) -> tuple[Measure, ...]:
-    measures = []
-    for name, field in entries.items():
-        found = checked(field, scope, parse_measure, report)
-        if found is not None:
-            measures.append(
-                Measure(name, found.function, found.argument, found.argument_type, found.type)
-            )
-    return tuple(measures)
+    found = (
+        checked(field, scope, functools.partial(parse_measure, name), report)
+        for name, field in entries.items()
+    )
+    return tuple(measure for measure in found if measure is not None)
 
 
 def _names(groups: Field | None) -> dict[str, Field]:

@@ -1,0 +1,32 @@
+"""``count_if(condition)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.typed import with_article
+from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.model import Argument, Measure
+from headgate.declaration.types import BIGINT, BOOLEAN, DataType
+from headgate.measures.adding import added
+
+
+class CountIf(MeasureKind):
+    """The number of rows for which a condition is true."""
+
+    result = "bigint"
+    keeps = "a count"
+    takes = ("condition",)
+    adds_up = True
+
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        if (given := arguments[0].type) != BOOLEAN:
+            raise Invalid(f"count_if() takes a condition, not {with_article(given)}")
+        return BIGINT
+
+    def fold(self, measure: Measure) -> Fold:
+        return Fold({"n": added(BIGINT, f"count_if({measure.argument()})")}, "{n}")
+
+
+MEMBER = CountIf()

@@ -1,0 +1,158 @@
+"""Measures of chosen rows, in one batch and in many that are merged in any order."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headgate.declaration.expressions.measure import parse_measure
+from headgate.declaration.model import Measure
+from headgate.declaration.type_parser import parse_type
+from tests.oracle.measures import measure
+from tests.oracle.rules import Measure as Rule
+from tests.oracle.rules import Row
+from tests.support.states import joined, states, values
+
+pytestmark = pytest.mark.spark
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CHOICES: dict[str, tuple[str, list[Any]]] = {
+    "t": ("string", ["a", "b", "", "Ω", None]),
+    "x": ("double", [1.5, -0.0, 0.0, math.nan, math.inf, -math.inf, None]),
+    "d": ("decimal(12,2)", [Decimal("1.50"), Decimal("-7.25"), Decimal("0.00"), None]),
+    "b": ("boolean", [True, False, None]),
+    "at": ("timestamp", [NOON, NOON + timedelta(microseconds=1), None]),
+    "n": ("int", [1, 2, 3, None]),
+}
+"""The columns, their types and some values of each."""
+POSITION = {"_event_time": "timestamp", "_partition": "int", "_offset": "bigint"}
+TYPES = {name: type_ for name, (type_, _) in CHOICES.items()} | POSITION
+
+
+def some_rows(chance: random.Random, count: int) -> Iterator[Row]:
+    """Rows of one group, with ties in all but their positions."""
+    for offset in range(count):
+        yield {
+            **{name: chance.choice(some) for name, (_, some) in CHOICES.items()},
+            "_event_time": NOON + timedelta(seconds=chance.randrange(2)),
+            "_partition": chance.randrange(2),
+            "_offset": offset,
+        }
+
+
+def in_batches(
+    spark: SparkSession, groups: list[list[Row]], measures: list[Measure], cuts: int
+) -> DataFrame:
+    """The values of each group, by each of some ways to cut its rows into batches. The states of
+    the batches are merged in two parts, and then those of the parts."""
+    chance = random.Random(3)
+    names = ("cut", "of", "part", "batch")
+    rows = [
+        (cut, number, *(chance.randrange(most) if cut else 0 for most in (2, 4)), *row.values())
+        for cut in range(cuts)
+        for number, group in enumerate(groups)
+        for row in group
+    ]
+    columns = {**dict.fromkeys(names, "int"), **TYPES}
+    frame = spark.createDataFrame(rows, ", ".join(f"{n} {type_}" for n, type_ in columns.items()))
+    parts = joined(states(frame, measures, *names), measures, *names[:3])
+    return values(joined(parts, measures, *names[:2]), measures, *names[:2])
+
+
+def declared(calls: Iterable[str]) -> list[Measure]:
+    scope = {name: parse_type(type_) for name, type_ in TYPES.items()}
+    return [parse_measure(f"m{n}", call, scope) for n, call in enumerate(calls)]
+
+
+def of(name: str) -> Any:
+    return lambda row: row[name]
+
+
+def is_chosen(row: Row) -> Any:
+    return True if row["n"] is not None and row["n"] > 1 else row["b"]
+
+
+BY = {
+    f"{function}({value}, {order}){suffix}": Rule(
+        function, of(value), TYPES[value], of(order), of("b") if suffix else None
+    )
+    for function in ("min_by", "max_by")
+    for value, order in (("t", "x"), ("x", "t"), ("d", "d"), ("at", "b"), ("n", "at"), ("b", "n"))
+    for suffix in ("", " filter (where b)")
+}
+FILTERED = {
+    f"{call} filter (where n > 1 or b)": Rule(function, of(argument), type_, None, is_chosen)
+    for call, function, argument, type_ in (
+        ("count(t)", "count", "t", "bigint"),
+        ("count(distinct t)", "count_distinct", "t", "bigint"),
+        ("approx_count_distinct(t)", "approx_count_distinct", "t", "bigint"),
+        ("sum(d)", "sum", "d", "decimal(22,2)"),
+        ("sum(n)", "sum", "n", "bigint"),
+        ("avg(d)", "avg", "d", "decimal(16,6)"),
+        ("stddev(n)", "stddev", "n", "double"),
+        ("min(t)", "min", "t", "string"),
+        ("max(at)", "max", "at", "timestamp"),
+        ("first(t)", "first", "t", "string"),
+        ("last(d)", "last", "d", "decimal(12,2)"),
+        ("count_if(b)", "count_if", "b", "bigint"),
+    )
+}
+
+
+def test_values_computed_by_hand(spark: SparkSession) -> None:
+    some = [("a", 2.0, 1, True), ("b", None, 2, True), (None, 1.0, 3, None), ("c", 2.0, 4, False)]
+    rows = [
+        {**dict.fromkeys(TYPES), "t": t, "x": x, "n": n, "b": b, **place}
+        for offset, (t, x, n, b) in enumerate(some)
+        for place in ({"_event_time": NOON, "_partition": 0, "_offset": offset},)
+    ]
+    wanted = {
+        "count(*) filter (where b)": 2,
+        "count(*) filter (where t > 'c')": 0,
+        "sum(n) filter (where b)": 3,
+        "sum(n) filter (where t > 'c')": None,
+        "count(distinct x) filter (where t is not null)": 1,
+        "first(t) filter (where not b)": "c",
+        "count_if(b)": 2,
+        "count_if(t > 'c')": 0,
+        "min_by(t, x)": None,
+        "max_by(t, x)": "c",
+        "min_by(n, x) filter (where b)": 1,
+        "max_by(n, t)": 4,
+        "min_by(n, x) filter (where t = 'b')": None,
+    }
+    measures = declared(wanted)
+    (row,) = in_batches(spark, [rows], measures, 1).select([m.name for m in measures]).collect()
+    assert dict(zip(wanted, row, strict=True)) == wanted
+
+
+def test_filters_and_orders_choose_the_rows_that_the_oracle_chooses(spark: SparkSession) -> None:
+    calls = {
+        **BY,
+        **FILTERED,
+        "count_if(b)": Rule("count_if", of("b"), "bigint"),
+        "count(*) filter (where b)": Rule("count", None, "bigint", None, of("b")),
+    }
+    chance, measures = random.Random(4), declared(calls)
+    groups = [
+        list(some_rows(chance, size)) for size in (1, 1, 2, 2, 3, 5, 8, 8, 20, 20) for _ in "ab"
+    ]
+    found = in_batches(spark, groups, measures, 3).collect()
+    assert len(found) == 3 * len(groups)
+    for row in found:
+        for number, (call, rule) in enumerate(calls.items()):
+            wanted = measure(rule, groups[row["of"]])
+            value = row[f"m{number}"]
+            value = value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+            if isinstance(wanted, float) and rule.function == "stddev":
+                wanted = pytest.approx(wanted)
+            elif isinstance(wanted, float):
+                value, wanted = str(value), str(wanted)
+            assert value == wanted, (call, groups[row["of"]], row["cut"])

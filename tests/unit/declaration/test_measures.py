@@ -1,0 +1,115 @@
+"""How a measure is called: its arguments, its filter, and what is said if it is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.inference import Unresolved
+from headgate.declaration.expressions.measure import parse_measure
+from tests.unit.declaration.nested_examples import SCOPE
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "arguments", "type_"),
+    [
+        ("count(*)", "count", [], "bigint"),
+        ("count( * )", "count", [], "bigint"),
+        ("count(s)", "count", ["s"], "bigint"),
+        ("count(1)", "count", ["1"], "bigint"),
+        ("count(items)", "count", ["items"], "bigint"),
+        ("count(distinct s)", "count_distinct", ["s"], "bigint"),
+        ("COUNT(DISTINCT lower(s))", "count_distinct", ["lower(s)"], "bigint"),
+        ("count_distinct(d)", "count_distinct", ["d"], "bigint"),
+        ("approx_count_distinct(b)", "approx_count_distinct", ["b"], "bigint"),
+        ("sum(t)", "sum", ["t"], "bigint"),
+        ("sum(p)", "sum", ["p"], "decimal(28,2)"),
+        ("sum(p * i)", "sum", ["p * i"], "decimal(38,2)"),
+        ("sum(x)", "sum", ["x"], "double"),
+        ("sum(w)", "sum", ["w"], "decimal(38,10)"),
+        ("avg(p)", "avg", ["p"], "decimal(22,6)"),
+        ("avg(w)", "avg", ["w"], "decimal(38,14)"),
+        ("avg(i)", "avg", ["i"], "double"),
+        ("stddev(p)", "stddev", ["p"], "double"),
+        ("min(s)", "min", ["s"], "string"),
+        ("max(ts)", "max", ["ts"], "timestamp"),
+        ("first(ok)", "first", ["ok"], "boolean"),
+        ("last(if(ok, s, u))", "last", ["if(ok, s, u)"], "string"),
+        ("count_if(i > 1 and ok)", "count_if", ["i > 1 and ok"], "bigint"),
+        ("min_by(s, ts)", "min_by", ["s", "ts"], "string"),
+        ("MAX_BY( coalesce(s, 'a, b'),\n  p\n)", "max_by", ["coalesce(s, 'a, b')", "p"], "string"),
+    ],
+)
+def test_a_measure(text: str, function: str, arguments: list[str], type_: str) -> None:
+    measure = parse_measure("m", text, SCOPE)
+    assert (measure.name, measure.function) == ("m", function)
+    assert [argument.text for argument in measure.arguments] == arguments
+    assert (measure.filter, str(measure.type)) == (None, type_)
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "filter_", "counted"),
+    [
+        ("count(*) filter (where ok)", "count", "ok", "case when ok then 1 end"),
+        ("sum(p) FILTER(WHERE s = ')')", "sum", "s = ')'", "case when s = ')' then p end"),
+        ("sum(p)\n  filter (\n    where (ok)\n  )", "sum", "(ok)", "case when (ok) then p end"),
+        (
+            "count(distinct i) filter (where s in ('a', 'b') or not ok)",
+            "count_distinct",
+            "s in ('a', 'b') or not ok",
+            "case when s in ('a', 'b') or not ok then i end",
+        ),
+    ],
+)
+def test_a_filter_lets_its_rows_count(text: str, function: str, filter_: str, counted: str) -> None:
+    measure = parse_measure("m", text, SCOPE)
+    assert (measure.function, measure.filter, measure.argument()) == (function, filter_, counted)
+
+
+def test_an_argument_without_a_filter_stays_as_it_is() -> None:
+    measure = parse_measure("m", "min_by(s, ts)", SCOPE)
+    assert (measure.argument(0), measure.argument(1)) == ("s", "ts")
+    assert parse_measure("m", "count(*)", SCOPE).argument() == "1"
+
+
+_WRITTEN = r"a filter is written as: filter \(where condition\)"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("sum(s)", "takes a number"),
+        ("avg(ts)", "takes a number"),
+        ("stddev(ok)", "takes a number"),
+        ("sum()", r"sum\(\) takes one argument, not 0: sum\(x\)"),
+        ("sum(i, i)", r"sum\(\) takes one argument, not 2: sum\(x\)"),
+        ("count(distinct)", r"count_distinct\(\) takes one argument, not 0"),
+        ("count(distinct i, s)", r"count_distinct\(\) takes one argument, not 2"),
+        ("sum(*)", "does not parse|is not supported"),
+        ("min_by(s)", r"min_by\(\) takes 2 arguments, not 1: min_by\(x, order\)"),
+        ("max(ns)", r"max\(\) takes one value, not array<bigint>"),
+        ("count(distinct tags)", r"count_distinct\(\) takes one value"),
+        ("max_by(s, ns)", r"max_by\(\) takes one value, not array<bigint>"),
+        ("count_if(i)", r"count_if\(\) takes a condition, not an int"),
+        ("sum(i", "never closed"),
+        ("sum(i) / 2", "must be one measure and nothing around it"),
+        ("sum(i) over ()", "must be one measure and nothing around it"),
+        ("sum(i) filter", _WRITTEN),
+        ("sum(i) filter (i > 1)", _WRITTEN),
+        ("sum(i) filter (where)", _WRITTEN),
+        ("sum(i) filter (where i > 1", _WRITTEN),
+        ("sum(i) filter (where i > 1) / 2", _WRITTEN),
+        ("sum(i) filter where i > 1", _WRITTEN),
+        ("sum(i) filter (where i)", "must be a condition, not an int"),
+        ("sum(i) filter (where j > 1)", "unknown column 'j'"),
+        ("sum(i) filter (where sum(i) > 1)", "is a measure"),
+    ],
+)
+def test_a_wrong_measure_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(Invalid, match=problem):
+        parse_measure("m", text, SCOPE)
+
+
+def test_a_filter_over_a_column_with_an_unknown_type_is_unresolved() -> None:
+    with pytest.raises(Unresolved):
+        parse_measure("m", "count(*) filter (where broken)", {"broken": None})
