@@ -19,6 +19,7 @@ from headgate.jobs.opening import open_tables
 from headgate.jobs.operating import take_in, takes_requests
 from headgate.jobs.progress import Progress
 from headgate.jobs.publishing import Publications
+from headgate.jobs.refusing import require_apart
 from headgate.jobs.run import Run
 from headgate.jobs.run_control import RunControl
 from headgate.jobs.runtime import PipelineRuntime
@@ -84,6 +85,7 @@ class Driver:
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
         require_whole(self._layout)
+        require_apart(self._task.pipeline, self._layout)
         with self._lease.held(take_over=self._task.take_over) as epoch:
             scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
             try:

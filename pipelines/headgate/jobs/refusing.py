@@ -11,6 +11,7 @@ from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.storage.places import parent
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -22,6 +23,15 @@ def require_free(declared: Pipeline, layout: Layout) -> None:
     from headgate.jobs.lease import Lease
 
     Lease(layout, LAYERS, declared.name).require_free(datetime.now(UTC))
+
+
+def require_apart(declared: Pipeline, layout: Layout) -> None:
+    """Raises SourceError if a source reads from the folder in which tables are written."""
+    from headgate.sources.contract import connector_of
+
+    root = parent(layout.storage.root)
+    for source in declared.sources.values():
+        connector_of(source).require_apart(source.reads, root, declared.file)
 
 
 def require_definitions(

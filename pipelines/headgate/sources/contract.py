@@ -65,6 +65,11 @@ class Connector(SourceKind[Reads]):
         """A remark if there is no input yet. Raises SourceError if there can never be any."""
         return None
 
+    def require_apart(self, reads: Reads, root: str, declaration: Path) -> None:
+        """Raises SourceError if the place to read from overlaps ``root``, in which the tables of
+        pipelines are."""
+        return
+
     def require_input(self, reads: Reads, declaration: Path) -> None:
         """Raises SourceError if the place to read from does not exist yet."""
         return

@@ -5,6 +5,7 @@ An address is an absolute path of this machine, or a URI of an object store.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -50,6 +51,21 @@ def not_for_tables(address: str) -> str | None:
 def parent(address: str) -> str:
     """The address of the folder that contains this one."""
     return address.rpartition("/")[0]
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one of two folders contains the other, or both are the same folder. Links are
+    followed."""
+    a, b = (f"{_real(address).rstrip('/')}/" for address in (one, other))
+    return a.startswith(b) or b.startswith(a)
+
+
+def _real(address: str) -> str:
+    scheme, rest = split_scheme(address)
+    if not scheme or scheme == "file://":
+        return os.path.realpath(rest)
+    same = scheme.replace("s3a:", "s3:").replace("s3n:", "s3:")
+    return same + re.sub("/+", "/", rest.partition("?")[0])
 
 
 def split_scheme(address: str) -> tuple[str, str]:

@@ -54,10 +54,10 @@ def no_buckets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
     landing = Path(files_of(empty_lake.pipeline).path)
-    (remark,) = check_sources(empty_lake.pipeline)
+    (remark,) = check_sources(empty_lake.pipeline, empty_lake.layout)
     assert str(landing) in remark
     landing.mkdir(parents=True)
-    assert check_sources(empty_lake.pipeline) == ()
+    assert check_sources(empty_lake.pipeline, empty_lake.layout) == ()
 
 
 @pytest.mark.parametrize("verb", ["start", "restart"])
@@ -91,6 +91,20 @@ def test_a_missing_bucket_is_no_empty_folder(
         look(source, tmp_path / "shop.yml")
 
 
+@pytest.mark.parametrize("verb", ["plan", "run", "start", "restart", "upgrade"])
+@pytest.mark.parametrize("place", [".", "tiny/bronze", "..", "link"])
+def test_tables_are_not_written_where_files_are_read(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str, place: str
+) -> None:
+    landing, root = Path(files_of(empty_lake.pipeline).path), Path(of_lake[2])
+    landing.parent.mkdir(parents=True, exist_ok=True)
+    (landing.parent / "link").symlink_to(root)
+    landing.symlink_to(landing.parent / "link" if place == "link" else root / place)
+    code, _, err = ask(verb, *of_lake)
+    assert code == 3
+    assert f"files {landing} and the root of the tables {root} overlap" in err
+
+
 @pytest.mark.parametrize("verb", ["run", "start"])
 def test_a_landing_folder_that_is_a_file_is_3(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str
@@ -106,7 +120,7 @@ def test_a_landing_folder_that_is_a_file_is_3(
 def test_a_landing_folder_that_may_not_be_listed(empty_lake: Lake, no_rights: None) -> None:
     Path(files_of(empty_lake.pipeline).path).mkdir(parents=True)
     with pytest.raises(Exception, match="may not be listed"):
-        check_sources(empty_lake.pipeline)
+        check_sources(empty_lake.pipeline, empty_lake.layout)
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

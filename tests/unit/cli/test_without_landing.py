@@ -8,6 +8,7 @@ import pytest
 
 from headgate.cli.lifecycle.folders import check_sources
 from headgate.declaration.load import load
+from headgate.storage.layout import Layout
 from tests.unit.cli.conftest import Ask
 from tests.unit.declaration.conftest import KAFKA
 
@@ -20,7 +21,8 @@ def shop(tmp_path: Path) -> Path:
 
 
 def test_a_source_without_a_folder_gives_no_remark(shop: Path) -> None:
-    assert check_sources(load(shop)) == ()
+    declared = load(shop)
+    assert check_sources(declared, Layout.of(str(shop.parent), declared.name)) == ()
 
 
 @pytest.mark.parametrize("verb", [("list",), ("skip", "1")])

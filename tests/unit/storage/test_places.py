@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 import headgate
-from headgate.storage.places import absolute, is_uri, not_for_tables, parent, split_scheme
+from headgate.storage.places import absolute, is_uri, not_for_tables, overlap, parent, split_scheme
 
 ENGINE = Path(headgate.__file__).parent
 ELSEWHERE = {
@@ -28,6 +28,35 @@ def test_a_path_becomes_absolute_and_a_uri_stays(
     assert absolute("lake") == str(tmp_path / "lake")
     assert absolute("s3://bucket/lake/") == "s3://bucket/lake"
     assert (is_uri("s3://bucket/lake"), is_uri("/srv/lake")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("/srv/lake", "/srv/lake", True),
+        ("/srv/lake/in", "/srv/lake", True),
+        ("/srv", "/srv/lake/", True),
+        ("/", "/srv/lake", True),
+        ("/srv/lake-in", "/srv/lake", False),
+        ("/srv/lake/../in", "/srv/lake", False),
+        ("file:///srv/lake/in", "/srv/lake", True),
+        ("s3://bucket", "s3a://bucket/lake", True),
+        ("s3://bucket/lake//in/", "s3://bucket/lake", True),
+        ("s3://bucket/lakes", "s3://bucket/lake", False),
+        ("gs://bucket/lake", "s3://bucket/lake", False),
+        ("/bucket/lake", "s3://bucket/lake", False),
+    ],
+)
+def test_folders_overlap_if_one_is_in_the_other(one: str, other: str, expected: bool) -> None:
+    assert overlap(one, other) is overlap(other, one) is expected
+
+
+def test_links_do_not_hide_that_folders_overlap(tmp_path: Path) -> None:
+    (tmp_path / "lake/in").mkdir(parents=True)
+    (tmp_path / "landing").symlink_to("lake/in")
+    (tmp_path / "root").symlink_to("lake")
+    assert overlap(f"{tmp_path}/landing", f"{tmp_path}/root")
+    assert not overlap(f"{tmp_path}/landing/a", f"{tmp_path}/root/b")
 
 
 def test_parts() -> None:

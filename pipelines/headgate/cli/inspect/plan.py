@@ -16,6 +16,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe
 from headgate.declaration.plan import plan as planned
 from headgate.errors import HeadgateError
+from headgate.jobs.refusing import require_apart
 from headgate.savepoints.declarations import kept
 from headgate.savepoints.deployment import Deployment, deployment
 from headgate.storage.layout import Layout
@@ -36,6 +37,7 @@ def plan(
     each.
     """
     declared, layout = declaration.opened(pipeline, root)
+    require_apart(declared, layout)
     found = deployment(layout, declared)
     if deployed:
         _print_deployed(layout, declared, found, json=json)

@@ -134,7 +134,7 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
     this can be checked without a JVM. Changes no table."""
     check_gap(declared, accept_gap)
     make_root(layout)
-    require_input(declared)
+    require_input(declared, layout)
     require_machine(declared)
 
 

@@ -9,12 +9,15 @@ from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.jobs.refusing import require_apart
 from headgate.sources.contract import connector_of
 from headgate.storage.layout import CONTROL, Layout
 
 
-def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
-    """Remarks about missing input. Raises SourceError if a source cannot deliver any."""
+def check_sources(pipeline: Pipeline, layout: Layout) -> tuple[str, ...]:
+    """Remarks about missing input. Raises SourceError if a source cannot deliver any, or reads from
+    the folder in which tables are written."""
+    require_apart(pipeline, layout)
     remarks = (
         connector_of(source).remark(source.reads, pipeline.file)
         for source in pipeline.sources.values()
@@ -22,8 +25,10 @@ def check_sources(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(remark for remark in remarks if remark)
 
 
-def require_input(pipeline: Pipeline) -> None:
-    """Raises SourceError if the folder or topic of a source does not exist yet."""
+def require_input(pipeline: Pipeline, layout: Layout) -> None:
+    """Raises SourceError if the folder or topic of a source does not exist yet, or is where tables
+    are written."""
+    require_apart(pipeline, layout)
     for source in pipeline.sources.values():
         connector_of(source).require_input(source.reads, pipeline.file)
 

@@ -126,7 +126,7 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
     with waiting("checking machine and source") as say:
         require_machine(declared)
         check_pause(declared, layout, once=once)
-        for remark in check_sources(declared):
+        for remark in check_sources(declared, layout):
             print(remark, file=sys.stderr)
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")

@@ -34,6 +34,7 @@ from headgate.cli.undone_loads import (
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.jobs.refusing import require_apart
 from headgate.savepoints.deployment import Deployment, deployment
 from headgate.savepoints.rebuilds import continued
 from headgate.savepoints.savepoint import Savepoint
@@ -82,6 +83,7 @@ def upgrade(
         _require_possible(found, declared)
         stopped = stopped_loads(layout)
         # Everything that would keep a driver from starting is checked before the stop.
+        require_apart(declared, layout)
         make_root(layout)
         require_machine(declared)
         settled_snapshot(layout, declared)  # fails if no savepoint can be taken

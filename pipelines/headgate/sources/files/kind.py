@@ -16,7 +16,7 @@ from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.contract import Connector, DeployedSource, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.keys import FILES
-from headgate.sources.files.landing import landing_remark, require_landing
+from headgate.sources.files.landing import landing_remark, require_apart, require_landing
 from headgate.storage.places import at_home, is_uri
 
 if TYPE_CHECKING:
@@ -91,6 +91,9 @@ class Files(Connector[FilesSource]):
 
     def remark(self, reads: FilesSource, declaration: Path) -> str | None:
         return landing_remark(reads, declaration)
+
+    def require_apart(self, reads: FilesSource, root: str, declaration: Path) -> None:
+        require_apart(reads.path, root, f"choose another root, or another folder in {declaration}")
 
     def require_input(self, reads: FilesSource, declaration: Path) -> None:
         require_landing(reads, declaration)

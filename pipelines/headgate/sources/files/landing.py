@@ -9,7 +9,7 @@ from pathlib import Path
 from headgate.sources.errors import SourceError
 from headgate.sources.files.declared import FilesSource
 from headgate.storage.files import Storage
-from headgate.storage.places import bucket, is_uri
+from headgate.storage.places import bucket, is_uri, overlap
 
 
 class LandingError(SourceError):
@@ -33,6 +33,17 @@ def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
     if not _is_missing(reads, declaration):
         return None
     return f"there is no landing folder {reads.path} yet: files are read once they are in it"
+
+
+def require_apart(folder: str, root: str, remedy: str) -> None:
+    """Raises LandingError if a folder of files to read overlaps the root of the lake: the tables
+    would be read as input, or their files would lie between those of a producer."""
+    if overlap(folder, root):
+        raise LandingError(
+            f"the folder of files {folder} and the root of the tables {root} overlap: neither may "
+            "be in the other, nor may they be the same",
+            remedy,
+        )
 
 
 def _is_missing(reads: FilesSource, declaration: Path) -> bool:

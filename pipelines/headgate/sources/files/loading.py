@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from headgate.sources.contract import DeployedSource
 from headgate.sources.errors import OtherKindError, SourceError
 from headgate.sources.files.declared import FileOrder, FilesSource
+from headgate.sources.files.landing import require_apart
 from headgate.sources.files.listing import IGNORED_PREFIXES, LARGEST_FILE, in_order
 from headgate.sources.files.log import FILES_LOG, FilesLog, LoggedFile
 from headgate.sources.files.micro_batches import FilesMicroBatches
@@ -19,7 +20,7 @@ from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.sources.naming import some_of
 from headgate.storage.files import Stat, Storage
 from headgate.storage.globs import compiled, divided
-from headgate.storage.places import absolute
+from headgate.storage.places import absolute, overlap, parent
 from headgate.storage.tree import tree_of
 from headgate.tables.load import MOST_OFFSET
 from headgate.tables.record_shape import offset_of
@@ -61,6 +62,8 @@ def plan_load(
     source: FilesSource = place.source.reads
     base, found = matching(wanted.files)
     require_elsewhere(base, source, wanted.files)
+    root = parent(place.storage.root)
+    require_apart(base, root, "move the history to a folder of its own, and name that")
     files = chosen(found, source.order, wanted.begin, wanted.end)
     if not files:
         raise _nothing_meant(wanted.files, source.order)
@@ -100,8 +103,7 @@ def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str
 
 def require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
     """Raises SourceError if the folder overlaps the landing folder, which the stream reads."""
-    landing, above = absolute(source.path), f"{base.rstrip('/')}/"
-    if above.startswith(f"{landing}/") or f"{landing}/".startswith(above):
+    if overlap(base, source.path):
         raise SourceError(
             f"{pattern} reaches into the landing folder {source.path}, which the stream reads",
             remedy="move the history to a folder of its own, and name that",
