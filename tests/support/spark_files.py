@@ -42,7 +42,7 @@ def spark_cells(lines: DataFrame, header: Sequence[str], delimiter: str) -> Data
     """``value`` and ``document`` of lines that are not a header."""
     schema = ", ".join(f"`{name}` string" for name in (*header, "_corrupt"))
     options = {"sep": delimiter, "columnNameOfCorruptRecord": "_corrupt", "escape": '"'}
-    line = F.regexp_replace(F.col("value").cast("string"), r"\r$", "")
+    line = F.regexp_replace(F.col("value").cast("string"), r"\r+$", "")
     cells = lines.withColumn("cells", F.from_csv(line, schema, options))
     fields = F.struct(*(F.col(f"cells.`{name}`").alias(name) for name in header))
     document = F.when(F.col("cells._corrupt").isNull(), F.to_json(fields))

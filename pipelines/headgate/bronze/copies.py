@@ -53,6 +53,7 @@ class CorrectedCopies:
         rows = self.rows.drop_columns("was_valid")
         if is_csv:
             rows = rows.append_column("document", rows.column("value"))
+            rows = rows.append_column("detail", pa.nulls(len(rows), pa.string()))
         return rows.select(wanted.names).cast(wanted)
 
     def moved(self, rows: pa.Table, first: int) -> pa.Table:

@@ -133,8 +133,14 @@ def _measure(measure: Measure) -> dict[str, Any]:
 
 
 def _fields(value: Any, not_meant: Collection[str]) -> dict[str, Any]:
-    names = (field.name for field in dataclasses.fields(value) if field.name not in not_meant)
-    return {name: _plain(getattr(value, name)) for name in names}
+    """The fields, without those in ``not_meant``. A field with the metadata ``later`` is left out
+    while it has its default: declarations of before it existed keep their digests."""
+    given = {each: getattr(value, each.name) for each in dataclasses.fields(value)}
+    return {
+        each.name: _plain(own)
+        for each, own in given.items()
+        if each.name not in not_meant and not (each.metadata.get("later") and own == each.default)
+    }
 
 
 def _expressions(value: Any) -> list[str]:

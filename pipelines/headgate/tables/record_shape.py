@@ -4,7 +4,8 @@
 value          binary                                the bytes, exactly as read; null if a broker's
                                                      record has none
 document       binary                                CSV only: the cells as a JSON object of texts;
-                                                     null if they do not fit the header
+                                                     null if they cannot be read
+detail         string                                CSV only: why they cannot be read
 key            binary                                the broker's key; null for files
 headers        array<struct<key, value>>             the broker's headers; null for files
 partition      int                                   0 for files; see ``sources.kafka.topics``
@@ -39,7 +40,7 @@ def record_schema(place: str, *, has_document: bool = False) -> pa.Schema:
     return pa.schema(
         [
             ("value", pa.binary()),
-            *([("document", pa.binary())] if has_document else []),
+            *([("document", pa.binary()), ("detail", pa.string())] if has_document else []),
             ("key", pa.binary()),
             ("headers", pa.list_(header)),
             ("partition", pa.int32()),

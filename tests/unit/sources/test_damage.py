@@ -132,20 +132,27 @@ class Flaky:
         return content
 
 
+def packed(name: str, content: bytes) -> bytes:
+    if name.endswith(".zst"):
+        whole: bytes = pa.compress(content, "zstd", asbytes=True)
+        return whole
+    return gzip.compress(content) if name.endswith(".gz") else content
+
+
 def written(folder: Path, name: str) -> tuple[FilesSource, LoggedFile]:
     """A source, and an intact file of it."""
     content = b'a,b\n"1",x\n' * 1000 if ".csv" in name else b'{"a": 1}\n' * 1000
     if name.endswith(".parquet"):
         pq.write_table(pa.table({"a": range(1000)}), folder / name)
     else:
-        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        (folder / name).write_bytes(packed(name, content))
     format_ = cast(Any, name.split(".")[1])
     source = FilesSource(str(folder), format_, csv_multiline=name.startswith("multi"))
     return source, replace(logged(name), size=(folder / name).stat().st_size)
 
 
 INTACT = (
-    *("a.json", "a.json.gz", "a.csv", "a.csv.gz"),
+    *("a.json", "a.json.gz", "a.json.zst", "a.csv", "a.csv.gz"),
     *("multi.csv", "multi.csv.gz", "a.parquet"),
 )
 

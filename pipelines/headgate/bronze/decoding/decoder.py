@@ -6,7 +6,7 @@ A strict native decoder takes the records that are clearly valid. A validator re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
 from typing import Any
@@ -65,9 +65,9 @@ class Decoder:
         self._nothing = document()
 
     def decode(self, block: pa.Table) -> pa.Table:
-        """The columns of ``block`` (``record_schema``) without ``document``, then event_id,
-        event_time, record, reason, reason_column, reason_detail and rescued (``bronze_type``). An
-        event time in the future is kept; the reason is then ``future``."""
+        """The columns of ``block`` (``record_schema``) without ``document`` and ``detail``, then
+        event_id, event_time, record, reason, reason_column, reason_detail and rescued
+        (``bronze_type``). An event time in the future is kept; the reason is then ``future``."""
         block = block.combine_chunks()
         texts = _chunk(block, "document" if self._is_csv else "value")
         given = texts.to_pylist()
@@ -78,6 +78,12 @@ class Decoder:
         values = self._values(documents, block)
         rows = np.flatnonzero(refused | values.wrong)
         results = [self._validator.validate(given[row]) for row in rows]
+        if self._is_csv:
+            whys = _chunk(block, "detail").take(pa.array(rows)).to_pylist()
+            results = [
+                replace(one, detail=why or one.detail)
+                for one, why in zip(results, whys, strict=True)
+            ]
         return self._with_results(block, values, rows, results)
 
     def _documents(self, given: Sequence[bytes | None]) -> tuple[list[Any], Flags]:
@@ -176,7 +182,7 @@ class Decoder:
             mask=unreadable,
         )
         own = {"event_id": id_, "event_time": time, "record": record, **found}
-        kept = block.drop_columns("document") if self._is_csv else block
+        kept = block.drop_columns(["document", "detail"]) if self._is_csv else block
         return reduce(lambda table, name: table.append_column(name, own[name]), own, kept)
 
     def _future(

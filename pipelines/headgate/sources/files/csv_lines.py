@@ -1,106 +1,88 @@
-"""Lines of CSV as JSON objects of texts.
-
-Cells are read as Spark reads them. A quote within quotes is doubled. Blanks after a quoted cell do
-not belong to it. A cell with text after its closing quote ends at the next delimiter, and its
-quotes are text. Unlike Spark, a line whose last quote is not closed has no cells: it was cut.
-"""
+"""Lines of CSV as JSON objects of texts, which is what the parser of records reads."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
-import msgspec
 import pyarrow as pa
 
-# In Java, `\r$` also finds a return before a final line terminator.
-_RETURN = re.compile("\r(?=[\r\x85\u2028\u2029]?\\Z)")
-_QUOTED = re.compile('"[^"]*"')
+from headgate.sources.details import not_utf8
+from headgate.sources.files.contents import WrongContentError
+from headgate.sources.files.csv_cells import Dialect, MalformedCell
+from headgate.sources.files.csv_header import Header, UnfitRow, declared, dialect_of, header_of
+from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.lines import csv_blanks, is_blank
+from headgate.sources.files.texts import text_of
+from headgate.storage.files import Storage
+from headgate.storage.places import is_address, parent
 
-encode = msgspec.json.Encoder().encode
+_QUOTED = re.compile(b'"[^"]*"')
+_MULTILINE = "cells with line breaks need csv: {multiline: true}"
 
 
-def documents(lines: pa.Array, header: Sequence[str], delimiter: str) -> pa.Array:
-    """Each line as a JSON object of its cells, without empty cells; null if the line is not UTF-8,
-    if a quote is not closed, if its cells do not fit the header, or if the header has a name
-    twice."""
-    document = document_of(header, delimiter)
-
-    def of(line: bytes) -> bytes | None:
+def documents(lines: pa.Array, header: Header, dialect: Dialect) -> tuple[pa.Array, pa.Array]:
+    """Each line as a JSON object of its cells, without empty cells. If this is not possible, the
+    object is null, and the detail, which is otherwise null, says why."""
+    found = list[bytes | None]()
+    details = dict[int, str]()
+    for line in lines.to_pylist():
         try:
-            return document(line.decode())
-        except UnicodeDecodeError:
-            return None
-
-    return pa.array(map(of, lines.to_pylist()), pa.binary())
-
-
-def document_of(header: Sequence[str], delimiter: str) -> Callable[[str], bytes | None]:
-    """A function from a row under a header to a JSON object, as in ``documents``."""
-    width = len(header) if len(set(header)) == len(header) else -1
-
-    def document(row: str) -> bytes | None:
-        cells = cells_of(row, delimiter)
-        if cells is None or len(cells) != width:
-            return None
-        return encode({name: cell for name, cell in zip(header, cells, strict=True) if cell})
-
-    return document
+            found.append(header.document(dialect.cells(line.decode())))
+        except (UnicodeDecodeError, MalformedCell, UnfitRow) as error:
+            details[len(found)] = _detail(error)
+            found.append(None)
+    texts = pa.nulls(len(found), pa.string())
+    if details:
+        texts = pa.array([details.get(row) for row in range(len(found))], pa.string())
+    return pa.array(found, pa.binary()), texts
 
 
-def names_of(line: str, delimiter: str) -> tuple[str, ...]:
-    """The names of fields in the line of a header; none if a quote is not closed, so that no row
-    fits it."""
-    return tuple(name.strip() for name in cells_of(line, delimiter) or ())
+def _detail(error: ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return not_utf8(error)
+    is_open = isinstance(error, MalformedCell) and error.is_open
+    return f"{error}; {_MULTILINE}" if is_open else str(error)
 
 
-def has_inner_return(line: str) -> bool:
-    """Whether a line has a carriage return that is neither at its end nor in a quoted cell."""
-    return "\r" in _QUOTED.sub("", line.rstrip())
+def csv_header(landing: Storage, source: FilesSource, path: str) -> Header:
+    """The header of a CSV file: its first line that is not blank. Without such a line, it has no
+    names. Raises OSError, and WrongContentError if the header is wrong."""
+    if not source.csv_header:
+        return declared(source)
+    blanks = csv_blanks(source.csv_delimiter)
+    with text_of(landing, path) as text:
+        lines = iter(text.opened.readline, b"")
+        first = next((line for line in lines if not is_blank(line, blanks)), b"")
+        is_all = all(is_blank(line, blanks) for line in lines)
+    if is_all and b"\r" in _QUOTED.sub(b"", first.rstrip()):
+        raise WrongContentError(
+            "lines end with CR; convert the file to LF, or declare csv: {multiline: true}"
+        )
+    return header_of(first.rstrip(b"\n"), source) if first else Header((), 0)
 
 
-def cells_of(line: str, delimiter: str) -> list[str] | None:
-    """The cells of a line without its carriage return; None if a quote is not closed."""
-    if "\r" in line:
-        line = _RETURN.sub("", line)
-    if '"' not in line:
-        return line.split(delimiter)
-    cells, still_open = _cells(line, delimiter)
-    return None if still_open else cells
+def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
+    """A record of a file as JSON, as bronze reads it. A CSV line is returned unchanged if its file
+    is missing, or if it was unparsable in bronze, so that it stays so."""
+    if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
+        return value
+    with suppress(OSError, EOFError, ValueError):
+        cells = dialect_of(source).cells(value.decode())
+        return _header(source, where).document(cells)
+    return value
 
 
-def is_open(line: str, delimiter: str) -> bool:
-    """Whether the last cell has a quote that is not closed."""
-    return '"' in line and _cells(line, delimiter)[1]
-
-
-def _cells(line: str, delimiter: str) -> tuple[list[str], bool]:
-    """The cells, and whether the last one has a quote that is not closed."""
-    quoted, at = _quoted_cell(delimiter), 0
-    cells, still_open = list[str](), False
-    while at <= len(line):
-        end = line.find(delimiter, at)
-        if end == at or not (found := quoted.match(line, at)):
-            end = _or_end(line, end)
-            cells.append(line[at:end])
-        else:
-            text, blanks, end = found[1].replace('""', '"'), found[2], found.end()
-            if line[end : end + 1] not in ("", delimiter):
-                end = _or_end(line, line.find(delimiter, end))
-                text = f'"{text}"{blanks}{line[found.end() : end]}'
-            still_open = blanks is None
-            cells.append(text)
-        at = end + 1
-    return cells, still_open
-
-
-def _or_end(line: str, end: int) -> int:
-    return len(line) if end < 0 else end
+def _is_object(value: bytes) -> bool:
+    """Whether a record is the document of an earlier replay, not a line of cells."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(value), dict)
+    return False
 
 
 @lru_cache(maxsize=64)
-def _quoted_cell(delimiter: str) -> re.Pattern[str]:
-    """The text between quotes, and the blanks after them unless the quotes are not closed."""
-    blank = f"(?!{re.escape(delimiter)})[\x01- \\x00]"
-    return re.compile(f'"([^"]*+(?:""[^"]*+)*+)(?:"((?:{blank})*)|\\Z)')
+def _header(source: FilesSource, path: str) -> Header:
+    landing = Storage(parent(path)) if is_address(path) else Storage(source.path)
+    return csv_header(landing, source, path.rpartition("/")[2] if is_address(path) else path)

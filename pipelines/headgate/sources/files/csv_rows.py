@@ -1,64 +1,164 @@
-"""Rows of CSV whose quoted cells may contain line breaks, as JSON objects of texts."""
+"""Rows of CSV whose quoted cells may contain line breaks, as JSON objects of texts.
+
+A row that is malformed is its first line alone, and the next line begins another row: so a quote
+that is never closed takes no other row with it.
+"""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
-from headgate.sources.files.csv_lines import document_of, is_open, names_of
+from headgate.sources.details import not_utf8
+from headgate.sources.files.csv_cells import Dialect, MalformedCell
+from headgate.sources.files.csv_header import Header, UnfitRow, declared, dialect_of, header_of
+from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import csv_blanks
+
+LONGEST = 16 << 20
+"""The most characters of a row of several lines. The quote of a longer one counts as not closed."""
 
 _PROBE = 1 << 20  # bytes that are searched for the first line break
 _LINE_END = re.compile(rb"\n|\r\n?")
 _BREAK = re.compile("[^\n]*\n|[^\n]+")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # how surrogateescape represents bytes that are not UTF-8
-
-
-def csv_rows(
-    text: Any, delimiter: str, fields: Sequence[str] = ()
-) -> Iterator[tuple[bytes, bytes | None]]:
-    """The value and the document of each row: both are the row as a JSON object without empty
-    cells. If a row is not UTF-8, does not fit the names of its cells, or has a quote that is not
-    closed, they are its bytes and None. The names are ``fields``, or those in the first row, the
-    header. Blank lines are skipped. ``text`` is a file of bytes."""
-    rows = _records(_lines(text), delimiter)
-    names = fields or names_of(next(rows, "").encode(*_KEPT).decode(*_SHOWN), delimiter)
-    document = document_of(names, delimiter)
-    for row in rows:
-        is_text = row.isascii() or not _NOT_UTF8.search(row)
-        found = document(row) if is_text else None
-        yield (row.encode(*_KEPT), None) if found is None else (found, found)
-
-
 _KEPT = ("utf-8", "surrogateescape")
-_SHOWN = ("utf-8", "replace")
 
 
-def _records(lines: Iterator[str], delimiter: str) -> Iterator[str]:
-    blanks = f"{csv_blanks(delimiter)}\n"
-    for line in lines:
-        # Nearly no line is, and this looks at one character of the others.
+class Row(NamedTuple):
+    """``value`` and ``document`` are both the row as a JSON object without empty cells. If this is
+    not possible, they are the row's bytes and None, and ``detail`` says why."""
+
+    value: bytes
+    document: bytes | None
+    detail: str | None
+
+
+def csv_rows(text: Any, source: FilesSource) -> Iterator[Row]:
+    """The rows of ``text``, a file of bytes, without its header. Blank lines are skipped. Raises
+    WrongContentError if the header is wrong."""
+    header = None if source.csv_header else declared(source)
+    for row in _rows(_lines(text), dialect_of(source)):
+        if header is None:
+            header = header_of(row.text.encode(*_KEPT), source)
+        else:
+            yield _read(row, header)
+
+
+class _Given(NamedTuple):
+    """A row as text, with its line, from 1 on, and its cells or why they cannot be read."""
+
+    line: int
+    text: str
+    cells: list[str] | MalformedCell
+
+
+def _read(row: _Given, header: Header) -> Row:
+    try:
+        if not row.text.isascii() and _NOT_UTF8.search(row.text):
+            row.text.encode(*_KEPT).decode()
+        if isinstance(row.cells, MalformedCell):
+            raise row.cells
+        document = header.document(row.cells)
+    except (UnicodeDecodeError, MalformedCell, UnfitRow) as error:
+        problem = not_utf8(error) if isinstance(error, UnicodeDecodeError) else str(error)
+        separator = ", " if isinstance(error, MalformedCell) else ": "
+        return Row(row.text.encode(*_KEPT), None, f"line {row.line}{separator}{problem}")
+    return Row(document, document, None)
+
+
+def _rows(lines: Iterator[str], dialect: Dialect) -> Iterator[_Given]:
+    blanks = f"{csv_blanks(dialect.delimiter)}\n"
+    ahead, number = _Ahead(lines, dialect), 0
+    while (line := ahead.take()) is not None:
+        number += 1
+        # Nearly no line is blank, and this looks at one character of the others.
         if line.isspace() and not line.strip(blanks):
             continue
-        record, is_whole = _completed(line, lines, delimiter)
-        # At the end of the file, an open cell keeps its line breaks.
-        yield record.removesuffix("\n") if is_whole else record
+        text = line.removesuffix("\n")
+        try:
+            yield _Given(number, text, dialect.cells(text))
+        except MalformedCell as error:
+            if not error.is_open:
+                yield _Given(number, text, error)
+            elif (problem := ahead.problem(number, len(line))) is not None:
+                yield _Given(number, text, MalformedCell(error.number, problem))
+            else:
+                more = ahead.take_continuation()
+                text = "".join([line, *more]).removesuffix("\n")
+                yield _Given(number, text, dialect.cells(text))
+                number += len(more)
 
 
-def _completed(line: str, lines: Iterator[str], delimiter: str) -> tuple[str, bool]:
-    """The record that begins with ``line``, and whether its quotes are closed."""
-    if not is_open(line, delimiter):
-        return line, True
-    read = [line]
-    for more in lines:
-        read.append(more)
-        # The line continues within quotes, so only the line is checked. To check the whole record
-        # again would take time that grows with the square of its length.
-        if not is_open(f'"{more}', delimiter):
-            return "".join(read), True
-    return "".join(read), False
+class _Ahead:
+    """The lines after the row that is read. A row may need many lines before it turns out that its
+    quote is not closed, and then all these lines are read again, as rows. Each line is therefore
+    examined once as the continuation of a row: it does not matter in which row the quote was
+    opened.
+
+    The first ``_inside`` lines read ahead are within quotes, if a quote is open where they begin.
+    ``_end`` is what is after these: a line that closes the quote, a line that is malformed if it
+    does, or the end of the file. None if it is not known.
+    """
+
+    def __init__(self, lines: Iterator[str], dialect: Dialect) -> None:
+        self._lines, self._dialect = lines, dialect
+        self._read = deque[str]()
+        self._inside = self._size = 0
+        self._end: Literal["closed", "end of file"] | MalformedCell | None = None
+
+    def take(self) -> str | None:
+        """The next line; None at the end."""
+        if not self._read:
+            return next(self._lines, None)
+        line = self._read.popleft()
+        if self._inside:
+            self._inside -= 1
+            self._size -= len(line)
+        else:
+            self._end = None
+        return line
+
+    def problem(self, number: int, size: int) -> str | None:
+        """Why the quote that is open in line ``number``, of ``size`` characters, is not closed;
+        None if it is."""
+        while self._end is None and size + self._size <= LONGEST:
+            self._examine_next()
+        if size + self._size > LONGEST:
+            return f"the quote that opens here is not closed within {LONGEST >> 20} MiB"
+        if self._end == "closed":
+            return None
+        why = "the file ends"
+        if isinstance(self._end, MalformedCell):
+            why = f"line {number + self._inside + 1} has {self._end.problem}"
+        return f"the quote that opens here is not closed: {why}"
+
+    def take_continuation(self) -> list[str]:
+        """The lines up to the one that closes the quote."""
+        taken = [*self._read]
+        self._read.clear()
+        self._inside = self._size = 0
+        self._end = None
+        return taken
+
+    def _examine_next(self) -> None:
+        line = next(self._lines, None)
+        if line is None:
+            self._end = "end of file"
+            return
+        self._read.append(line)
+        try:
+            self._dialect.cells(f'"{line}'.removesuffix("\n"))
+            self._end = "closed"
+        except MalformedCell as error:
+            if error.is_open:
+                self._inside += 1
+                self._size += len(line)
+            else:
+                self._end = error
 
 
 def _lines(text: Any) -> Iterator[str]:

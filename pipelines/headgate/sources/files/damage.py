@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.sources.errors import FileNotReachedError
+from headgate.sources.files.contents import WrongContentError
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
@@ -38,7 +39,8 @@ def unreadable(
                 remedy=f"{_remedy(landing.uri(file.path), outside)}; then start again",
             ) from outside
         if damage is not None:
-            found[file] = f"{type(damage).__name__}: {damage}"
+            is_told = isinstance(damage, WrongContentError)
+            found[file] = str(damage) if is_told else f"{type(damage).__name__}: {damage}"
     return found
 
 

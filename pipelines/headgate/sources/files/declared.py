@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
@@ -14,8 +14,8 @@ FileOrder = Literal["name", "modified"]
 @dataclass(frozen=True)
 class FilesSource:
     """A landing folder. ``path`` is a URI as written, or an absolute path. A relative path begins
-    at the project folder. ``csv_fields`` has the names of the cells in CSV files without a header,
-    in order."""
+    at the project folder. ``csv_fields`` has the declared fields, in order: the cells of CSV files
+    without a header. ``csv_escape`` is a character, or empty."""
 
     path: str
     format: RecordFormat
@@ -25,5 +25,6 @@ class FilesSource:
     max_bytes_per_batch: int = 64 * 1024 * 1024
     csv_header: bool = True
     csv_delimiter: str = ","
+    csv_escape: str = field(default="", metadata={"later": True})
     csv_multiline: bool = False
     csv_fields: tuple[str, ...] = ()

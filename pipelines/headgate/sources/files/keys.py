@@ -19,6 +19,12 @@ _CSV = Key(
             default="true",
         ),
         Key("delimiter", "delimiter", "The character between fields.", default='","'),
+        Key(
+            "escape",
+            "delimiter",
+            'The character before a quote within a quoted field, such as `"\\\\"` for dumps of '
+            "Spark, MySQL and PostgreSQL. Without this key, such a quote is doubled.",
+        ),
         Key("multiline", "boolean", "Quoted fields may contain line breaks.", default="false"),
     ),
 )
@@ -41,7 +47,8 @@ FILES = Key(
         Key(
             "format",
             "choice",
-            "`json` is one document per line. A name that ends in `.gz` is read as gzip.",
+            "`json` is one document per line. Files of lines may be compressed with gzip, bzip2 or "
+            "zstd, whatever their names are.",
             required=True,
             choices=("json", "csv", "parquet"),
         ),

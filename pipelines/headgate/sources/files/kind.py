@@ -43,6 +43,10 @@ class Files(Connector[FilesSource]):
         format_, path = section.text("format"), section.text("path")
         if csv and format_ and format_ != "csv":
             report.at(csv, f"is only for format csv, but the format is {format_}")
+        if csv and (escape := csv.fields.get("escape")):
+            delimiter = csv.fields.get("delimiter")
+            if escape.value == (delimiter.value if delimiter else FilesSource.csv_delimiter):
+                report.at(escape, "must differ from the delimiter")
         if format_ is None or path is None:
             return None
         values: dict[str, Any] = {
@@ -55,7 +59,7 @@ class Files(Connector[FilesSource]):
         return FilesSource(_located(path, project), format_, **values)  # type: ignore[arg-type]
 
     def with_record(self, reads: FilesSource, record: Record) -> FilesSource:
-        if reads.csv_header:
+        if reads.format != "csv":
             return reads
         return replace(reads, csv_fields=tuple(record.types))
 
@@ -72,6 +76,7 @@ class Files(Connector[FilesSource]):
             described["csv"] = {
                 "header": reads.csv_header,
                 "delimiter": reads.csv_delimiter,
+                **({"escape": reads.csv_escape} if reads.csv_escape else {}),
                 "multiline": reads.csv_multiline,
             }
         return described
@@ -120,7 +125,7 @@ class Files(Connector[FilesSource]):
         return gone_files(place, after=0)
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
-        from headgate.sources.files.cells import as_document
+        from headgate.sources.files.csv_lines import as_document
 
         return as_document(place.source.reads, where, value)
 

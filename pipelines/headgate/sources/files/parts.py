@@ -2,7 +2,10 @@
 
 The position of a text record is the byte at which its split starts plus its number among the lines
 of the split that count. Such a line has at least two bytes, so the positions of a split never reach
-the next split. A gzip file is one split. The position of any other record is its row number.
+the next split. A compressed file is one split. The position of any other record is its row number.
+
+Whether a file is compressed is known when it is opened, so its parts are planned as if it was not.
+The first part then has all of it, and the others are empty.
 """
 
 from __future__ import annotations
@@ -10,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.sources.files import rows as arrow_rows
-from headgate.sources.files.cells import csv_header
-from headgate.sources.files.csv_lines import documents
-from headgate.sources.files.csv_rows import csv_rows
+from headgate.sources.files.contents import FIRST, not_parquet
+from headgate.sources.files.csv_header import Header, dialect_of, header_of
+from headgate.sources.files.csv_lines import csv_header, documents
+from headgate.sources.files.csv_rows import Row, csv_rows
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.lines import (
     BLANKS,
@@ -29,7 +34,7 @@ from headgate.sources.files.lines import (
     lines_of,
 )
 from headgate.sources.files.log import LoggedFile
-from headgate.sources.files.texts import is_gzip, text_of
+from headgate.sources.files.texts import text_of
 from headgate.sources.records import Blocks, Part, PartedRecords, Records
 from headgate.storage.files import Storage
 from headgate.tables.record_shape import offset_of, record_schema
@@ -37,9 +42,8 @@ from headgate.tables.record_shape import offset_of, record_schema
 SPLIT = 8 << 20
 """The size of a split. It is a part of every offset: never change it."""
 
-Row = tuple[bytes, bytes | None]
-
 _RATIO = 6  # about how many bytes of text a byte of gzip or Parquet contains
+_COMPRESSED = (".gz", ".gzip", ".bz2", ".zst")  # how their names end, for estimates
 
 
 def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) -> list[Part]:
@@ -59,9 +63,6 @@ def records_of(landing: Storage, source: FilesSource, files: Sequence[LoggedFile
 
 def _places(file: LoggedFile) -> Iterator[tuple[LoggedFile, int, int, int]]:
     """The fields file, split, start and end of each part of a file of lines."""
-    if is_gzip(file.path):
-        yield file, 0, 0, END
-        return
     for split in range(0, file.size, SPLIT):
         split_end = min(split + SPLIT, file.size)
         for start in range(split, split_end, BLOCK):
@@ -82,13 +83,16 @@ class JsonLines:
 
     @property
     def size(self) -> int:
-        return min(_size(self.file), self.end - self.start)
+        if not _seems_compressed(self.file):
+            return self.end - self.start
+        return 0 if self.start else self.file.size * _RATIO
 
     def blocks(self) -> Blocks:
         position = self.split + self._lines_before()
-        with text_of(self.landing, self.file.path, self.start) as opened:
-            for text in line_blocks(opened.read, self.start, self.end):
-                lines = lines_of(text, self._blanks)
+        with text_of(self.landing, self.file.path, self.start) as text:
+            end = END if text.is_compressed else self.end
+            for block in line_blocks(text.opened.read, self.start, end):
+                lines = lines_of(block, self._blanks)
                 yield self._records(position, lines)
                 position += len(lines)
 
@@ -99,9 +103,11 @@ class JsonLines:
         """The number of lines that count in the split before this part."""
         if self.start == self.split:
             return 0
-        with text_of(self.landing, self.file.path, self.split) as opened:
-            texts = line_blocks(opened.read, self.split, self.start)
-            return sum(count_lines(text, self._blanks) for text in texts)
+        with text_of(self.landing, self.file.path, self.split) as text:
+            if text.is_compressed:
+                return 0
+            blocks = line_blocks(text.opened.read, self.split, self.start)
+            return sum(count_lines(block, self._blanks) for block in blocks)
 
     @property
     def _blanks(self) -> str:
@@ -114,17 +120,24 @@ class CsvLines(JsonLines):
     unless the names of the cells are declared."""
 
     def _records(self, position: int, lines: pa.Array) -> pa.Table:
-        if position == 0 and not self.source.csv_fields:
+        header = self._header(position, lines)
+        if position == 0 and self.source.csv_header:
             position, lines = 1, lines[1:]
-        cells = documents(lines, self._header, self.source.csv_delimiter)
-        return records(self.file, position, {"value": lines, "document": cells})
+        cells, details = documents(lines, header, dialect_of(self.source))
+        columns = {"value": lines, "document": cells, "detail": details}
+        return records(self.file, position, columns)
 
     @property
     def _blanks(self) -> str:
         return csv_blanks(self.source.csv_delimiter)
 
+    def _header(self, position: int, lines: pa.Array) -> Header:
+        if position == 0 and self.source.csv_header and len(lines) > 1:
+            return header_of(lines[0].as_py(), self.source)  # the file need not be opened again
+        return self._header_of_file
+
     @cached_property
-    def _header(self) -> tuple[str, ...]:
+    def _header_of_file(self) -> Header:
         return csv_header(self.landing, self.source, self.file.path)
 
 
@@ -142,13 +155,10 @@ class CsvRows:
         return _size(self.file)
 
     def blocks(self) -> Blocks:
-        position, source = 0, self.source
+        position = 0
         with text_of(self.landing, self.file.path) as text:
-            for rows in _batches(csv_rows(text, source.csv_delimiter, source.csv_fields)):
-                values, documents = (
-                    pa.array(each, pa.binary()) for each in zip(*rows, strict=True)
-                )
-                yield records(self.file, position, {"value": values, "document": documents})
+            for rows in _batches(csv_rows(text.opened, self.source)):
+                yield records(self.file, position, _columns(rows))
                 position += len(rows)
 
 
@@ -166,13 +176,33 @@ class ParquetRows:
     def blocks(self) -> Blocks:
         position = 0
         with self.landing.open(self.file.path) as raw:
-            for rows in arrow_rows.parquet_rows(raw):
+            for rows in self._rows(raw):
                 yield records(self.file, position, {"value": arrow_rows.documents(rows)})
                 position += rows.num_rows
 
+    def _rows(self, raw: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from arrow_rows.parquet_rows(raw)
+        except pa.ArrowInvalid as error:
+            raw.seek(0)
+            raise not_parquet(raw.read(FIRST)) or error from None
+
 
 def _size(file: LoggedFile) -> int:
-    return file.size * (_RATIO if is_gzip(file.path) else 1)
+    return file.size * (_RATIO if _seems_compressed(file) else 1)
+
+
+def _seems_compressed(file: LoggedFile) -> bool:
+    return file.path.endswith(_COMPRESSED)
+
+
+def _columns(rows: list[Row]) -> dict[str, pa.Array]:
+    values, documents, details = zip(*rows, strict=True)
+    return {
+        "value": pa.array(values, pa.binary()),
+        "document": pa.array(documents, pa.binary()),
+        "detail": pa.array(details, pa.string()),
+    }
 
 
 def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
@@ -180,7 +210,7 @@ def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
     batch, size = list[Row](), 0
     for row in rows:
         batch.append(row)
-        size += len(row[0])
+        size += len(row.value)
         if size >= BLOCK:
             yield batch
             batch, size = [], 0
@@ -190,7 +220,7 @@ def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 def records(file: LoggedFile, position: int, columns: dict[str, pa.Array]) -> pa.Table:
     """The records of ``file`` from ``position`` on; ``columns`` has ``value``, and may have
-    ``document``."""
+    ``document`` and ``detail``."""
     schema, count = record_schema("file", has_document="document" in columns), len(columns["value"])
     first = offset_of(file.sequence, position)
     seen = pa.repeat(pa.scalar(file.seen, schema.field("seen_at").type), count)

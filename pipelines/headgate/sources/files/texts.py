@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+
+from headgate.sources.files.contents import FIRST, compression_of, require_text
 from headgate.storage.files import Storage
 
+_BUFFER = 1 << 20  # bytes that are read at once from the beginning of a file
 
-def is_gzip(path: str) -> bool:
-    return path.endswith(".gz")
+
+class Text(NamedTuple):
+    """``opened`` is a file of bytes."""
+
+    opened: Any
+    is_compressed: bool
 
 
 @contextmanager
-def text_of(landing: Storage, path: str, start: int = 0) -> Iterator[Any]:
-    """A file's text from byte ``start`` on. Raises OSError."""
-    with landing.open(path) as raw, gzip.open(raw) if is_gzip(path) else raw as text:
-        text.seek(start)
-        yield text
+def text_of(landing: Storage, path: str, start: int = 0) -> Iterator[Text]:
+    """A file's text from byte ``start`` on, which is 0 for a compressed file: it has no text at any
+    other place. Raises OSError, and WrongContentError if the file is known to contain no text."""
+    with landing.open(path) as raw:
+        file = io.BufferedReader(raw, FIRST if start else _BUFFER)
+        first = file.peek(FIRST)[:FIRST]
+        if (packed := compression_of(first)) is None:
+            require_text(first)
+            file.seek(start)
+            yield Text(file, is_compressed=False)
+        elif start:
+            yield Text(io.BytesIO(), is_compressed=True)
+        else:
+            with _unpacked(file, packed) as opened:
+                text = io.BufferedReader(opened, _BUFFER)
+                require_text(text.peek(FIRST)[:FIRST])
+                yield Text(text, is_compressed=True)
+
+
+def _unpacked(file: io.BufferedReader, packed: str) -> Any:
+    if packed == "gzip":
+        return gzip.open(file)
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), packed)

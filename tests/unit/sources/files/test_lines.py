@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.sources.files.contents import WrongContentError
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
@@ -96,7 +97,11 @@ def test_a_line_of_empty_cells_has_a_position(
     block: int,
 ) -> None:
     content, sizes = b"\n".join(values), (split, part, block)
-    csv: dict[str, Any] = {"csv_delimiter": delimiter, "csv_fields": ("x", "y")}
+    csv: dict[str, Any] = {
+        "csv_delimiter": delimiter,
+        "csv_fields": ("x", "y"),
+        "csv_header": False,
+    }
     found = placed(folder, "a.csv", content, sizes, format="csv", **csv)
     assert found == positions(content, split, blanks)
 
@@ -155,7 +160,8 @@ def test_without_a_header_the_first_row_of_csv_is_a_record(
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headgate.sources.files.parts.BLOCK", 6)
-        found = read(folder, name, format="csv", csv_fields=("x", "y"), csv_multiline=multiline)
+        names: dict[str, Any] = {"csv_header": False, "csv_fields": ("x", "y")}
+        found = read(folder, name, format="csv", csv_multiline=multiline, **names)
     assert found["document"].to_pylist() == [b'{"x":"1","y":"2"}', None, b'{"x":"4","y":"5"}']
     assert found["value"].to_pylist()[1] == b"3"
     assert found["offset"].to_pylist() == [0, 1, 2]
@@ -191,12 +197,59 @@ def test_a_row_of_empty_cells_is_a_record_with_any_delimiter(
 
 @pytest.mark.parametrize("multiline", [False, True])
 @pytest.mark.parametrize("delimiter", [",", "\t", " "])
-def test_the_names_of_a_header_may_be_empty_with_any_delimiter(
+def test_a_header_of_empty_names_is_one_with_any_delimiter(
     folder: Path, delimiter: str, multiline: bool
 ) -> None:
     (folder / "a.csv").write_bytes(b",\n,\n1,2\n".replace(b",", delimiter.encode()))
-    found = read(folder, "a.csv", format="csv", csv_delimiter=delimiter, csv_multiline=multiline)
-    assert found["document"].to_pylist() == [None, None]
+    with pytest.raises(WrongContentError, match="the header has no name"):
+        read(folder, "a.csv", format="csv", csv_delimiter=delimiter, csv_multiline=multiline)
+
+
+@given(st.integers(1, 40), st.integers(1, 40))
+def test_the_header_is_read_from_any_part(folder: Path, part: int, block: int) -> None:
+    content = b" \n\nx,y\n1,2\n3,4\n5,6\n7,8\n"
+    found = placed(folder, "a.csv", content, (1 << 20, part, block), format="csv")
+    assert found == [(1, b"1,2"), (2, b"3,4"), (3, b"5,6"), (4, b"7,8")]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+def test_a_wrong_header_is_told_by_the_first_block(folder: Path, multiline: bool) -> None:
+    (folder / "a.csv").write_bytes(b"a;b\n" + b"1;2\n" * 1_000)
+    file = LoggedFile(1, "a.csv", 4_004, ARRIVED, ARRIVED)
+    source = FilesSource(str(folder), "csv", csv_fields=("a", "b"), csv_multiline=multiline)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.sources.files.parts.BLOCK", 1_000)
+        found = parts(Storage(str(folder)), source, [file])
+    for part in found[
+        : None if multiline else 4
+    ]:  # in any worker, before a record of the file is committed
+        with pytest.raises(WrongContentError, match="the header has 1 name, 'a;b'; expected some"):
+            next(part.blocks())
+
+
+@pytest.mark.parametrize("content", [b"", b"x,y", b"\n", b" \r\n\n", b"\xef\xbb\xbfx,y\r\n"])
+@pytest.mark.parametrize("multiline", [False, True])
+def test_a_file_of_a_header_alone_or_of_nothing_is_fine(
+    folder: Path, content: bytes, multiline: bool
+) -> None:
+    for name, written in (("a.csv", content), ("a.csv.gz", gzip.compress(content))):
+        (folder / name).write_bytes(written)
+        assert not len(read(folder, name, format="csv", csv_multiline=multiline))
+
+
+def test_an_ordinary_file_is_opened_once(folder: Path) -> None:
+    (folder / "a.csv").write_bytes(b"x,y\n1,2\n")
+    opened = list[str]()
+
+    def counted(self: Storage, path: str) -> Any:
+        opened.append(path)
+        return open_(self, path)
+
+    open_ = Storage.open
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Storage, "open", counted)
+        assert len(read(folder, "a.csv", format="csv")) == 1
+    assert opened == ["a.csv"]
 
 
 @pytest.mark.parametrize("multiline", [False, True])
