@@ -87,7 +87,9 @@ def test_text_is_read_whatever_its_name_is(tmp_path: Path, name: str, packed: by
 
 @pytest.mark.parametrize("format", ["csv", "json"])
 @pytest.mark.parametrize(
-    "content", [b"", gzip.compress(b""), gzip.compress(b"\n \n"), bz2.compress(b""), zstd(b"")]
+    "content",
+    [b"", gzip.compress(b""), gzip.compress(b"\n \n"), bz2.compress(b""), zstd(b"")],
+    ids=["plain", "gzip", "blank", "bz2", "zstd"],
 )
 def test_an_empty_file_is_fine(tmp_path: Path, content: bytes, format: RecordFormat) -> None:
     assert read(tmp_path, "a.gz", content, format=format) == []
@@ -112,6 +114,7 @@ APART = "not lines of text; give it a folder and a source of its own"
         ('{"a": 1}\n'.encode("utf-16-be"), "it is encoded in UTF-16; convert it to UTF-8"),
         ("a,b\n".encode("utf-32"), "it is encoded in UTF-32; convert it to UTF-8"),
     ],
+    ids=["zip", "xz", "parquet", "avro", "orc", "tar", "utf-16", "utf-16-be", "utf-32"],
 )
 def test_other_contents_are_never_taken_as_lines(
     tmp_path: Path, content: bytes, says: str, inside: str
@@ -135,6 +138,7 @@ def test_other_contents_are_never_taken_as_lines(
         (parquet()[:-4], "ArrowInvalid: Parquet magic bytes not found in footer."),
         (b"", "ArrowInvalid: Parquet file size is 0 bytes"),
     ],
+    ids=["text", "gzip", "zip", "cut", "empty"],
 )
 def test_what_is_not_parquet_is_told(tmp_path: Path, content: bytes, says: str) -> None:
     file = logged(tmp_path, "a.parquet", content)
