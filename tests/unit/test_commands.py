@@ -159,7 +159,7 @@ def test_a_command_is_never_written_by_hand() -> None:
 
 
 def test_a_wrong_command_would_be_seen() -> None:
-    for wrong in (["stat", "a"], ["files", "skip", "a"], ["start"], ["logs", "a", "--what"]):
+    for wrong in (["stat", "a"], ["files", "skip", "a", "b"], ["start"], ["logs", "a", "--what"]):
         with pytest.raises(UsageError):
             parse(wrong)
 

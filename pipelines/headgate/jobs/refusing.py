@@ -58,16 +58,13 @@ def require_definitions(
 
 def require_tables(declared: Pipeline, layout: Layout) -> None:
     """Raises DefinitionChangedError if tables were created from another declaration, LogGapError or
-    SavepointError if they are damaged or an incomplete copy, FileChangedError if a file that is
-    still to be read has changed since it was recorded. Tables of an open reset or rebuild are not
+    SavepointError if they are damaged or an incomplete copy, FileChangedError if a file has changed
+    since it was recorded. Tables of an open reset or rebuild are not
     checked: the driver completes these first."""
     from headgate.jobs.errors import DefinitionChangedError
     from headgate.savepoints.clone import require_whole
     from headgate.savepoints.resets import Resets
-    from headgate.sources.contract import DeployedSource, connector_of
     from headgate.tables.agreement import require_agreement, states_of
-    from headgate.tables.payloads.bronze import BronzePayload
-    from headgate.tables.state import State
     from headgate.tables.table import Table
 
     require_whole(layout)
@@ -84,6 +81,24 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
 
     require_agreement(declared, states, awaits)
     require_definitions(declared, layout, states, awaits)
+    _require_unchanged(declared, layout, states)
+
+
+def require_unchanged(declared: Pipeline, layout: Layout) -> None:
+    """Raises FileChangedError if a file has changed since it was recorded, or has vanished before
+    it was read."""
+    from headgate.tables.agreement import states_of
+
+    states = states_of(layout, declared)
+    if graph_of(declared).head.path in states:
+        _require_unchanged(declared, layout, states)
+
+
+def _require_unchanged(declared: Pipeline, layout: Layout, states: States) -> None:
+    from headgate.sources.contract import DeployedSource, connector_of
+    from headgate.tables.payloads.bronze import BronzePayload
+    from headgate.tables.state import State
+
     for name, source in declared.sources.items():
         place = DeployedSource(layout.storage, declared.name, source)
         path = BRONZE.path(name)

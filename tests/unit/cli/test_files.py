@@ -1,15 +1,17 @@
-"""headgate files list | skip."""
+"""headgate files list | accept | skip."""
 
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from headgate.jobs.refusing import require_tables
+from headgate.commands import Place, commands_in
+from headgate.jobs.refusing import require_tables, require_unchanged
 from headgate.jobs.rereading import what_is_gone
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files.log import FilesLog
@@ -25,6 +27,7 @@ from tests.unit.supervision.conftest import lease
 
 OfLake = tuple[str, str, str]
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
+NOW_NANOS = int(NOW.timestamp()) * 1_000_000_000
 
 
 @pytest.fixture
@@ -137,3 +140,114 @@ def test_skip_lets_go_of_the_lease(
     ask("files", "skip", pipeline, "1", *root)
     (job,) = probe(empty_lake.layout, datetime.now(UTC))
     assert (job.state, job.layers) == ("stopped", LAYERS)
+
+
+def restored(landing: Path) -> None:
+    """Every file has a new time, as after a restore from a backup; b.json is cut off, and c.json is
+    missing."""
+    for name in ("a.json", "b.json"):
+        os.utime(landing / name, (NOW.timestamp() + 9, NOW.timestamp() + 9))
+    (landing / "b.json").write_text("{")
+    os.utime(landing / "b.json", (NOW.timestamp(), NOW.timestamp()))
+    (landing / "c.json").unlink()
+
+
+@pytest.fixture
+def backup(landing: Path, empty_lake: Lake) -> Path:
+    log = FilesLog.of(empty_lake.layout.storage, "tiny", "events")
+    log.load()
+    for name in ("c.json", "d.json"):
+        (landing / name).write_text("{}\n")
+    new = Storage(str(landing))
+    log.record([stat for name in ("c.json", "d.json") if (stat := new.stat(name))], NOW)
+    restored(landing)
+    return landing
+
+
+def test_all_changed_files_are_told_at_once(backup: Path, empty_lake: Lake) -> None:
+    os.utime(backup / "a.json", ns=(NOW_NANOS + 123_456_000, NOW_NANOS + 123_456_000))
+    with pytest.raises(FileChangedError) as refused:
+        require_tables(empty_lake.pipeline, empty_lake.layout)
+    assert re.sub(r"\(3 bytes of [^,]*", "(3 bytes of TIME", refused.value.message) == (
+        f"{backup}: 3 files are not as they were recorded: "
+        "1 a.json (3 bytes of TIME, now 3 bytes of 2026-05-04 00:00:00.123456), "
+        "2 b.json (3 bytes of TIME, now 1 byte of 2026-05-04 00:00:00.000000), "
+        "3 c.json (3 bytes of TIME, vanished)"
+    )
+    assert commands_in(refused.value.remedy, Place()) == (
+        "headgate files list PIPELINE --changed",
+        "headgate files accept PIPELINE",
+        "headgate files skip PIPELINE --changed",
+    )
+
+
+def test_of_many_changed_files_the_first_are_named(
+    ask: Ask, backup: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    os.utime(backup / "d.json", (1, 1))
+    with pytest.raises(FileChangedError, match=": 4 files are .*, vanished\\) and 1 more\n"):
+        require_unchanged(empty_lake.pipeline, empty_lake.layout)
+
+
+def test_one_command_accepts_the_new_times_of_all(
+    ask: Ask, backup: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    """When the files were seen stays the same, so that their records keep their stamps."""
+    log = FilesLog.of(empty_lake.layout.storage, "tiny", "events")
+    log.load()
+    seen = [file.seen for file in log.files]
+    pipeline, *root = of_lake
+    code, out, err = ask("files", "accept", *of_lake)
+    assert (code, err) == (0, "")
+    assert "recorded the new times of 1 file\n2 files have another size, or vanished" in out
+    listed = last_object(ask("files", "list", *of_lake, "--changed", "--json")[1])["files"]
+    assert [(f["sequence"], f["now"]) for f in listed] == [
+        (2, "1 byte of 2026-05-04 00:00:00.000000"),
+        (3, "vanished"),
+    ]
+    assert ask("files", "skip", pipeline, "--changed", *root)[0] == 0
+    require_tables(empty_lake.pipeline, empty_lake.layout)
+    statuses = [(f["path"], f["status"]) for f in files(ask, of_lake).values()]
+    assert statuses == [
+        ("a.json", "waiting"),
+        ("b.json", "skipped"),
+        ("c.json", "skipped"),
+        ("d.json", "waiting"),
+    ]
+    log.load()
+    assert [file.seen for file in log.files] == seen
+    assert ask("files", "accept", *of_lake)[1].startswith("recorded the new times of 0 files\n")
+
+
+def test_new_times_of_files_that_were_read_are_accepted(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    """Their records are in bronze, and can still be read again."""
+    bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
+    bronze.commit(bronze.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 2})))
+    for name in ("a.json", "b.json"):
+        os.utime(landing / name, (1, 1))
+    assert "2 files are not as they were recorded" in ask("start", *of_lake)[2]
+    assert ask("files", "accept", *of_lake)[0] == 0
+    assert [file["status"] for file in files(ask, of_lake).values()] == ["read", "read"]
+    assert what_is_gone(empty_lake.layout, empty_lake.pipeline, offsets={}, topics=()) is None
+
+
+def test_several_files_are_skipped_at_once(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    pipeline, *root = of_lake
+    assert ask("files", "skip", pipeline, "1", "9", *root)[0] == 1
+    assert ask("files", "skip", pipeline, *root)[0] == 2
+    assert ask("files", "skip", pipeline, "1", "--changed", *root)[0] == 2
+    assert {file["status"] for file in files(ask, of_lake).values()} == {"waiting"}
+    assert ask("files", "skip", pipeline, "2", "1", "2", *root)[0] == 0
+    assert {file["status"] for file in files(ask, of_lake).values()} == {"skipped"}
+
+
+@pytest.mark.parametrize("verb", ["run", "start", "restart", "upgrade"])
+def test_no_start_reaches_spark_while_files_have_changed(
+    ask: Ask, backup: Path, of_lake: OfLake, verb: str
+) -> None:
+    code, _, err = ask(verb, *of_lake)
+    assert code == 3
+    assert "3 files are not as they were recorded" in err
+    assert "files accept" in err

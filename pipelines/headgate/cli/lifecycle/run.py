@@ -36,6 +36,7 @@ from headgate.commands import rendered
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.graph.graph import Layer
 from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.jobs.refusing import require_unchanged
 from headgate.jobs.task import Task
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
@@ -131,6 +132,7 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, layout, from_savepoint)
+        require_unchanged(declared, layout)
 
 
 def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from headgate.cli.undone_loads import (
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_apart
+from headgate.jobs.refusing import require_apart, require_unchanged
 from headgate.savepoints.deployment import Deployment, deployment
 from headgate.savepoints.rebuilds import continued
 from headgate.savepoints.savepoint import Savepoint
@@ -82,11 +82,7 @@ def upgrade(
         found = deployment(layout, declared)
         _require_possible(found, declared)
         stopped = stopped_loads(layout)
-        # Everything that would keep a driver from starting is checked before the stop.
-        require_apart(declared, layout)
-        make_root(layout)
-        require_machine(declared)
-        settled_snapshot(layout, declared)  # fails if no savepoint can be taken
+        _require_startable(declared, layout)
     if not json:
         show(found, root)
     logs = options_of(log_format, os.environ)
@@ -116,6 +112,15 @@ def upgrade(
     _respond(layout, declared, found, savepoint, left, json=json, runs=ended)
     if left is not None:
         end_early(left)
+
+
+def _require_startable(declared: Pipeline, layout: Layout) -> None:
+    """Raises everything that would keep a driver from starting, before the stop."""
+    require_apart(declared, layout)
+    require_unchanged(declared, layout)
+    make_root(layout)
+    require_machine(declared)
+    settled_snapshot(layout, declared)  # fails if no savepoint can be taken
 
 
 def _stop(layout: Layout, declared: Pipeline) -> tuple[bool, int]:

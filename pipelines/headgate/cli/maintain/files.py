@@ -1,7 +1,10 @@
-"""``headgate files list | skip``: shows the log of landing files, and skips a broken file."""
+"""``headgate files list | accept | skip``: shows the log of landing files, records new times of
+files, and skips broken ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -10,14 +13,15 @@ import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import grid, respond
+from headgate.cli.output import grid, plural, respond
 from headgate.declaration.kinds import BRONZE, FILES
 from headgate.declaration.model import Pipeline, Source
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, UsageError
 from headgate.jobs.lease import Lease
 from headgate.sources.contract import connector_of
-from headgate.sources.files.log import FilesLog, FileStatus, LoggedFile
-from headgate.storage.files import Storage
+from headgate.sources.files.changes import Change
+from headgate.sources.files.intake import FilesIntake
+from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.payloads.bronze import BronzePayload
@@ -32,12 +36,19 @@ def list_files(
     unread: Annotated[
         bool, typer.Option("--unread", help="Only files that were set aside, skipped or withdrawn.")
     ] = False,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Only files that are not as they were recorded.")
+    ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """List the files recorded, in the order in which they are read."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     log, read = _open(declared, layout), _read_up_to(declared, layout)
+    files, now = list(log.files), dict[int, str]()
+    if changed:
+        changes = _intake(declared, log).changes(read)
+        files, now = [each.file for each in changes], {e.file.sequence: e.said for e in changes}
     shown = [
         {
             "sequence": f.sequence,
@@ -46,54 +57,112 @@ def list_files(
             "modified": f.modified.isoformat(),
             "status": _status(f, read),
             "reason": f.reason,
+            **({"now": now[f.sequence]} if changed else {}),
         }
-        for f in log.files
+        for f in files
         if not unread or f.status != "recorded"
     ]
     rows = (["" if value is None else str(value) for value in file.values()] for file in shown)
-    table = grid("", "seq:", "path", "bytes:", "modified", "status", "reason", rows=rows)
+    columns = ["", "seq:", "path", "bytes:", "modified", "status", "reason"]
+    table = grid(*columns, *(["now"] if changed else []), rows=rows)
     respond(json, {"pipeline": declared.name, "files": shown}, table)
 
 
+@app.command("accept")
+def accept_files(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Record the new times of files that have the same size, as after a restore from a backup.
+
+    Only for files whose contents are the same: contents are not compared. No record is read twice,
+    and none is lost. Records keep the time at which they were seen.
+    """
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    with _held(declared, layout, "files accept") as log:
+        changes = _intake(declared, log).changes(_read_up_to(declared, layout))
+        accepted = [
+            replace(each.file, modified=each.now.modified)
+            for each in changes
+            if each.now is not None and each.is_of_time
+        ]
+        log.append(accepted, datetime.now(UTC))
+    left = len(changes) - len(accepted)
+    document = {"pipeline": declared.name, "accepted": len(accepted), "left": left}
+    shown = [f"recorded the new times of {plural(len(accepted), 'file')}"]
+    if left:
+        shown += [
+            f"{plural(left, 'file')} {'has' if left == 1 else 'have'} another size, or vanished "
+            "before being read:",
+            command("files list", "--changed"),
+        ]
+    respond(json, document, *shown, *([] if left else [command("run")]))
+
+
 @app.command("skip")
-def skip_file(
+def skip_files(
     pipeline: PipelineName,
-    sequence: Annotated[int, typer.Argument(metavar="SEQ", help="As `files list` shows it.")],
+    sequences: Annotated[
+        list[int] | None, typer.Argument(metavar="SEQ...", help="As `files list` shows them.")
+    ] = None,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="All files that `files list --changed` shows.")
+    ] = False,
     reason: Annotated[
         str, typer.Option("--reason", help="Kept in the ledger.")
     ] = "skipped by hand",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Never read a file (again) that was rewritten, has vanished or cannot be read."""
+    """Never read files (again) that were rewritten, have vanished or cannot be read."""
+    if bool(sequences) == changed:
+        raise UsageError("name the files, or all that have changed", command("files list"))
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     log = _open(declared, layout)
-    landing = Storage(_source(declared).reads.path)
-    _get(log, sequence)
-    # Lease all layers: no fused driver may start now, and a job must not hold two epochs.
-    lease = Lease(layout, LAYERS, declared.name, "files skip")
-    with lease.held() as epoch:
+    for sequence in sequences or ():
+        _get(log, sequence)
+    with _held(declared, layout, "files skip") as log:
+        read, intake = _read_up_to(declared, layout), _intake(declared, log)
+        if changed:
+            wanted = list(intake.changes(read))
+        else:
+            known = [_get(log, each) for each in dict.fromkeys(sequences or ())]
+            wanted = [Change(file, intake.landing.stat(file.path)) for file in known]
+        skipped = [_skipped(each, read) for each in wanted]
+        log.append([replace(file, reason=reason) for file in skipped], datetime.now(UTC))
+    listed = [{"sequence": f.sequence, "path": f.path, "status": f.status} for f in skipped]
+    said = f"skipped {plural(len(skipped), 'file')}; the ledger lists them"
+    if len(skipped) == 1:
+        said = f"skipped file {skipped[0].sequence} {skipped[0].path}; the ledger lists it"
+    respond(json, {"pipeline": declared.name, "skipped": listed}, said, command("run"))
+
+
+def _skipped(change: Change, read: int) -> LoggedFile:
+    """The file with its new status. Raises HeadgateError if its records stay in bronze as they
+    are."""
+    file, now = change.file, change.now
+    # Record the current size and time, so that the same bytes do not count as a rewrite later.
+    current = file if now is None else replace(file, size=now.size, modified=now.modified)
+    was_read = file.sequence <= read and file.status == "recorded"
+    if was_read and now is not None and current == file:
+        raise HeadgateError(
+            f"file {file.sequence} {file.path} has been read already, and has not changed since",
+            remedy="its records are in bronze and stay there",
+        )
+    is_withdrawn = was_read or file.status == "withdrawn"
+    return replace(current, status="withdrawn" if is_withdrawn else "skipped")
+
+
+@contextmanager
+def _held(declared: Pipeline, layout: Layout, verb: str) -> Iterator[FilesLog]:
+    """The files log, under the lease of all layers: no driver of the pipeline may start now, and a
+    job must not hold two epochs."""
+    log = _open(declared, layout)
+    with Lease(layout, LAYERS, declared.name, verb).held() as epoch:
         log.table.fence(epoch)
         log.load()
-        known = _get(log, sequence)
-        stat = landing.stat(known.path)
-        # Record the current size and time, so that the same bytes do not count as a rewrite later.
-        skipped = known if stat is None else replace(known, size=stat.size, modified=stat.modified)
-        was_read = sequence <= _read_up_to(declared, layout) and known.status == "recorded"
-        is_withdrawn = was_read or known.status == "withdrawn"
-        if was_read and stat is not None and skipped == known:
-            raise HeadgateError(
-                f"file {sequence} {known.path} has been read already, and has not changed since",
-                remedy="its records are in bronze and stay there",
-            )
-        status: FileStatus = "withdrawn" if is_withdrawn else "skipped"
-        log.append([replace(skipped, status=status, reason=reason)], datetime.now(UTC))
-    respond(
-        json,
-        {"pipeline": declared.name, "skipped": sequence, "path": known.path},
-        f"skipped file {sequence} {known.path}; the ledger lists it",
-        command("run"),
-    )
+        yield log
+
+
+def _intake(declared: Pipeline, log: FilesLog) -> FilesIntake:
+    return FilesIntake(_source(declared).reads, log)
 
 
 def _open(declared: Pipeline, layout: Layout) -> FilesLog:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
-from headgate.commands import pipeline_command
 from headgate.failpoints import failpoint
 from headgate.sources.errors import FileChangedError
+from headgate.sources.files.changes import Change, change, changed
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.listing import IGNORED_PREFIXES, examine
@@ -49,8 +49,13 @@ class FilesIntake:
             order=self.source.order,
         )
         self._settling = dict(listing.settling)
-        if changed := (*listing.rewritten, *listing.too_large):
-            raise self._changed(changed[0])
+        self._require_none(listing.changes)
+        if listing.too_large:
+            where = self.landing.uri(listing.too_large[0].path)
+            raise FileChangedError(
+                f"{where}: files above 64 GiB are not supported",
+                remedy="split it into smaller files and remove it from the landing folder",
+            )
         failpoint("files.listed")
         self.log.record(listing.ready, now)
         return self._settling.keys()
@@ -60,21 +65,6 @@ class FilesIntake:
         folder without files is missing."""
         recorded = self.log.last_sequence > 0
         return recorded and self.landing.is_local and not self.landing.exists("")
-
-    def _changed(self, stat: Stat) -> FileChangedError:
-        logged = next((f for f in self.log.files if f.path == stat.path), None)
-        if logged is None:
-            return FileChangedError(
-                f"{self.landing.uri(stat.path)}: files above 64 GiB are not supported",
-                remedy="split it into smaller files and remove it from the landing folder",
-            )
-        return FileChangedError(
-            f"{self.landing.uri(stat.path)}: the file was rewritten after it was recorded as "
-            f"sequence {logged.sequence} ({logged.size} bytes of {logged.modified:%F %T}, now "
-            f"{stat.size} bytes of {stat.modified:%F %T})",
-            remedy="give new content a new name and put the old file back with its time, or accept "
-            "the change: " + pipeline_command("files skip", str(logged.sequence)),
-        )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
         """The recorded files after a sequence, in order."""
@@ -86,18 +76,40 @@ class FilesIntake:
         Raises FileChangedError if one of them has changed since it was recorded.
         """
         files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
-        for file in files:
-            stat = self.landing.stat(file.path)
-            if stat is None:
-                raise FileChangedError(
-                    f"{self.landing.uri(file.path)}: the file was recorded as sequence "
-                    f"{file.sequence} and has vanished before it was read",
-                    remedy="put it back, or accept the loss: "
-                    + pipeline_command("files skip", str(file.sequence)),
-                )
-            if (stat.size, stat.modified) != (file.size, file.modified):
-                raise self._changed(stat)
+        changes = [change(file, self.landing.stat(file.path)) for file in files]
+        self._require_none(filter(None, changes))
         return files
+
+    def changes(self, after: int) -> tuple[Change, ...]:
+        """How the folder differs from what was recorded: files that were rewritten, and files after
+        a sequence that have vanished before they were read."""
+        recorded = self.log.recorded()
+        tree = tree_of(self.landing, IGNORED_PREFIXES)
+        there = {stat.path: stat for stat in tree.named(recorded.__contains__)}
+        found = []
+        for file in self.log.files:
+            now = there.get(file.path)
+            if now is None and file.status == "recorded" and file.sequence > after:
+                now = self.landing.stat(file.path)  # a second name of another file
+            elif now is None:
+                continue
+            found.append(change(file, now))
+        return tuple(filter(None, found))
+
+    def require_unchanged(self, after: int) -> None:
+        """Raises FileChangedError if a driver that continues after a sequence would stop because
+        files have changed."""
+        if self._has_vanished() and (unread := self.log.last_sequence - after):
+            raise FileChangedError(
+                f"there is no landing folder {self.source.path}, and {unread:,} of its files are "
+                "recorded and not read",
+                remedy="put it back",
+            )
+        self._require_none(self.changes(after))
+
+    def _require_none(self, changes: Iterable[Change]) -> None:
+        if found := tuple(changes):
+            raise changed(self.landing, found)
 
     def require_all_again(self, after: int) -> None:
         """Raises FileChangedError if a file after a sequence cannot be read again."""

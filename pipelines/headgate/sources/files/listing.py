@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 
+from headgate.sources.files.changes import Change, change
 from headgate.sources.files.declared import FileOrder
+from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Stat
 
 IGNORED_PREFIXES = (".", "_")
@@ -18,18 +21,18 @@ LARGEST_FILE = 1 << 36
 @dataclass(frozen=True)
 class LandingListing:
     """``ready`` files are recorded, in this order. ``settling`` files must stay unchanged a little
-    longer. ``rewritten`` files were recorded with another size or time. ``too_large`` files have
-    more positions than offsets can express."""
+    longer. ``changes`` are of files that were recorded with another size or time. ``too_large``
+    files have more positions than offsets can express."""
 
     ready: tuple[Stat, ...]
     settling: Mapping[str, Stat]
-    rewritten: tuple[Stat, ...]
+    changes: tuple[Change, ...]
     too_large: tuple[Stat, ...]
 
 
 def examine(
     found: Iterable[Stat],
-    recorded: Mapping[str, tuple[int, datetime]],
+    recorded: Mapping[str, LoggedFile],
     before: Mapping[str, Stat],
     *,
     now: datetime,
@@ -38,16 +41,16 @@ def examine(
 ) -> LandingListing:
     """Classify the files of a listing.
 
-    ``recorded`` maps a path to its recorded size and time. ``before`` has the files that were
+    ``recorded`` has the recorded files by path. ``before`` has the files that were
     settling in the previous listing. A file is ready when its time is at least ``settle`` ago. A
     file with a time in the future is ready when two successive listings show the same size and
     time.
     """
-    ready, settling, rewritten, too_large = [], {}, [], []
+    ready, settling, changes, too_large = [], {}, [], []
     for stat in found:
-        if stat.path in recorded:
-            if recorded[stat.path] != (stat.size, stat.modified):
-                rewritten.append(stat)
+        if (file := recorded.get(stat.path)) is not None:
+            if (difference := change(file, stat)) is not None:
+                changes.append(difference)
         elif stat.size >= LARGEST_FILE:
             too_large.append(stat)
         elif _has_settled(stat, before.get(stat.path), now, settle):
@@ -57,7 +60,7 @@ def examine(
     return LandingListing(
         tuple(in_order(ready, order)),
         settling,
-        tuple(rewritten),
+        tuple(sorted(changes, key=attrgetter("file.sequence"))),
         tuple(too_large),
     )
 

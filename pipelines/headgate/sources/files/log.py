@@ -82,7 +82,7 @@ class FilesLog:
     def __init__(self, table: Table) -> None:
         self.table = table
         self._files: dict[int, LoggedFile] = {}
-        self._recorded: dict[str, tuple[int, datetime]] = {}
+        self._recorded: dict[str, LoggedFile] = {}
         self._events = self._last = 0
 
     @classmethod
@@ -109,7 +109,7 @@ class FilesLog:
         """The log is asked at each listing, several times a second, and may have millions of
         files: no question may read all of them."""
         self._files[file.sequence] = file
-        self._recorded[file.path] = (file.size, file.modified)
+        self._recorded[file.path] = file
         self._last = max(self._last, file.sequence)
 
     @property
@@ -125,8 +125,8 @@ class FilesLog:
         """The files that are not read (again), in order."""
         return tuple(file for file in self.files if file.status != "recorded")
 
-    def recorded(self) -> Mapping[str, tuple[int, datetime]]:
-        """The last recorded size and time of every known path."""
+    def recorded(self) -> Mapping[str, LoggedFile]:
+        """The files by path, as they were recorded last."""
         return self._recorded
 
     def between(self, after: int, upto: int) -> tuple[LoggedFile, ...]:

@@ -27,11 +27,12 @@ def gone_files(place: DeployedSource, after: int) -> str | None:
 
 
 def require_unchanged(place: DeployedSource, after: int) -> None:
-    """Raises FileChangedError if a file after sequence ``after`` is not as recorded."""
+    """Raises FileChangedError if files have changed, so that a driver that continues after sequence
+    ``after`` would stop."""
     log = FilesLog.of(place.storage, place.pipeline, place.source.name)
     if log.table.exists:
         log.load()
-        FilesIntake(place.source.reads, log).readable(after, log.last_sequence)
+        FilesIntake(place.source.reads, log).require_unchanged(after)
 
 
 def gone_of_load(place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:

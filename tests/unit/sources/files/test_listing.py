@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from headgate.sources.files.changes import Change
 from headgate.sources.files.declared import FileOrder
 from headgate.sources.files.listing import LARGEST_FILE, LandingListing, examine
+from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Stat
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -19,12 +21,16 @@ def stat(path: str, age: timedelta = SETTLE, size: int = 1) -> Stat:
     return Stat(path, size, NOW - age)
 
 
+def logged(stat: Stat) -> LoggedFile:
+    return LoggedFile(1, stat.path, stat.size, stat.modified, stat.modified)
+
+
 def listed(
     *found: Stat, recorded: tuple[Stat, ...] = (), before: tuple[Stat, ...] = ()
 ) -> LandingListing:
     return examine(
         found,
-        {each.path: (each.size, each.modified) for each in recorded},
+        {each.path: logged(each) for each in recorded},
         {each.path: each for each in before},
         now=NOW,
         settle=SETTLE,
@@ -49,7 +55,8 @@ def test_a_file_of_the_future_is_ready_when_two_listings_are_equal() -> None:
 @pytest.mark.parametrize("other", [stat("a", size=2), stat("a", SETTLE + MOMENT)])
 def test_a_recorded_file_is_not_recorded_again(other: Stat) -> None:
     assert listed(stat("a"), recorded=(stat("a"),)) == LandingListing((), {}, (), ())
-    assert listed(other, recorded=(stat("a"),)) == LandingListing((), {}, (other,), ())
+    changes = (Change(logged(stat("a")), other),)
+    assert listed(other, recorded=(stat("a"),)) == LandingListing((), {}, changes, ())
 
 
 def test_a_file_with_more_positions_than_offsets_can_express_is_not_read() -> None:
