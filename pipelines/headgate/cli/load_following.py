@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
@@ -43,15 +43,24 @@ def in_words(state: LoadState, ends: datetime | None = None) -> str:
     return words if ends is None else f"{words}, read by about {ends:%F %T}Z"
 
 
-def expected_end(
-    begun: tuple[float, int], now: tuple[float, int], total: int, clock: datetime
-) -> datetime | None:
-    """When all will be read at the speed between ``begun`` and ``now``, which are each a time in
-    seconds and the amount read by then. None if nothing was read in between."""
-    took, done = now[0] - begun[0], now[1] - begun[1]
-    if took <= 0 or done <= 0:
-        return None
-    return clock + timedelta(seconds=took * (total - now[1]) / done)
+class Speed:
+    """When all will be read, at the speed from the first call to the end of the last step: while a
+    step runs, nothing is known of it."""
+
+    def __init__(self) -> None:
+        self._begun: tuple[datetime, int] | None = None
+        self._reached: tuple[datetime, int] | None = None
+
+    def expected_end(self, now: datetime, read: int, total: int) -> datetime | None:
+        """``read`` of ``total`` are read. None if it is not known, or was expected earlier."""
+        begun = self._begun = self._begun or (now, read)
+        if self._reached is None or read != self._reached[1]:
+            self._reached = now, read
+        at, done = self._reached[0], read - begun[1]
+        if done <= 0:
+            return None
+        ends = at + (at - begun[0]) * ((total - read) / done)
+        return ends if ends > now else None
 
 
 def follow(
@@ -66,7 +75,7 @@ def follow(
     from headgate.loads.requests import find
     from headgate.loads.state import state_of
 
-    begun: tuple[float, int] | None = None
+    speed = Speed()
     said, seen = -_LINES_EVERY, time.monotonic()
     while True:
         request = find(layout, id_)
@@ -75,11 +84,9 @@ def follow(
         state, now = state_of(layout, declared.name, request), time.monotonic()
         if not state.is_open or is_over():
             return state
-        begun = begun or (now, state.read)
+        ends = speed.expected_end(datetime.now(UTC), state.read, state.total)
         if sys.stderr.isatty() or now - said >= _LINES_EVERY:
             said = now
-            clock = datetime.now(UTC)
-            ends = expected_end(begun, (now, state.read), state.total, clock)
             hindered = hindrance(layout, declared, id_)
             say(in_words(state, ends) + (f"; {hindered.message}" if hindered else ""))
         if _is_driven(layout, declared):

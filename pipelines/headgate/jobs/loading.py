@@ -37,7 +37,13 @@ _JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
 class _Opened:
     """A load that this run carries out."""
 
-    def __init__(self, run: Run, request: LoadRequest, waits: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        request: LoadRequest,
+        waits: Callable[[str], None],
+        is_shared: Callable[[], bool],
+    ) -> None:
         runtime, task = run.runtime, run.task
         source = runtime.pipeline.sources[request.source]
         self.id = request.id
@@ -49,6 +55,7 @@ class _Opened:
             waits=waits,
             clock=run.clock,
             cores=task.cores,
+            is_shared=is_shared,
         )
         folder = requests.folder_of(run.layout, request.id)
         plan = replace(request.plan, ends=request.ends)
@@ -66,7 +73,7 @@ class Loading:
         self._opened: _Opened | None = None
         self._last: Step | None = None
         self._looked = -math.inf
-        self._is_blocked = False
+        self._is_blocked = self._is_shared = False
         self._request: LoadRequest | None = None
 
     def is_open(self) -> bool:
@@ -89,6 +96,8 @@ class Loading:
         with self._turn(has_input) as has_turn:
             if not has_turn or self._run.control.is_ending:
                 return False
+            # A large step would use up the rate of a long time, and then wait for as long.
+            self._is_shared = has_input or request.rate is not None
             began, rows = time.monotonic(), self._rows(request)
             try:
                 if not self._take(request, backlog):
@@ -139,7 +148,9 @@ class Loading:
         before = bronze.refresh().n
         try:
             if opened is None:
-                opened = self._opened = _Opened(run, request, self._waits)
+                opened = self._opened = _Opened(
+                    *(run, request, self._waits), lambda: self._is_shared
+                )
             load = opened.writer.load
             if not (is_read := load is not None and request.is_read(load)):
                 run.say(f"load {request.id}: reading")

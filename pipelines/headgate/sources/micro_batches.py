@@ -66,7 +66,8 @@ class SourceContext:
     names. While the source waits, it calls ``waits`` repeatedly with the reason; this call raises
     if the driver must end. During any other wait it calls ``check``, which raises in the same way.
     ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows the source to
-    continue after lost records."""
+    continue after lost records. ``is_shared``, for a load: whether its batches must be short,
+    because the stream has input."""
 
     spark: SparkSession
     pipeline: str
@@ -80,6 +81,7 @@ class SourceContext:
     accept_gap: bool = False
     monotonic: Callable[[], float] = time.monotonic
     check: Callable[[], None] = lambda: None
+    is_shared: Callable[[], bool] = lambda: False
 
 
 class MicroBatchSource(ABC):

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from headgate.cli.load_following import expected_end, in_words, require_done
+from headgate.cli.load_following import Speed, in_words, require_done
 from headgate.errors import HeadgateError
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
@@ -233,8 +233,13 @@ def test_a_line_says_how_far_it_is() -> None:
     assert in_words(STATE) == "[#####...............] 1 of 4 files, 1,500 records"
     ends = NOW + timedelta(hours=1)
     assert in_words(STATE, ends).endswith("read by about 2026-05-04 13:00:00Z")
-    assert expected_end((0, 1), (10, 1), 4, NOW) is None
-    assert expected_end((0, 1), (10, 2), 4, NOW) == NOW + timedelta(seconds=20)
+
+
+def test_the_expected_end_does_not_move_while_a_step_runs() -> None:
+    speed, ends = Speed(), NOW + timedelta(seconds=30)
+    seen = [(0, 1), (9, 1), (10, 2), (15, 2), (29, 2), (30, 2), (40, 3)]
+    found = [speed.expected_end(NOW + timedelta(seconds=at), read, 4) for at, read in seen]
+    assert found == [None, None, ends, ends, ends, None, NOW + timedelta(seconds=60)]
 
 
 def test_a_stopped_load_is_an_error_with_two_ways_on() -> None:

@@ -14,8 +14,7 @@ from headgate.sources.files.landing import require_apart
 from headgate.sources.files.listing import IGNORED_PREFIXES, LARGEST_FILE, in_order
 from headgate.sources.files.log import FILES_LOG, FilesLog, LoggedFile
 from headgate.sources.files.micro_batches import FilesMicroBatches
-from headgate.sources.limits import next_limit
-from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
+from headgate.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
 from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.sources.naming import some_of
 from headgate.storage.files import Stat, Storage
@@ -26,31 +25,35 @@ from headgate.tables.load import MOST_OFFSET
 from headgate.tables.record_shape import offset_of
 
 MOST_FILES = MOST_OFFSET // offset_of(1)
-_FIRST_BYTES = 1 << 20
+_LEAST_BYTES, _FIRST_BYTES = 1 << 20, 16 << 20
 
 
 class FilesLoad(FilesMicroBatches):
-    """The files of a load, in batches that take about ``BATCH_TARGET``."""
+    """The files of a load, in batches of at most the stream's limits (``Steps``)."""
 
     def __init__(self, log: FilesLog, context: SourceContext, end: int) -> None:
         super().__init__(log, context)
-        self._most, self._end = _FIRST_BYTES, end
+        self._end, self._taken = end, 0
+        _, most = super().limits
+        bounds = StepBounds.within(_LEAST_BYTES, _FIRST_BYTES, most)
+        self._steps = Steps(bounds, context.is_shared)
 
     @property
-    def max_bytes(self) -> int:
-        return self._most
+    def limits(self) -> tuple[int, int]:
+        """Files have a limit in proportion, because small ones take time, too."""
+        files, size = super().limits
+        limit = self._steps.limit
+        return max(files * limit // size, 1), limit
 
     def _pending(self) -> Sequence[LoggedFile]:
         return [file for file in super()._pending() if file.sequence <= self._end]
 
     def batch_took(self, took: timedelta) -> None:
-        highest = max(super().max_bytes, _FIRST_BYTES)
-        self._most = next_limit(
-            *(self._most, self._most, took),
-            target=BATCH_TARGET,
-            lowest=_FIRST_BYTES,
-            highest=highest,
-        )
+        self._steps.took(took, self._taken)
+
+    def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
+        super()._commit(files, start, end)
+        self._taken = sum(file.size for file in files)
 
 
 def plan_load(

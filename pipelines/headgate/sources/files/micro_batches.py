@@ -51,10 +51,10 @@ class FilesMicroBatches(MicroBatchSource):
         return self._bronze.offsets.get("sequence", 0)
 
     @property
-    def max_bytes(self) -> int:
-        """The maximum size of a batch in bytes."""
-        most: int = self._files.source.max_bytes_per_batch
-        return most
+    def limits(self) -> tuple[int, int]:
+        """The most files and bytes of a batch."""
+        source = self._files.source
+        return source.max_files_per_batch, source.max_bytes_per_batch
 
     def poll(self, *, final: bool) -> None:
         """List new files. ``final``: wait for the files that are settling now, no longer than
@@ -133,16 +133,10 @@ class FilesMicroBatches(MicroBatchSource):
 
     def _ends(self) -> list[int]:
         """The sequences at which the next micro-batches may end."""
-        source = self._files.source
         with self._lock:
             pending = self._pending()
-        return list(
-            batch_ends(
-                pending,
-                max_files=source.max_files_per_batch,
-                max_bytes=self.max_bytes,
-            )
-        )
+        max_files, max_bytes = self.limits
+        return list(batch_ends(pending, max_files=max_files, max_bytes=max_bytes))
 
     def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
         def verify() -> None:

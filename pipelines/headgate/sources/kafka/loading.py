@@ -22,15 +22,14 @@ from headgate.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.sources.kafka.losses import require_kept
 from headgate.sources.kafka.ranges import Offsets
 from headgate.sources.kafka.topics import Partition, Topic, partitions, topic_of
-from headgate.sources.limits import next_limit
-from headgate.sources.loading import BATCH_TARGET, LoadPlan, LoadWanted
+from headgate.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
 from headgate.sources.micro_batches import BatchEnd, SourceContext
 from headgate.storage.backlog import Backlog
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
 _RANGE = re.compile(r"(?P<topic>[^/:]+)(?:/(?P<partition>\d+)(?::(?P<first>\d+)-(?P<end>\d+))?)?")
-_FIRST_RECORDS = 5_000
+_LEAST_RECORDS, _FIRST_RECORDS = 5_000, 20_000
 _RECORD_SIZE = 1_000.0
 
 
@@ -183,13 +182,16 @@ def _first_read(bronze: Table) -> dict[int, int]:
 
 
 class KafkaLoad(KafkaBatches):
-    """Ranges of partitions whose ends are known."""
+    """Ranges of partitions whose ends are known, in batches of at most the stream's limit
+    (``Steps``)."""
 
     def __init__(self, context: SourceContext, plan: LoadPlan) -> None:
         super().__init__(context, f"headgate-{context.pipeline}-load")
         self._plan = plan
-        self._limit, self._record_size = _FIRST_RECORDS, _RECORD_SIZE
-        self._highest = max(self._source.max_per_batch, _FIRST_RECORDS)
+        most = self._source.max_per_batch
+        bounds = StepBounds.within(_LEAST_RECORDS, _FIRST_RECORDS, most)
+        self._steps = Steps(bounds, context.is_shared)
+        self._limit, self._record_size = self._steps.limit, _RECORD_SIZE
         try:
             self._listing = self._enrolled()
         except BaseException:
@@ -198,6 +200,10 @@ class KafkaLoad(KafkaBatches):
 
     def poll(self, *, final: bool) -> None:
         return
+
+    def ingest(self) -> bool:
+        self._limit = self._steps.limit
+        return super().ingest()
 
     def _readable_before(
         self, error: Exception, listing: TopicListing, position: Offsets
@@ -220,12 +226,7 @@ class KafkaLoad(KafkaBatches):
         self._record_size = rows.record_size
 
     def batch_took(self, took: timedelta) -> None:
-        self._limit = next_limit(
-            *(self._limit, self._limit, took),
-            target=BATCH_TARGET,
-            lowest=_FIRST_RECORDS,
-            highest=self._highest,
-        )
+        self._steps.took(took)
 
     def backlog(self) -> Backlog:
         return Backlog("records", sum(self._unread().values()))
