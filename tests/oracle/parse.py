@@ -19,10 +19,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 PLAIN_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ?(?:Z|([+-])(\d\d)(?::?(\d\d))?)",
-    re.ASCII,
-)
+DAY, CLOCK = r"(\d{4}-\d\d-\d\d)", r"(\d\d:\d\d)(?:(:\d\d)(?:[.,](\d+))?)?"
+OFFSET = r"(?:Z|UTC|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)"
+ISO = re.compile(rf"{DAY}[T ]{CLOCK} ?{OFFSET}(?:\[[\w/+-]+\])?", re.ASCII)
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 UNIT = {"epoch_seconds": timedelta(seconds=1), "epoch_millis": timedelta(milliseconds=1)}
 
@@ -213,19 +212,27 @@ def as_date(value: str) -> date:
 
 def as_timestamp(value: str) -> datetime:
     """ISO with an offset, cut to microseconds, in UTC."""
-    match = ISO.fullmatch(value)
-    if not match:
-        raise ValueError("not an ISO time with an offset")
-    day, clock, fraction, sign, hours, minutes = match.groups()
-    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-    if offset > timedelta(hours=18) or int(minutes or 0) > 59:
+    day, clock, seconds, fraction, sign, *parts = iso_parts(value)
+    hours, minutes, rest = (int(part or 0) for part in parts)
+    offset = timedelta(hours=hours, minutes=minutes, seconds=rest)
+    if offset > timedelta(hours=18) or max(minutes, rest) > 59:
         raise ValueError("no such offset")
-    local = datetime.fromisoformat(f"{day}T{clock}.{(fraction or '0')[:6]:0<6}")
+    if clock.startswith("24"):
+        raise ValueError("no such hour")
+    local = datetime.fromisoformat(f"{day}T{clock}{seconds or ''}")
+    local += timedelta(microseconds=int(f"{(fraction or '0')[:6]:0<6}"))
     try:
         zone = timezone(-offset if sign == "-" else offset)
         return local.replace(tzinfo=zone).astimezone(UTC)
     except OverflowError:
         raise ValueError("outside the years 1 to 9999") from None
+
+
+def iso_parts(value: str) -> tuple[str, ...]:
+    match = ISO.fullmatch(re.sub("[tz]", lambda found: found[0].upper(), value))
+    if not match:
+        raise ValueError("not an ISO time with an offset")
+    return match.groups()
 
 
 def event_time(value: Any, time_format: str) -> datetime:
@@ -249,21 +256,42 @@ def _event_time(value: Any, time_format: str) -> datetime:
         raise ValueError("outside the years 1 to 9999") from None
 
 
-def id_text(values: Sequence[Any]) -> str:
-    """One column: its text; several: a JSON array of their texts."""
-    texts = [text_of(value) for value in values]
-    return texts[0] if len(texts) == 1 else json_text(texts)
+def id_text(values: Sequence[Any], types: Sequence[str]) -> str | None:
+    """One column: its text; several: a JSON array of their texts. None if a value is null. Raises
+    ValueError if one has another type."""
+    texts = [exact_text(value, type_) for value, type_ in zip(values, types, strict=True)]
+    known = [text for text in texts if text is not None]
+    if len(known) < len(texts):
+        return None
+    return known[0] if len(known) == 1 else json_text(known)
 
 
-def text_of(value: Any) -> str:
+def exact_text(given: Any, type_: str) -> str | None:
+    """The text of a value with all of its digits, also those that a column does not keep."""
+    value = typed(given, type_)
+    if value is None:
+        return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
     if isinstance(value, datetime):
-        text = value.replace(tzinfo=None).isoformat(" ")
-        return text.rstrip("0") if "." in text else text
+        digits = (iso_parts(given)[3] or "").rstrip("0")
+        clock = value.replace(microsecond=0, tzinfo=None).isoformat(" ")
+        return f"{clock}.{digits}" if digits else clock
+    if isinstance(value, Decimal):
+        exact = Decimal(given)
+        return f"{value:f}" if value == exact else without_zeros(exact)
+    if type_ == "string" and isinstance(given, Number) and not given.lstrip("-").isdigit():
+        exact = Decimal(given)
+        return value if Decimal(value) == exact else without_zeros(exact)
     return str(value)
+
+
+def without_zeros(number: Decimal) -> str:
+    sign, digits, exponent = number.as_tuple()
+    significant = "".join(map(str, digits)).rstrip("0")
+    dropped = len(digits) - len(significant)
+    kept = tuple(map(int, significant))
+    return str(Decimal((sign, kept, int(exponent) + dropped)))
 
 
 def json_text(value: Any) -> str:

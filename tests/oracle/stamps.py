@@ -159,13 +159,10 @@ def find_id(record: Stamped, document: dict[str, Any], rules: Rules) -> str | No
     if any(isinstance(value, str) and re.search("[\ud800-\udfff]", value) for value in given):
         return "missing_id"  # half of a surrogate pair
     try:
-        parts = [typed(document.get(name), rules.schema[name]) for name in rules.event_id]
+        record.event_id = id_text(given, [rules.schema[name] for name in rules.event_id])
     except ValueError:
         return "missing_id"
-    if any(part is None for part in parts):
-        return "missing_id"
-    record.event_id = id_text(parts)
-    return None
+    return None if record.event_id is not None else "missing_id"
 
 
 def find_time(record: Stamped, document: dict[str, Any], rules: Rules) -> str | None:

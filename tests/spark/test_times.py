@@ -13,8 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.bronze.decoding.patterns import pattern_reader
+from headgate.bronze.decoding.event_times import text_reader
 from headgate.bronze.decoding.times import FIRST, LAST
+from headgate.declaration.model import TimeForm
 from headgate.declaration.patterns import reading_regex
 
 pytestmark = pytest.mark.spark
@@ -106,6 +107,6 @@ def test_patterns_are_read_as_spark_reads_them(
     rows = frame.select("text", F.unix_micros(utc).alias("micros")).toArrow().to_pylist()
     told = {row["text"]: row["micros"] for row in rows}
     expected = {text: m if m and FIRST <= m <= LAST else None for text, m in told.items()}
-    read = pattern_reader(pattern, zone)
-    assert {text: read(text) for text in given} == expected
+    read = text_reader(TimeForm(pattern, zone))
+    assert {text: (time := read(text)) and time.micros for text in given} == expected
     assert 50 < sum(time is not None for time in expected.values()) < len(given)

@@ -41,7 +41,6 @@ _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),
 }
 
-
 Meaning = Mapping[str, Any]
 
 

@@ -6,6 +6,7 @@ loader (`load.py`) has already refused invalid declarations.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,22 +16,42 @@ from typing import Any, Literal
 from headgate.declaration.loopback import LOOPBACK
 from headgate.declaration.names import Columns, silver_row
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.types import DataType
+from headgate.declaration.types import TIMESTAMP, DataType, Struct
 
 RecordFormat = Literal["json", "csv", "parquet"]
 PublishedLayer = Literal["gold", "late", "quarantine", "gate"]
 PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
+OnAmbiguous = Literal["earlier", "later", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
 Jobs = Literal["fused", "per_layer"]
 
 
 @dataclass(frozen=True)
+class TimeForm:
+    """How times are read. ``format`` is ``iso``, an epoch such as ``epoch_millis``, or a Spark date
+    pattern. ``zone`` is the IANA zone of times without an offset: local times. If the clocks of the
+    zone show a local time twice, it is the ``ambiguous`` one of the two instants, or none."""
+
+    format: str = "iso"
+    zone: str | None = None
+    ambiguous: OnAmbiguous = "earlier"
+
+
+@dataclass(frozen=True)
 class Column:
-    """A declared column."""
+    """A declared column. ``field`` is the name of its field in the record, if it is another one.
+    ``times`` says how the timestamps in it are read."""
 
     name: str
     type: DataType
+    field: str | None = dataclasses.field(default=None, metadata={"later": True})
+    times: TimeForm = dataclasses.field(default=TimeForm(), metadata={"later": True})
+
+    @property
+    def in_record(self) -> str:
+        """The name of the field that the column is read from."""
+        return self.name if self.field is None else self.field
 
 
 @dataclass(frozen=True)
@@ -44,15 +65,17 @@ class Derived:
 
 @dataclass(frozen=True)
 class EventTime:
-    """How a record's event time is read from ``column``.
-
-    ``format`` is ``iso`` (an offset or Z is required), ``epoch_seconds``, ``epoch_millis`` or a
-    Spark date pattern; ``zone`` is the IANA zone of a pattern without an offset.
-    """
+    """How a record's event time is read from ``column``, which may be a path into a struct, such as
+    ``payload.at``. The other fields are those of ``TimeForm``."""
 
     column: str
     format: str = "iso"
     zone: str | None = None
+    ambiguous: OnAmbiguous = field(default="earlier", metadata={"later": True})
+
+    @property
+    def form(self) -> TimeForm:
+        return TimeForm(self.format, self.zone, self.ambiguous)
 
 
 @dataclass(frozen=True)
@@ -68,8 +91,9 @@ class Duplicates:
 class Record:
     """How one record of a source is identified, placed in time and typed.
 
-    ``event_id`` is empty if the source position identifies the record. An event time more than
-    ``future_after`` past ``seen_at`` is attributed to a wrong clock.
+    ``event_id`` has columns, and paths into structs such as ``payload.id``; it is empty if the
+    source position identifies the record. An event time more than ``future_after`` past ``seen_at``
+    is attributed to a wrong clock.
     """
 
     event_id: tuple[str, ...]
@@ -83,6 +107,20 @@ class Record:
     def types(self) -> Columns:
         """``schema`` by name."""
         return {column.name: column.type for column in self.schema}
+
+    def times_of(self, column: Column) -> TimeForm:
+        """How the timestamps in a column are read: if it is the event time, by the rule of that."""
+        is_time = column.name == self.event_time.column and column.type == TIMESTAMP
+        return self.event_time.form if is_time else column.times
+
+    def type_at(self, path: str) -> DataType:
+        """The type of a column, or of a field inside of structs such as ``payload.id``."""
+        name, *steps = path.split(".")
+        type_ = self.types[name]
+        for step in steps:
+            assert isinstance(type_, Struct)
+            type_ = dict(type_.fields)[step]
+        return type_
 
     @property
     def one_copy_within(self) -> timedelta | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 
 from headgate.declaration.errors import Invalid
@@ -21,10 +22,12 @@ from headgate.declaration.types import (
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 """Upper-case letters are allowed, because producers use them in the names of fields."""
+PATH_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})*$"
 HEADER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 _NAME = re.compile(NAME_PATTERN)
 _COLUMN = re.compile(COLUMN_PATTERN)
 _HEADER = re.compile(HEADER_PATTERN)
+_PATH = re.compile(PATH_PATTERN)
 
 Columns = Mapping[str, DataType]
 # Columns of the results of windows.
@@ -81,19 +84,43 @@ def check_name(name: str) -> None:
 
 
 def check_column(name: str) -> None:
-    """Raises Invalid unless ``name`` may name a record's field or a column made from fields."""
+    """Raises Invalid unless ``name`` may name a column of a record or one made from them."""
     _check_not_ours(name)
     if not _COLUMN.fullmatch(name):
-        guess = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
         raise Invalid(
             f"{name!r} is not a name: letters, digits and underscores, a letter first, at most 63",
-            guess if _COLUMN.fullmatch(guess) else None,
+            _like(name),
         )
+
+
+def check_path(path: str) -> None:
+    """Raises Invalid unless ``path`` may be a column, or a field inside of its structs, such as
+    ``payload.id``. Whether there is such a column and field is not checked."""
+    try:
+        check_column(path.partition(".")[0])
+    except Invalid as error:
+        raise Invalid(error.message, _like(path)) from None
+    if not _PATH.fullmatch(path):
+        raise Invalid(f"{path!r} is not a column or a path such as payload.id", _like(path))
+
+
+def column_like(text: str) -> str:
+    """The name for a column that is read from the field ``text``."""
+    return _like(text) or "value"
+
+
+def _like(text: str) -> str | None:
+    plain = text if text.isascii() else unicodedata.normalize("NFKD", text.casefold())
+    unaccented = "".join(filter(lambda each: not unicodedata.combining(each), plain))
+    guess = re.sub(r"[^A-Za-z0-9]+", "_", unaccented).strip("_")
+    return guess if _COLUMN.fullmatch(guess) else None
 
 
 def _check_not_ours(name: str) -> None:
     if name.startswith("_"):
-        raise Invalid(f"{name!r} starts with an underscore: such names are Headgate's own")
+        raise Invalid(
+            f"{name!r} starts with an underscore: such names are Headgate's own", _like(name)
+        )
 
 
 def in_other_case(name: str, names: Iterable[str]) -> str | None:

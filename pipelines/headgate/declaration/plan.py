@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headgate.declaration.ambiguous import same_ids
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, REJECTED, SILVER
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
@@ -16,6 +17,7 @@ from headgate.declaration.model import (
     Record,
     SilverTable,
     Source,
+    TimeForm,
 )
 from headgate.declaration.names import WHY_LATE
 from headgate.declaration.operators import columns_of, gold_columns, operator_of
@@ -56,20 +58,27 @@ def _source(source: Source) -> dict[str, Any]:
         source.kind: kind_of_source(source).plan(source.reads),
         **_expected(source),
         "event_id": list(record.event_id) or "the position in the source",
-        "event_time": {"column": time.column, "format": time.format},
+        "event_time": {"column": time.column, **_times(time.form)},
         "duplicates": None,
         "future_after": format_duration(record.future_after),
         "unknown_fields": record.unknown_fields,
         "schema": _schema(record.types),
+        "fields": {c.name: c.field for c in record.schema if c.field is not None},
+        "times": {c.name: _times(c.times) for c in record.schema if c.times != TimeForm()},
+        "warnings": [*same_ids(record)],
     }
-    if time.zone:
-        described["event_time"]["zone"] = time.zone
     if record.duplicates:
         described["duplicates"] = {
             "within": format_duration(record.duplicates.within),
             "differing": record.duplicates.differing,
         }
     return described
+
+
+def _times(form: TimeForm) -> dict[str, str]:
+    if form.zone is None:
+        return {"format": form.format}
+    return {"format": form.format, "zone": form.zone, "ambiguous": form.ambiguous}
 
 
 def _expected(source: Source) -> dict[str, str]:
@@ -218,12 +227,27 @@ def _source_lines(source: Mapping[str, Any]) -> list[str]:
     return [
         *SOURCES[kind].lines(source[kind]),
         f"  id       {ids if isinstance(ids, str) else ', '.join(ids)}",
-        f"  time     {source['event_time']['column']} ({source['event_time']['format']})",
+        f"  time     {source['event_time']['column']} ({_form(source['event_time'])})",
+        *(f"  time     {name} ({_form(times)})" for name, times in source["times"].items()),
+        *(f"  field    {name} is {field!r}" for name, field in source["fields"].items()),
         f"  same     {same}",
         f"  future   more than {source['future_after']} ahead",
         f"  unknown  {source['unknown_fields']}",
         *_expected_lines(source),
+        *(f"  warning  {warning}" for warning in source["warnings"]),
     ]
+
+
+_TWICE = {
+    "earlier": "the earlier of two instants of a local time",
+    "later": "the later of two instants of a local time",
+    "quarantine": "a local time of two instants goes to quarantine",
+}
+
+
+def _form(times: Mapping[str, str]) -> str:
+    zone = times.get("zone")
+    return f"{times['format']}, {zone}: {_TWICE[times['ambiguous']]}" if zone else times["format"]
 
 
 def _expected_lines(source: Mapping[str, Any]) -> list[str]:

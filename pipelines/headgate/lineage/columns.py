@@ -38,7 +38,7 @@ class Columns:
 
 def of_bronze(record: Record) -> Columns:
     """The fields of a record, from the fields of the source."""
-    return Columns({name: (Input(name, "IDENTITY"),) for name in record.types}, ())
+    return Columns({c.name: (Input(c.in_record, "IDENTITY"),) for c in record.schema}, ())
 
 
 def of_silver(table: SilverTable, record: Record) -> Columns:
@@ -47,7 +47,7 @@ def of_silver(table: SilverTable, record: Record) -> Columns:
     of: dict[str, tuple[Input, ...]] = {
         name: _computed(derived.get(name, name), fields) for name in table.types
     }
-    of[EVENT_TIME] = (Input(record.event_time.column, "TRANSFORMATION"),)
+    of[EVENT_TIME] = (Input(record.event_time.column.partition(".")[0], "TRANSFORMATION"),)
     # The condition may read all columns of the table, also those that are dropped after it.
     rows = {
         Input(source.column, "FILTER")

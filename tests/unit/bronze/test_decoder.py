@@ -8,9 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,11 +23,10 @@ from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
 from headgate.storage.files import Storage
-from headgate.tables.record_shape import record_schema
+from tests.support.decoding import ARRIVED, block, decoded
 from tests.support.hostile import HOSTILE
 from tests.support.rounds import IN_FULL
 
-ARRIVED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TYPES = {
     "id": "string",
     "site": "string",
@@ -53,34 +50,6 @@ RECORD = Record(
     event_time=EventTime("at"),
     schema=tuple(Column(name, parse_type(type_)) for name, type_ in TYPES.items()),
 )
-
-
-def block(values: list[bytes | None], format: RecordFormat) -> pa.Table:
-    """A block of records. For CSV, ``values`` are the documents, too."""
-    rows = [
-        {"value": v, "document": v, "partition": 3, "offset": n}
-        | {"ingested_at": ARRIVED, "seen_at": ARRIVED}
-        for n, v in enumerate(values)
-    ]
-    return pa.Table.from_pylist(rows, record_schema("topic", has_document=format == "csv"))
-
-
-def decoded(
-    record: Record,
-    values: list[bytes | None],
-    *,
-    all_validated: bool = False,
-    format: RecordFormat = "json",
-) -> list[Any]:
-    """With ``all_validated``, the decoder leaves every value to the validator."""
-    decoder = Decoder(record, format)
-    with pytest.MonkeyPatch.context() as patched:
-        if all_validated:
-            every = np.ones(len(values), np.bool_)
-            taken = [decoder._nothing] * len(values)
-            patched.setattr(decoder, "_documents", lambda _: (taken, every))
-        rows: list[Any] = decoder.decode(block(values, format)).to_pylist()
-    return rows
 
 
 NUMBERS = st.one_of(
@@ -327,7 +296,7 @@ def test_what_is_not_utf_8_is_unparsable_in_any_column(name: str, text: bytes) -
 def test_a_zero_has_no_sign_in_an_id() -> None:
     record = replace(RECORD, event_id=("value",), unknown_fields="rescue")
     head = '"at": "2026-03-01T11:40:00Z", "value": '
-    numbers = ("-0", "0", "-0.001", '"-0.00"')
+    numbers = ("-0", "0", "-0.000", '"-0.00"')
     values: list[bytes | None] = [f"{{{head}{number}}}".encode() for number in numbers]
     values += [f'{{{head}{number}, "other": 1}}'.encode() for number in numbers]
     assert {row["event_id"] for row in decoded(record, values)} == {"0.00"}

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.bronze.decoding.patterns import pattern_reader
+from headgate.bronze.decoding.event_times import text_reader
+from headgate.declaration.model import TimeForm
 
 NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000
 
@@ -23,4 +24,5 @@ NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000
     ],
 )
 def test_weekdays_and_proleptic_years(pattern: str, text: str, expected: int | None) -> None:
-    assert pattern_reader(pattern, "UTC")(text) == expected
+    time = text_reader(TimeForm(pattern, "UTC"))(text)
+    assert (time and time.micros) == expected

@@ -107,7 +107,7 @@ PATTERN = "dd/MM/yyyy HH:mm"
         ),
         (
             "epoch_millis",
-            "at is not a whole number of milliseconds since 1970 UTC, in the years 10 to 9989: "
+            "at is not a number of milliseconds since 1970 UTC, in the years 10 to 9989: "
             '"tomorrow \\"?\\" noon"',
         ),
         (PATTERN, f'at is not a time of the form {PATTERN}: "tomorrow \\"?\\" noon"'),

@@ -6,7 +6,6 @@ one, by the rules of ``values``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -18,36 +17,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.bronze.decoding.column_type import (
+    ColumnType,
+    Plain,
+    Wrong,
+    flags,
+    or_none,
+    raw_texts,
+)
 from headgate.bronze.decoding.documents import read_document
-from headgate.bronze.decoding.event_times import ISO, text_micros
+from headgate.bronze.decoding.event_times import ISO, is_epoch
 from headgate.bronze.decoding.texts import BITS, WIDTHS, cast_texts, plain_decimal
-from headgate.bronze.decoding.times import Flags
+from headgate.bronze.decoding.time_columns import Date, Epoch, Time
 from headgate.bronze.decoding.values import reader
 from headgate.declaration import types
-
-Wrong = Flags | None
-"""Which values do not have the declared type; None if all have it."""
-
-
-class ColumnType(ABC):
-    """``json`` is the type that the decoder produces, ``arrow`` is the type in bronze."""
-
-    json: Any
-    arrow: pa.DataType
-
-    @abstractmethod
-    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        """The decoded values as an array, null if a value is wrong; and which values are wrong."""
-
-
-class Plain(ColumnType):
-    """Values that the decoder has checked."""
-
-    def __init__(self, json: Any, arrow: pa.DataType) -> None:
-        self.json, self.arrow = json | None, arrow
-
-    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        return pa.array(values, self.arrow), None
+from headgate.declaration.model import TimeForm
 
 
 class Float(Plain):
@@ -61,28 +45,6 @@ class Float(Plain):
         return pc.if_else(beyond, None, array), flags(beyond)
 
 
-class Time(Plain):
-    """Timestamps that are not the event time."""
-
-    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        texts = pa.array(values, pa.string())
-        micros, valid = text_micros(texts, ISO)
-        wrong = flags(pc.is_valid(texts)) & ~valid
-        return pa.array(micros, mask=~valid).cast(self.arrow), _or_none(wrong)
-
-
-class Date(Plain):
-    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        texts = pa.array(values, pa.string())
-        micros, valid = text_micros(pc.binary_join_element_wise(texts, _MIDNIGHT, ""), ISO)
-        days = pa.array((micros // 86_400_000_000).astype(np.int32), mask=~valid)
-        wrong = flags(pc.is_valid(texts)) & ~valid
-        return days.cast(self.arrow), _or_none(wrong)
-
-
-_MIDNIGHT = "T00:00:00Z"
-
-
 class DecimalNumber(ColumnType):
     """The decoder keeps the JSON text of a decimal: a number, or a number in quotes."""
 
@@ -94,9 +56,7 @@ class DecimalNumber(ColumnType):
         self._read = reader(type_)
 
     def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        given = [None if value is None else bytes(value) for value in values]
-        texts = pa.array(given, pa.binary()).cast(pa.string())
-        texts = pc.if_else(pc.equal(texts, "null"), None, texts)
+        texts = raw_texts(values)
         plain = pc.match_substring_regex(texts, self._plain)
         numbers = pc.utf8_trim(pc.if_else(plain, texts, None), '"').cast(self.arrow)
         odd = np.flatnonzero(flags(pc.fill_null(pc.invert(plain), False)))
@@ -105,11 +65,15 @@ class DecimalNumber(ColumnType):
         read, wrong = [], np.zeros(len(values), np.bool_)
         for row in odd:
             try:
-                read.append(self._read(read_document(given[row])))
+                read.append(self._read(read_document(bytes(values[int(row)]))))
             except (ValueError, RecursionError):
                 read.append(None)
                 wrong[row] = True
-        return patched(numbers, odd, pa.array(read, self.arrow)), _or_none(wrong)
+        return patched(numbers, odd, pa.array(read, self.arrow)), or_none(wrong)
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        exact = pc.match_substring_regex(raw_texts(values), self._plain)
+        return or_none(~flags(pc.fill_null(exact, True)))
 
 
 class Cell(Plain):
@@ -123,7 +87,14 @@ class Cell(Plain):
         texts = pa.array(values, pa.string())
         array = cast_texts(texts, self._type)
         wrong = flags(pc.and_(pc.is_valid(texts), pc.is_null(array)))
-        return array, _or_none(wrong)
+        return array, or_none(wrong)
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        if not types.is_decimal(self._type):
+            return None
+        texts = pa.array(values, pa.string())
+        exact = pc.match_substring_regex(texts, f"^{plain_decimal(self._type)}$")
+        return or_none(~flags(pc.fill_null(exact, True)))
 
 
 class List(ColumnType):
@@ -155,32 +126,38 @@ class MapOf(ColumnType):
 
 class StructOf(ColumnType):
     def __init__(self, fields: Mapping[str, ColumnType]) -> None:
-        self._columns = tuple(fields.values())
-        self.json = document_of(fields) | None
+        self.names, self.columns = tuple(fields), tuple(fields.values())
+        self.json = document_of(self.names, self.columns) | None
         self.arrow = pa.struct([(name, column.arrow) for name, column in fields.items()])
 
     def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
         arrays, wrong = [], np.zeros(len(values), np.bool_)
-        for i, column in enumerate(self._columns):
-            name = f"f{i}"
-            array, misfits = column.array([None if v is None else getattr(v, name) for v in values])
+        for i, column in enumerate(self.columns):
+            array, misfits = column.array(self.part(i, values))
             arrays.append(array)
             if misfits is not None:
                 wrong |= misfits
         absent = pa.array([value is None for value in values], pa.bool_())
         structs = pa.StructArray.from_arrays(arrays, fields=list(self.arrow), mask=absent)
-        return structs, _or_none(wrong)
+        return structs, or_none(wrong)
+
+    @staticmethod
+    def part(i: int, values: Sequence[Any]) -> list[Any]:
+        """The values of the field at the place ``i``."""
+        name = f"f{i}"
+        return [None if value is None else getattr(value, name) for value in values]
 
 
-def document_of(columns: Mapping[str, ColumnType], *, strict: bool = False) -> Any:
-    """The class to which the decoder converts an object. Its attributes are f0, f1, ..., because a
-    declared name is not always a valid Python identifier. If ``strict``, the decoder refuses
-    undeclared fields."""
-    names = {f"f{i}": name for i, name in enumerate(columns)}
+def document_of(
+    names: Sequence[str], columns: Sequence[ColumnType], *, strict: bool = False
+) -> Any:
+    """The class to which the decoder converts an object with fields of some ``names``. Its
+    attributes are f0, f1, ..., because a name is not always a valid Python identifier. If
+    ``strict``, the decoder refuses undeclared fields."""
     return msgspec.defstruct(
         "Document",
-        [(f"f{i}", column.json, None) for i, column in enumerate(columns.values())],
-        rename=names,
+        [(f"f{i}", column.json, None) for i, column in enumerate(columns)],
+        rename={f"f{i}": name for i, name in enumerate(names)},
         forbid_unknown_fields=strict,
         gc=False,
     )
@@ -208,33 +185,36 @@ _SCALARS: dict[types.DataType, tuple[type[Plain], Any, pa.DataType]] = {
     types.DOUBLE: (Plain, float, pa.float64()),
     types.FLOAT: (Float, float, pa.float32()),
     types.DATE: (Date, str, pa.date32()),
-    types.TIMESTAMP: (Time, str, pa.timestamp("us", "UTC")),
 }
 
 
 @lru_cache(maxsize=1024)
-def json_column(type_: types.DataType) -> ColumnType:
-    """The column of a declared type in JSON."""
+def json_column(type_: types.DataType, times: TimeForm = ISO) -> ColumnType:
+    """The column of a declared type in JSON, whose timestamps have the form ``times``."""
     if type_ in BITS:
         half = 1 << (BITS[type_] - 1)
         return Plain(Annotated[int, msgspec.Meta(ge=-half, le=half - 1)], WIDTHS[BITS[type_]])
     if types.is_decimal(type_):
         return DecimalNumber(type_)
     if isinstance(type_, types.Array):
-        return List(json_column(type_.element))
+        return List(json_column(type_.element, times))
     if isinstance(type_, types.Map):
-        return MapOf(json_column(type_.value))
+        return MapOf(json_column(type_.value, times))
     if isinstance(type_, types.Struct):
-        return StructOf({name: json_column(field) for name, field in type_.fields})
+        return StructOf({name: json_column(field, times) for name, field in type_.fields})
+    if type_ == types.TIMESTAMP:
+        return Epoch(times, is_csv=False) if is_epoch(times) else Time(times)
     column, json, arrow = _SCALARS[type_]
     return column(json, arrow)
 
 
 @lru_cache(maxsize=1024)
-def cell_column(type_: types.DataType) -> ColumnType:
+def cell_column(type_: types.DataType, times: TimeForm = ISO) -> ColumnType:
     """The column of a declared type in CSV, where all cells are texts."""
+    if type_ == types.TIMESTAMP and is_epoch(times):
+        return Epoch(times, is_csv=True)
     if type_ == types.STRING or types.is_time(type_):
-        return json_column(type_)
+        return json_column(type_, times)
     return Cell(type_, json_column(type_).arrow)
 
 
@@ -243,12 +223,3 @@ def patched(array: pa.Array, rows: np.ndarray[Any, Any], values: pa.Array) -> pa
     taken = np.arange(len(array))
     taken[rows] = len(array) + np.arange(len(values))
     return pa.concat_arrays([array, values]).take(pa.array(taken))
-
-
-def _or_none(wrong: Flags) -> Wrong:
-    return wrong if wrong.any() else None
-
-
-def flags(array: pa.Array) -> Flags:
-    """Booleans without nulls as a NumPy array."""
-    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)

@@ -5,7 +5,8 @@ A strict native decoder takes the records that are clearly valid. A validator re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
@@ -16,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.bronze.decoding.column_type import ColumnType, Wrong, flags
 from headgate.bronze.decoding.columns import (
-    ColumnType,
+    StructOf,
     cell_column,
     document_of,
-    flags,
     json_column,
     patched,
 )
@@ -28,17 +29,18 @@ from headgate.bronze.decoding.event_times import (
     EARLIEST,
     are_future,
     epoch_micros,
-    is_epoch,
     text_micros,
 )
+from headgate.bronze.decoding.ids import id_of, id_text
 from headgate.bronze.decoding.limits import doubtful
 from headgate.bronze.decoding.times import Flags, time_texts
-from headgate.bronze.decoding.validator import RecordValidator, ValidationResult, id_of, id_text
+from headgate.bronze.decoding.validator import RecordValidator, ValidationResult
 from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
-from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
 
 _TIME = pa.timestamp("us", "UTC")
+# The native decoder has no fields with such names; they are rare.
+_NOT_NATIVE = re.compile(r'["\\\x00-\x1f]')
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,16 @@ class Decoder:
     def __init__(self, record: Record, format: RecordFormat) -> None:
         self._record, self._is_csv = record, format == "csv"
         column = cell_column if self._is_csv else json_column
-        self._types = record.types
-        self._columns: dict[str, ColumnType] = {n: column(t) for n, t in self._types.items()}
+        self._columns: dict[str, ColumnType] = {
+            each.name: column(each.type, record.times_of(each)) for each in record.schema
+        }
         self._validator = RecordValidator(record, format)
-        document = document_of(self._columns, strict=record.unknown_fields != "ignore")
+        names, columns = [each.in_record for each in record.schema], [*self._columns.values()]
+        self._is_native = not any(map(_NOT_NATIVE.search, names))
+        strict = record.unknown_fields != "ignore"
+        document = document_of(
+            names if self._is_native else [*self._columns], columns, strict=strict
+        )
         self._decode = msgspec.json.Decoder(document).decode
         self._nothing = document()
 
@@ -88,6 +96,8 @@ class Decoder:
 
     def _documents(self, given: Sequence[bytes | None]) -> tuple[list[Any], Flags]:
         decode, nothing = self._decode, self._nothing
+        if not self._is_native:
+            return [nothing] * len(given), np.ones(len(given), np.bool_)
         documents: list[Any] = []
         refused: list[int] = []
         keep = documents.append
@@ -103,46 +113,43 @@ class Decoder:
 
     def _values(self, documents: Sequence[Any], block: pa.Table) -> _Values:
         wrong = np.zeros(len(documents), np.bool_)
-        columns, texts = {}, {}
-        rule = self._record.event_time
+        columns = {}
         for i, (name, column) in enumerate(self._columns.items()):
             values = list(map(attrgetter(f"f{i}"), documents))
-            if types.is_time(self._types[name]) or (name == rule.column and not is_epoch(rule)):
-                texts[name] = pa.array(values, pa.string())
-            if name == rule.column and self._types[name] == types.TIMESTAMP:
-                continue
             columns[name], misfits = column.array(values)
             if misfits is not None:
                 wrong |= misfits
-        time = self._time(columns, texts)
-        if self._types[rule.column] == types.TIMESTAMP:
-            columns[rule.column] = time
-        id_ = self._id(columns, texts, block)
+            for path in self._record.event_id:
+                # The validator makes an id of all digits of a value.
+                if (
+                    path.split(".")[0] == name
+                    and (more := _inexact(column, values, path)) is not None
+                ):
+                    wrong |= more
+        time = self._time(columns)
+        id_ = self._id(columns, block)
         for needed in (id_, time):
             if needed.null_count:
                 wrong |= flags(pc.is_null(needed))
         return _Values(id_, time, columns, wrong)
 
-    def _time(self, columns: dict[str, pa.Array], texts: dict[str, pa.Array]) -> pa.Array:
-        rule = self._record.event_time
-        if is_epoch(rule):
-            numbers = columns[rule.column].cast(pa.int64())
-            known = flags(pc.is_valid(numbers))
-            micros, valid = epoch_micros(pc.fill_null(numbers, 0).to_numpy(), rule)
-            valid = valid & known
+    def _time(self, columns: Mapping[str, pa.Array]) -> pa.Array:
+        form = self._record.event_time.form
+        found = _at(columns, self._record.event_time.column)
+        if not pa.types.is_string(found.type):
+            known = flags(pc.is_valid(found))
+            micros = pc.fill_null(found.cast(pa.int64()), 0).to_numpy()
+            if not pa.types.is_timestamp(found.type):
+                micros, valid = epoch_micros(micros, form)
+                known = known & valid
         else:
-            micros, valid = text_micros(texts[rule.column], rule)
-        return pa.array(micros, mask=~valid | (micros < EARLIEST)).cast(_TIME)
+            micros, known = text_micros(found, form)
+        return pa.array(micros, mask=~known | (micros < EARLIEST)).cast(_TIME)
 
-    def _id(
-        self, columns: dict[str, pa.Array], texts: dict[str, pa.Array], block: pa.Table
-    ) -> pa.Array:
+    def _id(self, columns: Mapping[str, pa.Array], block: pa.Table) -> pa.Array:
         if not self._record.event_id:
             return positions(block)
-        parts = [
-            texts[name] if self._types[name] == types.DATE else _texts_of(columns[name])
-            for name in self._record.event_id
-        ]
+        parts = [_texts_of(_at(columns, path)) for path in self._record.event_id]
         if len(parts) == 1:
             return parts[0]
         if any(_needs_quoting(part) for part in parts):
@@ -193,6 +200,22 @@ class Decoder:
         early = pc.is_in(reason, value_set=pa.array([r.value for r in BEFORE_FUTURE]))
         is_future = pc.and_(pc.fill_null(ahead, False), pc.invert(early))
         return pc.if_else(is_future, Reason.FUTURE.value, reason), is_future
+
+
+def _at(columns: Mapping[str, pa.Array], path: str) -> pa.Array:
+    """The values of a column, or of a field inside of structs."""
+    name, *steps = path.split(".")
+    return pc.struct_field(columns[name], steps) if steps else columns[name]
+
+
+def _inexact(column: ColumnType, values: Sequence[Any], path: str) -> Wrong:
+    """Which values at a path have more digits than the column keeps."""
+    for step in path.split(".")[1:]:
+        assert isinstance(column, StructOf)
+        place = column.names.index(step)
+        values = column.part(place, values)
+        column = column.columns[place]
+    return column.inexact(values)
 
 
 def positions(block: pa.Table) -> pa.Array:

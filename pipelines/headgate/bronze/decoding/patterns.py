@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from headgate.bronze.decoding.times import in_range, micros_of, offset_of
+from headgate.bronze.decoding.times import Instant, ReadTime, instant, local_shift, offset_of
+from headgate.declaration.model import OnAmbiguous
 from headgate.declaration.patterns import fields_of
 
 _MONTHS = (
@@ -32,14 +33,14 @@ _WORDS = {"MMM": "|".join(_SHORT), "MMMM": "|".join(_MONTHS), "EEE": "|".join(_D
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)?")
 
 
-def pattern_reader(pattern: str, zone: str | None) -> Callable[[str], int | None]:
-    """Reads a text as microseconds since 1970 UTC, or None. A local time that the zone skips is
-    moved later by the length of the gap. If a local time occurs twice, the first one is taken."""
+def pattern_reader(
+    pattern: str, zone: ZoneInfo | None, ambiguous: OnAmbiguous = "earlier"
+) -> ReadTime:
+    """Reads times by a pattern. ``zone`` is that of a pattern without an offset."""
     parts = fields_of(pattern)
     wanted = re.compile("".join(map(_expression, parts)), re.ASCII)
-    there = None if zone is None else ZoneInfo(zone)
 
-    def read(text: str) -> int | None:
+    def read(text: str) -> Instant | None:
         if (found := wanted.fullmatch(text)) is None:
             return None
         fields = {name[0]: value for name, value in found.groupdict().items()}
@@ -49,9 +50,8 @@ def pattern_reader(pattern: str, zone: str | None) -> Callable[[str], int | None
             return None
         if local is None:
             return None
-        micros = micros_of(local) + _fraction(fields)
-        shift = _shift(fields, local, there)
-        return None if shift is None else in_range(micros - shift)
+        shift = local_shift(local, zone, ambiguous) if zone else _offset(fields)
+        return instant(local, fields.get("S", ""), shift)
 
     return read
 
@@ -98,14 +98,8 @@ def _hour(fields: Mapping[str, str]) -> int | None:
     return hour % 12 + 12 * afternoon if 1 <= hour <= 12 else None
 
 
-def _fraction(fields: Mapping[str, str]) -> int:
-    return int(fields.get("S", "")[:6].ljust(6, "0"))
-
-
-def _shift(fields: Mapping[str, str], local: datetime, zone: ZoneInfo | None) -> int | None:
-    """Microseconds that the local time is ahead of UTC; None if there is no such offset."""
-    if zone is not None:
-        return (zone.utcoffset(local) or timedelta()) // timedelta(microseconds=1)
+def _offset(fields: Mapping[str, str]) -> int | None:
+    """Microseconds ahead of UTC; None if there is no such offset."""
     given = fields.get("X") or fields.get("x") or "Z"
     if given == "Z":
         return 0

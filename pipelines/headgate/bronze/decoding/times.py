@@ -1,18 +1,25 @@
 """Strict conversion of text to times: microseconds since 1970 UTC, years 1 to 9999.
 
-The form is ISO 8601 with an offset, ``+01:00``, ``+0100``, ``+01`` or ``Z``, optionally after a
-space. The fraction of a second is cut after six digits.
+The form is ISO 8601 with an offset, such as ``+01:00``, ``+0100``, ``+01``, ``Z`` or ``UTC``,
+optionally after a space. Seconds may be left out. The fraction of a second has any number of
+digits, after a point or a comma; the time is cut after six of them. The name of a zone after the
+offset, as Java writes it, is not read. With a zone, the offset may be left out.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from headgate.declaration.model import OnAmbiguous
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -25,31 +32,73 @@ _MICRO = timedelta(microseconds=1)
 _MAX_OFFSET = timedelta(hours=18)
 
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ?(?:Z|([+-])(\d\d)(?::?(\d\d))?)",
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?"
+    r"(?P<offset> ?(?:[Zz]|UTC|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)(?:\[[\w/+-]+\])?)?",
     re.ASCII,
 )
 
 
-def iso_micros(text: str) -> int | None:
-    """The time of a text; None if the text is not valid."""
-    if (found := _ISO.fullmatch(text)) is None:
-        return None
-    day, clock, fraction, sign, hours, minutes = found.groups()
-    try:
-        local = datetime.fromisoformat(f"{day}T{clock}")
-    except ValueError:
-        return None
-    micros = int((fraction or "")[:6].ljust(6, "0"))
-    offset = offset_of(sign, hours, minutes)
-    return None if offset is None else in_range(micros_of(local) + micros - offset)
+class Instant(NamedTuple):
+    """``micros`` since 1970 UTC. ``more`` has the digits of the second after the sixth, without
+    zeros at the end."""
+
+    micros: int
+    more: str = ""
 
 
-def offset_of(sign: str | None, hours: str | None, minutes: str | None) -> int | None:
+ReadTime = Callable[[str], Instant | None]
+"""Reads a text; None if it is not a time of the form."""
+
+
+def iso_reader(zone: ZoneInfo | None, ambiguous: OnAmbiguous = "earlier") -> ReadTime:
+    """``zone`` is that of times without an offset. Without a zone, they are not read."""
+
+    def read(text: str) -> Instant | None:
+        if (found := _ISO.fullmatch(text)) is None:
+            return None
+        *numbers, fraction, offset, sign, hours, minutes, seconds = found.groups()
+        try:
+            local = datetime(*(int(each or 0) for each in numbers))  # type: ignore[arg-type]  # noqa: DTZ001
+        except ValueError:
+            return None
+        if offset is None:
+            shift = local_shift(local, zone, ambiguous) if zone else None
+        else:
+            shift = offset_of(sign, hours, minutes, seconds)
+        return instant(local, fraction or "", shift)
+
+    return read
+
+
+def instant(local: datetime, fraction: str, shift: int | None) -> Instant | None:
+    """The instant of a local time that is ``shift`` microseconds ahead of UTC. ``fraction`` has the
+    digits of the second."""
+    if shift is None:
+        return None
+    micros = micros_of(local) + int(fraction[:6].ljust(6, "0")) - shift
+    return Instant(micros, fraction[6:].rstrip("0")) if FIRST <= micros <= LAST else None
+
+
+def offset_of(
+    sign: str | None, hours: str | None, minutes: str | None, seconds: str | None = None
+) -> int | None:
     """The offset in microseconds; None if there is no such offset."""
-    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-    if offset > _MAX_OFFSET or int(minutes or 0) > 59:
+    parts = [int(each or 0) for each in (hours, minutes, seconds)]
+    offset = timedelta(hours=parts[0], minutes=parts[1], seconds=parts[2])
+    if offset > _MAX_OFFSET or max(parts[1:]) > 59:
         return None
     return (-1 if sign == "-" else 1) * (offset // _MICRO)
+
+
+def local_shift(local: datetime, zone: ZoneInfo, ambiguous: OnAmbiguous) -> int | None:
+    """Microseconds that a local time is ahead of UTC. If the clocks show it twice, ``ambiguous``
+    decides, and it may be none of both. A time that the clocks skip is moved later by the length of
+    the gap: it has the offset before the gap."""
+    before = zone.utcoffset(local) or timedelta()
+    after = zone.utcoffset(local.replace(fold=1)) or timedelta()
+    if before > after and ambiguous != "earlier":
+        return None if ambiguous == "quarantine" else after // _MICRO
+    return before // _MICRO
 
 
 def micros_of(utc: datetime) -> int:
@@ -57,9 +106,18 @@ def micros_of(utc: datetime) -> int:
     return (utc - _EPOCH) // _MICRO
 
 
-def time_text(micros: int) -> str:
-    """A time as the text of an id: ``2026-03-01 11:00:00.5``, in UTC, without needless digits."""
-    text = (_EPOCH + timedelta(microseconds=micros)).isoformat(" ")
+def utc(micros: int) -> datetime:
+    """The reverse of ``micros_of``."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def time_text(time: Instant) -> str:
+    """An instant as the text of an id: ``2026-03-01 11:00:00.5``, in UTC, without needless
+    digits."""
+    at = utc(time.micros)
+    if time.more:
+        return f"{at.isoformat(' ', 'microseconds')}{time.more}"
+    text = at.isoformat(" ")
     return text.rstrip("0") if "." in text else text
 
 
@@ -70,13 +128,9 @@ def time_texts(times: pa.TimestampArray) -> pa.StringArray:
     return pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
 
 
-def in_range(micros: int) -> int | None:
-    return micros if FIRST <= micros <= LAST else None
-
-
 def read_times(texts: pa.Array) -> tuple[Ints, Flags]:
     """The times of strings without nulls, and whether each was read. Texts in a rare form are not
-    read here; ``iso_micros`` reads or rejects them."""
+    read here; ``iso_reader`` reads or rejects them."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     lengths = np.diff(offsets)

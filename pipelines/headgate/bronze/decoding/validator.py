@@ -5,24 +5,22 @@ It is plain Python over a record's bytes. It gets every record that the decoder 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.bronze.decoding.documents import in_utf8, is_unicode, json_text, read_document
-from headgate.bronze.decoding.event_times import EARLIEST, epoch_micros, is_epoch, text_reader
+from headgate.bronze.decoding.documents import in_utf8, json_text, read_document
+from headgate.bronze.decoding.event_times import EARLIEST, epoch_micros
+from headgate.bronze.decoding.ids import exact_text, id_of
 from headgate.bronze.decoding.texts import cast_texts
-from headgate.bronze.decoding.times import time_text
-from headgate.bronze.decoding.values import Misfit, reader, text
+from headgate.bronze.decoding.time_hints import time_hint
+from headgate.bronze.decoding.values import Misfit, instant_reader, reader, text
 from headgate.bronze.details import NOT_EARLY, mismatch, time_form, type_form, undeclared
 from headgate.bronze.reasons import Reason
 from headgate.declaration import types
-from headgate.declaration.model import Column, Record, RecordFormat
+from headgate.declaration.model import Record, RecordFormat, TimeForm
 
 Read = Callable[[object], object]
 
@@ -51,10 +49,21 @@ class RecordValidator:
         read = (
             _cell_reader if format == "csv" else _parquet_reader if format == "parquet" else reader
         )
-        self._read = {c.name: read(c.type) for c in record.schema}
-        self._columns = {c.name: c for c in record.schema}
-        self._time_of = _time_reader(record, self._read)
-        self._form = time_form(record.event_time)
+        self._read = {c.name: read(c.type, record.times_of(c)) for c in record.schema}
+        self._fields = {c.name: c.in_record for c in record.schema}
+        self._declared = frozenset(self._fields.values())
+        time = record.event_time.column
+        times = {path: _times_at(record, path) for path in (*record.event_id, time)}
+        types_ = {path: record.type_at(path) for path in times}
+        self._id_texts = {
+            path: exact_text(types_[path], times[path], read(types_[path], times[path]))
+            for path in record.event_id
+        }
+        self._time_of = _time_reader(types_[time], times[time], read(types_[time], times[time]))
+        self._times = {c.name: record.times_of(c) for c in record.schema}
+        self._event_times = times[time]
+        number = "a number" if types_[time] == types.TIMESTAMP else "a whole number"
+        self._form = time_form(times[time], number, "10 to 9989")
 
     def validate(self, given: bytes | None) -> ValidationResult:
         """The reasons are checked in the order of :class:`Reason`, except those that need more than
@@ -65,54 +74,46 @@ class RecordValidator:
             return ValidationResult(Reason.UNPARSABLE)
         if not isinstance(document, dict):
             return ValidationResult(Reason.NOT_AN_OBJECT)
-        id_, (time, form) = self._id(document), self._time(document)
-        fields, misfit = self._fields(document, time)
+        values = {name: document.get(field) for name, field in self._fields.items()}
+        id_, (time, form) = self._id(values), self._time(values)
+        fields, misfit = self._read_fields(values)
         read = ValidationResult(id=id_, time=time, fields=fields)
         if id_ is None and self._record.event_id:
             return replace(read, reason=Reason.MISSING_ID)
-        rule = self._record.event_time
-        if time is None and (given_time := document.get(rule.column)) is None:
+        path = self._record.event_time.column
+        if time is None and (given_time := _value_at(values, path)) is None:
             return replace(read, reason=Reason.MISSING_TIME)
         if time is None:
-            shown = mismatch(rule.column, json_text(given_time), form)
+            hint = time_hint(given_time, self._event_times)
+            shown = mismatch(self._in_record(path), json_text(given_time), form, hint)
             return replace(read, reason=Reason.UNPARSABLE_TIME, detail=shown)
         if misfit is not None:
             column, shown = misfit
             return replace(read, reason=Reason.WRONG_TYPE, column=column, detail=shown)
-        unknown = {k: v for k, v in document.items() if k not in self._read}
+        unknown = {k: v for k, v in document.items() if k not in self._declared}
         if unknown and self._record.unknown_fields == "quarantine":
             return replace(read, reason=Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
         if unknown and self._record.unknown_fields == "rescue":
             return replace(read, rescued=in_utf8(json_text(unknown)))
         return read
 
-    def _id(self, document: Mapping[str, object]) -> str | None:
+    def _in_record(self, path: str) -> str:
+        """A path as it leads through the record."""
+        name, dot, steps = path.partition(".")
+        return f"{self._fields[name]}{dot}{steps}"
+
+    def _id(self, values: Mapping[str, object]) -> str | None:
         try:
-            texts = [self._id_text(name, document.get(name)) for name in self._record.event_id]
-        except ValueError:
+            found = [(_value_at(values, path), text) for path, text in self._id_texts.items()]
+            texts = [None if value is None else text(value) for value, text in found]
+        except (ValueError, ArithmeticError):
             return None
         known = [each for each in texts if each is not None]
         return id_of(known) if known and len(known) == len(texts) else None
 
-    def _id_text(self, name: str, value: object) -> str | None:
-        """Raises ValueError if a value does not have its column's type, or has half of a surrogate
-        pair: this would become a question mark, so that different ids would be equal."""
-        if isinstance(value, str) and not is_unicode(value):
-            raise ValueError("not Unicode")
-        if value is None:
-            return None
-        column = self._columns[name]
-        if column.type == types.TIMESTAMP:
-            # Not the text as it is given: an instant can be written in many ways.
-            read = self._time_of if self._has_times_rule(column) else self._read[name]
-            time = read(value)
-            return time_text(time) if isinstance(time, int) else None
-        found = self._read[name](value)
-        return text(value) if column.type == types.DATE else id_text(found)
-
-    def _time(self, document: Mapping[str, object]) -> tuple[int | None, str]:
+    def _time(self, values: Mapping[str, object]) -> tuple[int | None, str]:
         """The event time, None if it is missing or invalid; and its expected form."""
-        value = document.get(self._record.event_time.column)
+        value = _value_at(values, self._record.event_time.column)
         if value is None:
             return None, self._form
         try:
@@ -121,70 +122,53 @@ class RecordValidator:
             return None, self._form
         return (None, NOT_EARLY) if time is not None and time < EARLIEST else (time, self._form)
 
-    def _fields(
-        self, document: Mapping[str, object], time: int | None
+    def _read_fields(
+        self, values: Mapping[str, object]
     ) -> tuple[dict[str, object], tuple[str, str] | None]:
         """The fields, null if they do not have their type; and the first column of the wrong type,
         with the detail."""
         fields: dict[str, object] = {}
         first = None
-        for column in self._record.schema:
-            if self._has_times_rule(column):
-                fields[column.name] = time
-                continue
+        for name, value in values.items():
             try:
-                fields[column.name] = self._read[column.name](document.get(column.name))
+                fields[name] = self._read[name](value)
             except Misfit as misfit:
-                fields[column.name] = None
+                fields[name] = None
                 if first is None:
-                    first = column.name, _shown(column.name, misfit)
+                    first = name, self._shown(name, misfit)
         return fields, first
 
-    def _has_times_rule(self, column: Column) -> bool:
-        """Whether a column is the event time, and is read by its rule."""
-        return column.name == self._record.event_time.column and column.type == types.TIMESTAMP
+    def _shown(self, column: str, misfit: Misfit) -> str:
+        field, times = f"{self._fields[column]}{misfit.path}", self._times[column]
+        hint = time_hint(misfit.value, times) if misfit.type == types.TIMESTAMP else ""
+        return mismatch(field, json_text(misfit.value), type_form(misfit.type, times), hint)
 
 
-def id_of(texts: list[str]) -> str:
-    """The event id from the texts of its columns. Several texts become a JSON array."""
-    if len(texts) == 1:
-        return texts[0]
-    return "[" + ",".join(_quoted(each) for each in texts) + "]"
+def _value_at(values: Mapping[str, object], path: str) -> object:
+    """The value of a column, or of a field inside of objects; None if there is none."""
+    value: object = values
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
-def _quoted(text: str) -> str:
-    # Escapes of control characters have capital hexadecimal digits, as Spark writes them.
-    return _ESCAPE.sub(_capital, json.dumps(text, ensure_ascii=False))
+def _times_at(record: Record, path: str) -> TimeForm:
+    """The form of times at a path: of timestamps, that of their column."""
+    if record.type_at(path) == types.TIMESTAMP:
+        name = path.partition(".")[0]
+        return next(record.times_of(each) for each in record.schema if each.name == name)
+    return record.event_time.form
 
 
-_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
-
-
-def _capital(escape: re.Match[str]) -> str:
-    found = escape.group()
-    return f"\\u{found[2:].upper()}" if len(found) > 2 else found
-
-
-def id_text(value: object) -> str:
-    """The text of a scalar as ``values.Reader`` gives it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
-
-
-def _shown(column: str, misfit: Misfit) -> str:
-    return mismatch(f"{column}{misfit.path}", json_text(misfit.value), type_form(misfit.type))
-
-
-def _parquet_reader(type_: types.DataType) -> Read:
+def _parquet_reader(type_: types.DataType, times: TimeForm) -> Read:
     """Also reads NaN and infinities, which are numbers in Parquet but texts in JSON."""
-    return reader(type_, named=True)
+    return reader(type_, times, named=True)
 
 
-def _cell_reader(type_: types.DataType) -> Read:
+def _cell_reader(type_: types.DataType, times: TimeForm) -> Read:
     """Reads the text of a CSV cell."""
     if types.is_time(type_):
-        return reader(type_)
+        return reader(type_, times)
 
     def of(value: object) -> object:
         if value is None:
@@ -200,17 +184,18 @@ def _cell_reader(type_: types.DataType) -> Read:
     return of
 
 
-def _time_reader(record: Record, read: Mapping[str, Read]) -> Callable[[object], int | None]:
-    """The reader of the event time, which raises ValueError or Misfit."""
-    rule = record.event_time
-    if not is_epoch(rule):
-        of_text = text_reader(rule)
-        return lambda value: of_text(text(value))
+def _time_reader(
+    type_: types.DataType, times: TimeForm, read: Read
+) -> Callable[[object], int | None]:
+    """The reader of event times in values of a type, which raises ValueError or Misfit."""
+    if type_ in (types.TIMESTAMP, types.STRING):
+        time_of = instant_reader(times)
+        return lambda value: None if (time := time_of(value)) is None else time.micros
 
     def of(value: object) -> int | None:
-        number = read[rule.column](value)
+        number = read(value)
         assert isinstance(number, int)
-        micros, valid = epoch_micros(np.array([number], np.int64), rule)
+        micros, valid = epoch_micros(np.array([number], np.int64), times)
         return int(micros[0]) if valid[0] else None
 
     return of

@@ -13,9 +13,11 @@ from math import inf, nan
 import numpy as np
 
 from headgate.bronze.decoding.documents import Fraction, Integer, in_utf8
+from headgate.bronze.decoding.event_times import ISO, is_epoch, text_reader
 from headgate.bronze.decoding.texts import BITS, rounded
-from headgate.bronze.decoding.times import iso_micros
+from headgate.bronze.decoding.times import Instant
 from headgate.declaration import types
+from headgate.declaration.model import TimeForm
 from headgate.tables.double_text import double_text
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -37,10 +39,10 @@ class Misfit(ValueError):
 
 
 @lru_cache(maxsize=1024)
-def reader(type_: types.DataType, *, named: bool = False) -> Reader:
-    """The reader of a declared type. With ``named``, the texts NaN, Infinity and -Infinity are
-    doubles and floats, too."""
-    read = _reader(type_, named=named)
+def reader(type_: types.DataType, times: TimeForm = ISO, *, named: bool = False) -> Reader:
+    """The reader of a declared type, whose timestamps have the form ``times``. With ``named``, the
+    texts NaN, Infinity and -Infinity are doubles and floats, too."""
+    read = _reader(type_, times, named=named)
 
     def of(value: object) -> object:
         if value is None:
@@ -55,17 +57,19 @@ def reader(type_: types.DataType, *, named: bool = False) -> Reader:
     return of
 
 
-def _reader(type_: types.DataType, *, named: bool) -> Reader:
+def _reader(type_: types.DataType, times: TimeForm, *, named: bool) -> Reader:
     if type_ in BITS:
         return lambda value: _integer(value, BITS[type_])
     if types.is_decimal(type_):
         return lambda value: _decimal(value, type_)
     if isinstance(type_, types.Array):
-        return _array(reader(type_.element, named=named))
+        return _array(reader(type_.element, times, named=named))
     if isinstance(type_, types.Map):
-        return _map(reader(type_.value, named=named))
+        return _map(reader(type_.value, times, named=named))
     if isinstance(type_, types.Struct):
-        return _struct({name: reader(field, named=named) for name, field in type_.fields})
+        return _struct({name: reader(field, times, named=named) for name, field in type_.fields})
+    if type_ == types.TIMESTAMP:
+        return _timestamp(instant_reader(times))
     read = _SCALARS[type_]
     return _or_named(read) if named and types.is_floating(type_) else read
 
@@ -82,6 +86,16 @@ def text(value: object) -> str:
     if isinstance(value, str):
         return in_utf8(value)
     raise ValueError("not a scalar")
+
+
+def instant_reader(times: TimeForm) -> Callable[[object], Instant | None]:
+    """Reads a scalar as a time; the result is None if it has another form. May raise
+    ValueError."""
+    of_text = text_reader(times)
+    if is_epoch(times):
+        # A number as it is written, and not as the text of its double.
+        return lambda value: of_text(str(value)) if isinstance(value, str) else None
+    return lambda value: of_text(text(value))
 
 
 _NAMED = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
@@ -171,10 +185,13 @@ def _date(value: object) -> int:
     return date.fromisoformat(value).toordinal() - _DAY_ZERO
 
 
-def _timestamp(value: object) -> int:
-    if type(value) is not str or (micros := iso_micros(value)) is None:
-        raise ValueError("not a time")
-    return micros
+def _timestamp(read: Callable[[object], Instant | None]) -> Reader:
+    def of(value: object) -> int:
+        if (time := read(value)) is None:
+            raise ValueError("not a time")
+        return time.micros
+
+    return of
 
 
 _SCALARS: dict[types.DataType, Reader] = {
@@ -183,5 +200,4 @@ _SCALARS: dict[types.DataType, Reader] = {
     types.DOUBLE: _double,
     types.FLOAT: _float,
     types.DATE: _date,
-    types.TIMESTAMP: _timestamp,
 }

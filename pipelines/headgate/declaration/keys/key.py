@@ -11,10 +11,13 @@ Kind = Literal[
     "section",  # a map with the keys of `children`
     "table",  # a map from names the author chooses to `entry`
     "names",  # a list of column names
+    "paths",  # a list of columns, or fields inside of structs, such as payload.id
     "groups",  # a list of column names, or a map from names to expressions
     "text",
     "name",
     "column",
+    "path",  # a column, or a field inside of structs
+    "field",  # the name of a field of a record, which may be any text
     "choice",
     "boolean",
     "integer",
@@ -22,7 +25,7 @@ Kind = Literal[
     "duration",
     "delimiter",  # the character between the fields of a line of CSV
     "share",  # a part of all, such as 5 %
-    "type",
+    "type",  # if the key has `children`, also a map of these keys
     "expression",
     "servers",  # a list of host:port
     "topic",

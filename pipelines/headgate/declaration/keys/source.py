@@ -5,9 +5,33 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
-from headgate.declaration.model import Duplicates, EventTime, Record
+from headgate.declaration.model import Duplicates, Record, TimeForm
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.sources import SOURCES
+
+_TIMES = (
+    Key(
+        "format",
+        "text",
+        "`iso` ([ISO 8601](#times)), `epoch_seconds`, `epoch_millis`, `epoch_micros`, "
+        "`epoch_nanos`, or a Spark date pattern such as `yyyy-MM-dd HH:mm:ss`.",
+        default=TimeForm.format,
+    ),
+    Key(
+        "zone",
+        "text",
+        "The IANA time zone of times without an offset, such as `Europe/Paris`: of a pattern that "
+        "reads none, and of `iso` where it is missing.",
+    ),
+    Key(
+        "ambiguous",
+        "choice",
+        "What a local time is that the clocks of `zone` show twice: the `earlier` or the `later` "
+        "one of the two instants, or none (`quarantine`).",
+        default=TimeForm.ambiguous,
+        choices=("earlier", "later", "quarantine"),
+    ),
+)
 
 RECORD = Key(
     "record",
@@ -17,32 +41,26 @@ RECORD = Key(
     children=(
         Key(
             "event_id",
-            "names",
-            "The columns that identify an event, by their values as the schema types them: declare "
-            "a column as string if a decimal has more digits than its scale, or a time more than "
-            "six. Without this key, the position in the source identifies an event, and no record "
-            "is a duplicate.",
+            "paths",
+            "The columns that identify an event, or fields inside of structs, such as "
+            "`payload.id`. All digits of a value count, also those that its column does not keep. "
+            "Without this key, the position in the source identifies an event, and no record is a "
+            "duplicate.",
         ),
         Key(
             "event_time",
             "section",
-            "Where the event time is read from.",
+            "Where the event time is read from. If the column is a timestamp, its keys `format`, "
+            "`zone` and `ambiguous` can be written here instead.",
             required=True,
             children=(
-                Key("column", "column", "A column of `schema`.", required=True),
                 Key(
-                    "format",
-                    "text",
-                    "`iso` (with an offset such as `+01:00`, `+0100` or `+01`, or `Z`), "
-                    "`epoch_seconds`, `epoch_millis`, or a Spark "
-                    "date pattern such as `yyyy-MM-dd HH:mm:ss`.",
-                    default=EventTime.format,
+                    "column",
+                    "path",
+                    "A column of `schema`, or a field inside of structs, such as `payload.at`.",
+                    required=True,
                 ),
-                Key(
-                    "zone",
-                    "text",
-                    "The IANA time zone for a pattern without an offset, such as `Europe/Paris`.",
-                ),
+                *_TIMES,
             ),
         ),
         Key(
@@ -93,8 +111,9 @@ RECORD = Key(
         Key(
             "schema",
             "table",
-            "The fields of a record and their Spark SQL types. Names are case-sensitive, but two "
-            "names must not differ only in case.",
+            "The columns of a record and their Spark SQL types. A column is read from the field of "
+            "its name. Names are case-sensitive, but those of two columns must not differ only in "
+            "case.",
             required=True,
             of_columns=True,
             entry=Key(
@@ -103,7 +122,21 @@ RECORD = Key(
                 "string, boolean, tinyint, smallint, int, bigint, float, "
                 "double, decimal(p,s), date or timestamp; or, but not in CSV, of these "
                 "array<type>, map<string, type> or struct<name: type, ...>, at most 20 in each "
-                "other.",
+                "other. A map of keys instead reads a field of any name, and times of any form: "
+                '`order_id: {field: "order id", type: string}`, '
+                "`read_at: {type: timestamp, format: epoch_millis}`. The form applies to all "
+                "timestamps in the column.",
+                children=(
+                    Key("type", "type", "The type of the column.", required=True),
+                    Key(
+                        "field",
+                        "field",
+                        "The name of the field in the record, if the column has another one. It "
+                        "is compared exactly, and is not a path: `user.id` is one field of this "
+                        "name. Two columns cannot read the same field.",
+                    ),
+                    *_TIMES,
+                ),
             ),
         ),
     ),

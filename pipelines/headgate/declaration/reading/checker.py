@@ -3,13 +3,17 @@ of a wrong kind. The meaning of names is checked afterwards."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.maps import OptionsReader, read_offsets
 from headgate.declaration.keys.key import Key
-from headgate.declaration.names import check_column, check_header, check_name
+from headgate.declaration.names import check_column, check_header, check_name, column_like
 from headgate.declaration.nearest import nearest
 from headgate.declaration.placeholders import MissingError, has_placeholder, resolve
 from headgate.declaration.reading.checked import Field, Report
@@ -21,11 +25,15 @@ _WANTED = {
     "section": "a map of keys",
     "table": "a map from names to values",
     "names": "a list of names, such as [a, b]",
+    "paths": "a list of names, such as [a, b]",
     "groups": "a list of columns, or a map from names to expressions",
     "headers": "a map from names of headers to values",
     "options": "a map from client properties to values",
     "start": "earliest, latest, a time, or a map from partitions to offsets",
 }
+
+_FLOW = re.compile(r"[,:{}\[\]]")  # ends a plain text, or begins another value, inside of { }
+_quoted = partial(json.dumps, ensure_ascii=False)
 
 
 class Checker:
@@ -51,8 +59,11 @@ class Checker:
         if key.kind == "groups" and isinstance(node, Mapping):
             entry = Key("NAME", "expression")
             return Field(path, line, self._entries(node, entry, path, check_column))
-        if key.kind in ("names", "groups") and isinstance(node, Sequence):
-            return self._names(node, path, line)
+        if key.kind in ("names", "paths", "groups") and isinstance(node, Sequence):
+            item = Key("", "path" if key.kind == "paths" else "column")
+            return self._names(node, item, path, line)
+        if key.kind == "type" and key.children:
+            return self._column(node, key, path, line)
         if key.kind == "options" and isinstance(node, Mapping):
             reader = OptionsReader(self._report, self._folder, needs_secrets=self._needs_secrets)
             return reader.read(node, key, path, line)
@@ -136,16 +147,26 @@ class Checker:
             try:
                 check(entry.key)
             except Invalid as error:
-                self._report.add(entry.line, where, error.message, error.nearest)
+                message, guess = error.message, error.nearest
+                if entry_key.kind == "type":
+                    message, guess = f"{message}; write {_with_field(entry)}", None
+                self._report.add(entry.line, where, message, guess)
             field = self.check(entry.node, entry_key, where, entry.line)
             # A wrong entry stays known by name, so that references to it are not reported too.
             fields[entry.key] = field or Field(where, entry.line, None)
         return fields
 
-    def _names(self, node: Sequence, path: str, line: int) -> Field | None:
+    def _column(self, node: Node, key: Key, path: str, line: int) -> Field | None:
+        """A column of a record, as a section. A type alone is the section's key ``type``."""
+        if isinstance(node, Mapping):
+            return Field(path, line, self._section(node, key, path, line))
+        type_ = self.check(node, replace(key, children=()), path, line)
+        return type_ and Field(path, line, {"type": type_})
+
+    def _names(self, node: Sequence, key: Key, path: str, line: int) -> Field | None:
         names: list[Field] = []
         for item in node.items:
-            field = self.check(item, Key("", "column"), path, item.line)
+            field = self.check(item, key, path, item.line)
             if field is None:
                 continue
             if field.text in [name.text for name in names]:
@@ -188,7 +209,17 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+def _with_field(entry: Entry) -> str:
+    """The line that declares a column for a field whose name cannot be that of a column."""
+    node = entry.node
+    if isinstance(node, Mapping):
+        node = next((each.node for each in node.entries if each.key == "type"), node)
+    type_ = node.text if isinstance(node, Scalar) else "string"
+    type_ = _quoted(type_) if _FLOW.search(type_) else type_
+    return f"{column_like(entry.key)}: {{field: {_quoted(entry.key)}, type: {type_}}}"
+
+
 def _listed(node: Node, key: Key) -> str | None:
-    if key.kind in ("names", "groups") and isinstance(node, Scalar):
+    if key.kind in ("names", "paths", "groups") and isinstance(node, Scalar):
         return f"[{node.text}]"
     return None

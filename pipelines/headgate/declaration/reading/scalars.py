@@ -10,7 +10,7 @@ from typing import TypeVar
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
-from headgate.declaration.names import check_column, check_name
+from headgate.declaration.names import check_column, check_name, check_path
 from headgate.declaration.nearest import chosen
 from headgate.declaration.quantities import (
     format_duration,
@@ -42,6 +42,17 @@ def _column(text: str, value: object, key: Key) -> str:
     if not isinstance(value, str):
         raise Invalid(f"must be the name of a column, not {text}")
     check_column(text)
+    return text
+
+
+def _path(text: str, value: object, key: Key) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"must be the name of a column, not {text}")
+    check_path(text)
+    return text
+
+
+def _field(text: str, value: object, key: Key) -> str:
     return text
 
 
@@ -118,6 +129,8 @@ SCALARS: Mapping[str, Callable[[str, object, Key], object]] = {
     "text": _text,
     "name": _name,
     "column": _column,
+    "path": _path,
+    "field": _field,
     "choice": _choice,
     "boolean": _boolean,
     "integer": _integer,

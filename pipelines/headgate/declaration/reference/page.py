@@ -35,10 +35,13 @@ _MARKED = re.compile(
 _VALUES = {
     "section": "a map of keys",
     "names": "a list of columns",
+    "paths": "a list of columns",
     "groups": "a list of columns, or a map of expressions",
     "text": "text",
     "name": "a name",
     "column": "a column",
+    "path": "a column",
+    "field": "text",
     "boolean": "`true` or `false`",
     "integer": "a whole number",
     "size": "a size",
@@ -144,7 +147,7 @@ def _sections(key: Key, path: str) -> Iterator[str]:
         inner = f"{path}.{child.name}" if path else child.name
         if child.kind == "section":
             yield from _sections(child, inner)
-        elif child.entry and child.entry.kind == "section":
+        elif child.entry and child.entry.children:
             yield from _sections(child.entry, f"{inner}.{child.entry.name}")
 
 
@@ -154,7 +157,8 @@ def _value(key: Key) -> str:
     if key.kind == "table" and key.entry:
         if key.entry.kind == "section":
             return f"a map from {key.entry.name} to a map of keys"
-        return f"a map from {key.entry.name} to {_VALUES[key.entry.kind]}"
+        keys = " or a map of keys" if key.entry.children else ""
+        return f"a map from {key.entry.name} to {_VALUES[key.entry.kind]}{keys}"
     value = _VALUES[key.kind]
     if key.low is not None and key.kind != "section":
         value += f", {_amount(key, key.low)} to {_amount(key, key.high)}"

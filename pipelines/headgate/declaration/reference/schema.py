@@ -19,7 +19,12 @@ from headgate.declaration.kafka.values import (
 )
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
-from headgate.declaration.names import COLUMN_PATTERN, HEADER_PATTERN, NAME_PATTERN
+from headgate.declaration.names import (
+    COLUMN_PATTERN,
+    HEADER_PATTERN,
+    NAME_PATTERN,
+    PATH_PATTERN,
+)
 from headgate.declaration.quantities import DURATION_PATTERN, SHARE_PATTERN, SIZE_PATTERN
 from headgate.declaration.types import DECLARED
 
@@ -28,6 +33,7 @@ _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
 _TYPE = rf"^({'|'.join(DECLARED)}|decimal\([0-9]+, ?[0-9]+\)|(array|map|struct)<.+>)$"
 _COLUMN = {"type": "string", "pattern": COLUMN_PATTERN}
 _NAMES = {"type": "array", "items": _COLUMN}
+_PATH = {"type": "string", "pattern": PATH_PATTERN}
 _EXPRESSION = {"type": ["string", "number", "boolean"]}
 _TIME = {"type": "string", "pattern": TIME_PATTERN}
 _OFFSETS = {
@@ -40,6 +46,8 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1},
     "name": {"type": "string", "pattern": NAME_PATTERN},
     "column": _COLUMN,
+    "path": _PATH,
+    "field": {"type": "string"},
     "boolean": {"type": "boolean"},
     "size": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": SIZE_PATTERN}]},
     "duration": {"type": "string", "pattern": DURATION_PATTERN},
@@ -48,6 +56,7 @@ _SCALARS: dict[str, dict[str, Any]] = {
     "type": {"type": "string", "pattern": _TYPE},
     "expression": _EXPRESSION,
     "names": {**_NAMES, "uniqueItems": True},
+    "paths": {"type": "array", "items": _PATH, "uniqueItems": True},
     "servers": {"type": "string", "pattern": SERVERS_PATTERN},
     "topic": {"type": "string", "pattern": TOPIC_PATTERN},
     "pattern": {"type": "string", "minLength": 1},
@@ -94,6 +103,8 @@ def _shape(key: Key) -> dict[str, Any]:
             "additionalProperties": entry,
         }
         return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}
+    if key.kind == "type" and key.children:
+        return {"anyOf": [dict(_SCALARS["type"]), _section(key)]}
     if key.kind == "choice":
         return {"enum": list(key.choices)}
     if key.kind == "options":

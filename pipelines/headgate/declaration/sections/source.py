@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
-from headgate.declaration.expressions.literals import check_zone
 from headgate.declaration.expressions.typed import shown, with_article
-from headgate.declaration.model import Column, Duplicates, EventTime, Record, Source
+from headgate.declaration.model import (
+    Column,
+    Duplicates,
+    EventTime,
+    Record,
+    Source,
+    TimeForm,
+)
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
-from headgate.declaration.patterns import check_read_pattern, has_offset
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
+from headgate.declaration.sections.times import build_event_time, build_times
 from headgate.declaration.sources import SOURCES
 from headgate.declaration.types import (
-    BIGINT,
     DOUBLE,
     FLOAT,
-    INT,
     STRING,
     TIMESTAMP,
     DataType,
+    Struct,
     is_nested,
 )
-
-NAMED_FORMATS: dict[str, tuple[DataType, ...]] = {
-    "iso": (TIMESTAMP, STRING),
-    "epoch_seconds": (BIGINT, INT),
-    "epoch_millis": (BIGINT,),
-}
 
 
 def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
@@ -84,23 +83,34 @@ UNKNOWN = SourceColumns(Partial(), {}, None)
 
 
 def _types(record: Section) -> Scope:
-    types = {name: field.value for name, field in record.entries("schema").items()}
+    types = {name: column.values("type").get("type") for name, column in _columns(record).items()}
     return partial(types, missing=record.reported("schema"))
+
+
+def _columns(record: Section) -> dict[str, Section]:
+    return {name: Section.of(field) for name, field in record.entries("schema").items()}
 
 
 def _record(section: Section | None, report: Report) -> Record | None:
     if section is None:
         return None
-    _check_cases(section.entries("schema"), report)
+    declared = _columns(section)
+    _check_cases(declared, report)
+    _check_fields(declared, report)
     types = _types(section)
-    columns = tuple(Column(name, type_) for name, type_ in types.items() if type_ is not None)
+    columns = tuple(
+        column
+        for name, type_ in types.items()
+        if (column := _column(name, type_, declared, report)) is not None
+    )
     event_id = _event_id(section.get("event_id"), types, report)
-    event_time = _event_time(section.section("event_time"), types, report)
+    event_time = _event_time(section.section("event_time"), types, declared, report)
     duplicates = section.section("duplicates")
     if duplicates and section.get("event_id") is None and not section.reported("event_id"):
         report.at(duplicates, "needs event_id: duplicates share their id")
     if event_time is None or not columns:
         return None
+    columns = tuple(_without_times(each, event_time) for each in columns)
     return Record(
         event_id=event_id,
         event_time=event_time,
@@ -110,12 +120,51 @@ def _record(section: Section | None, report: Report) -> Record | None:
     )
 
 
-def _check_cases(schema: Mapping[str, Field], report: Report) -> None:
+def _column(
+    name: str, type_: DataType | None, schema: Mapping[str, Section], report: Report
+) -> Column | None:
+    section = schema[name]
+    times = build_times(section, type_, report)
+    if type_ is None:
+        return None
+    field = section.text("field")
+    return Column(name, type_, None if field == name else field, times)
+
+
+def _without_times(column: Column, event_time: EventTime) -> Column:
+    """The form of the event time is a part of that, wherever it is written."""
+    is_time = column.name == event_time.column and column.type == TIMESTAMP
+    return replace(column, times=TimeForm()) if is_time else column
+
+
+def _event_time(
+    section: Section | None, types: Scope, schema: Mapping[str, Section], report: Report
+) -> EventTime | None:
+    if section is None:
+        return None
+    at = section.get("column")
+    type_ = _type_at(at, types, report) if at else None
+    column = schema.get(at.text.partition(".")[0]) if at else None
+    return build_event_time(section, type_, column, report)
+
+
+def _check_cases(schema: Mapping[str, Section], report: Report) -> None:
     above: list[str] = []
-    for name, field in schema.items():
+    for name, column in schema.items():
         if (twin := in_other_case(name, above)) is not None:
-            report.at(field, f"differs only in case from {twin!r}, and a table cannot hold both")
+            report.at(column, f"differs only in case from {twin!r}, and a table cannot hold both")
         above.append(name)
+
+
+def _check_fields(schema: Mapping[str, Section], report: Report) -> None:
+    """Reports a second column of a field. Two columns of one value, such as in two types, are made
+    by silver."""
+    readers: dict[str, str] = {}
+    for name, column in schema.items():
+        field = column.text("field", name) or ""
+        if (other := readers.setdefault(field, name)) != name:
+            message = f"reads the field {field!r}, as {other} does; make one of them in silver"
+            report.at(column, message)
 
 
 def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, ...]:
@@ -124,74 +173,32 @@ def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, .
     if not field.items:
         report.at(field, "is empty; name the columns, or remove the key")
     for item in field.items:
-        if item.text not in types:
-            report.at(item, f"the schema has no column {item.text!r}", nearest(item.text, types))
-        elif types[item.text] in (FLOAT, DOUBLE):
-            message = f"{item.text!r} is a {types[item.text]}, which has no exact text to be an id"
+        type_ = _type_at(item, types, report)
+        if type_ in (FLOAT, DOUBLE):
+            message = f"{item.text!r} is a {type_}, which has no exact text to be an id"
             report.at(item, message)
-        elif is_nested(types[item.text] or STRING):
+        elif is_nested(type_ or STRING):
             message = f"{item.text!r} has parts, and an id is one value; use fields of one value"
             report.at(item, message)
     return tuple(item.text for item in field.items)
 
 
-def _event_time(section: Section | None, types: Scope, report: Report) -> EventTime | None:
-    if section is None:
+def _type_at(at: Field, types: Scope, report: Report) -> DataType | None:
+    """The type of the column, or of the field inside of structs, that ``at`` names. None if it is
+    not known, or does not exist, which is reported."""
+    name, *steps = at.text.split(".")
+    if name not in types:
+        report.at(at, f"the schema has no column {name!r}", nearest(at.text, types))
         return None
-    column, zone = section.get("column"), section.get("zone")
-    format_ = _format(section, zone, report)
-    if zone and not section.reported("format"):
-        _check_zone(zone, section.get("format"), report)
-    if column is None:
-        return None
-    if column.text not in types:
-        report.at(column, f"the schema has no column {column.text!r}", nearest(column.text, types))
-    elif format_:
-        _check_column(column, format_, types[column.text], report)
-    return EventTime(**section.values("column", "format", "zone"))
-
-
-def _format(section: Section, zone: Field | None, report: Report) -> str | None:
-    """The format of event times, or None if it is wrong."""
-    at = section.get("format")
-    if at is None or at.text in NAMED_FORMATS:
-        return at.text if at else None if section.reported("format") else EventTime.format
-    try:
-        _check_pattern(at.text, zone, needs_zone=not section.reported("zone"))
-    except Invalid as error:
-        report.invalid(at, error)
-        return None
-    return at.text
-
-
-def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> None:
-    guess = nearest(pattern, NAMED_FORMATS)
-    try:
-        check_read_pattern(pattern)
-    except Invalid as error:
-        names = ", ".join(NAMED_FORMATS)
-        raise Invalid(f"{error.message}; a format is {names} or a date pattern", guess) from None
-    if has_offset(pattern) and zone:
-        raise Invalid(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
-    if not has_offset(pattern) and not zone and needs_zone:
-        raise Invalid(
-            f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC"
-        )
-
-
-def _check_zone(zone: Field, format_: Field | None, report: Report) -> None:
-    if format_ is None or format_.text in NAMED_FORMATS:
-        report.at(zone, "has no effect here; remove zone, or give a format without an offset")
-        return
-    try:
-        check_zone(zone.text)
-    except Invalid as error:
-        report.invalid(zone, error)
-
-
-def _check_column(column: Field, format_: str, type_: DataType | None, report: Report) -> None:
-    wanted = NAMED_FORMATS.get(format_, (STRING,))
-    if type_ is not None and type_ not in wanted:
-        what, reads = with_article(type_), with_article(wanted[0])
-        message = f"{column.text!r} is {what}, and the format {format_} reads {reads}"
-        report.at(column, f"{message}; change one of them")
+    type_, path = types[name], name
+    for step in steps:
+        if type_ is None:
+            return None
+        fields = dict(type_.fields) if isinstance(type_, Struct) else {}
+        if step not in fields:
+            what = f"has no field {step!r}" if fields else f"is {with_article(type_)}, not a struct"
+            guess = nearest(step, fields)
+            report.at(at, f"{path!r} {what}", f"{path}.{guess}" if guess else None)
+            return None
+        type_, path = fields[step], f"{path}.{step}"
+    return type_

@@ -15,7 +15,7 @@ _CSV = Key(
             "header",
             "boolean",
             "The first line of each file names the fields. With `false`, files have no such line: "
-            "the cells of each row are all fields of `schema`, in its order.",
+            "the cells of each row are all columns of `schema`, in its order.",
             default="true",
         ),
         Key("delimiter", "delimiter", "The character between fields.", default='","'),

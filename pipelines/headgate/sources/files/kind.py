@@ -61,7 +61,7 @@ class Files(Connector[FilesSource]):
     def with_record(self, reads: FilesSource, record: Record) -> FilesSource:
         if reads.format != "csv":
             return reads
-        return replace(reads, csv_fields=tuple(record.types))
+        return replace(reads, csv_fields=tuple(column.in_record for column in record.schema))
 
     def plan(self, reads: FilesSource) -> dict[str, Any]:
         described: dict[str, Any] = {
