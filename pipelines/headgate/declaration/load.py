@@ -14,15 +14,7 @@ from headgate.declaration.errors import DeclarationError
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.files import project_folder
 from headgate.declaration.keys.pipeline import pipeline_key
-from headgate.declaration.model import (
-    BackfillSchedule,
-    CircuitBreaker,
-    Pipeline,
-    Publication,
-    PublishedLayer,
-    SavepointSchedule,
-    SilverTable,
-)
+from headgate.declaration.model import Pipeline, Publication, PublishedLayer, SilverTable
 from headgate.declaration.names import RESERVED_TABLES
 from headgate.declaration.reading.checked import Field, Report, Section, Value, built, partial
 from headgate.declaration.reading.checker import Checker
@@ -32,6 +24,7 @@ from headgate.declaration.sections.metrics import build_metrics
 from headgate.declaration.sections.publish import build_publication
 from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import SourceColumns, build_source
+from headgate.declaration.settings import BackfillSchedule, CircuitBreaker, SavepointSchedule
 from headgate.declaration.suites.reading import SuiteReading
 
 _ONE_SOURCE = (

@@ -13,8 +13,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from headgate.declaration.loopback import LOOPBACK
 from headgate.declaration.names import Columns, silver_row
+from headgate.declaration.settings import (
+    BackfillSchedule,
+    CircuitBreaker,
+    MetricsSettings,
+    SavepointSchedule,
+)
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.types import TIMESTAMP, DataType, Struct
 
@@ -29,9 +34,9 @@ Jobs = Literal["fused", "per_layer"]
 
 @dataclass(frozen=True)
 class TimeForm:
-    """How times are read. ``format`` is ``iso``, an epoch such as ``epoch_millis``, or a Spark date
-    pattern. ``zone`` is the IANA zone of times without an offset: local times. If the clocks of the
-    zone show a local time twice, it is the ``ambiguous`` one of the two instants, or none."""
+    """``format`` is ``iso``, an epoch such as ``epoch_millis``, or a Spark date pattern; ``zone`` is
+    the IANA zone of local times: those without an offset. A local time that its clocks show twice
+    is the ``ambiguous`` one of the two instants, or none."""
 
     format: str = "iso"
     zone: str | None = None
@@ -40,8 +45,8 @@ class TimeForm:
 
 @dataclass(frozen=True)
 class Column:
-    """A declared column. ``field`` is the name of its field in the record, if it is another one.
-    ``times`` says how the timestamps in it are read."""
+    """``field`` is the name of its field in the record, if it is another one; ``times`` is the form
+    of the timestamps in it."""
 
     name: str
     type: DataType
@@ -50,7 +55,6 @@ class Column:
 
     @property
     def in_record(self) -> str:
-        """The name of the field that the column is read from."""
         return self.name if self.field is None else self.field
 
 
@@ -65,8 +69,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class EventTime:
-    """How a record's event time is read from ``column``, which may be a path into a struct, such as
-    ``payload.at``. The other fields are those of ``TimeForm``."""
+    """``column`` may be a path into a struct, such as ``payload.at``; the rest is a TimeForm."""
 
     column: str
     format: str = "iso"
@@ -266,50 +269,6 @@ class Publication:
     when: PublishedWhen | None
     kind: str
     sink: Any
-
-
-@dataclass(frozen=True)
-class SavepointSchedule:
-    """How often a running pipeline takes a savepoint, and which are kept: the newest ``keep`` and
-    those younger than ``keep_for``."""
-
-    every: timedelta
-    keep: int = 5
-    keep_for: timedelta = timedelta(days=7)
-
-
-@dataclass(frozen=True)
-class CircuitBreaker:
-    """Publications pause while more than the share ``refused_above`` of the records of the newest
-    ``batches`` is quarantined or rejected, or while these batches have fewer than ``records_below``
-    records. None for no limit."""
-
-    refused_above: float | None = None
-    records_below: int | None = None
-    batches: int = 10
-
-
-@dataclass(frozen=True)
-class BackfillSchedule:
-    """Airflow computes gold again in intervals of the length ``every``, and compares the rows.
-    ``mode`` says what else a run does, and ``publish`` what happens to rows that differ
-    (``keys.airflow``)."""
-
-    every: timedelta
-    mode: Literal["verify", "late", "rebuild"] = "verify"
-    publish: Literal["when_equal", "always", "after_approval"] = "when_equal"
-
-
-@dataclass(frozen=True)
-class MetricsSettings:
-    """The driver serves metrics at ``host`` and ``port``; without a port, it serves none. Clients
-    send the token in ``token_file``; None if they need no token. ``latency_within`` is the limit
-    for the time from arrival to gold; None for the default."""
-
-    port: int | None = None
-    host: str = LOOPBACK
-    token_file: Path | None = None
-    latency_within: timedelta | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headgate.declaration.model import Pipeline, SavepointSchedule
+from headgate.declaration.model import Pipeline
+from headgate.declaration.settings import SavepointSchedule
 from headgate.errors import HeadgateError
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import create, prune, savepoints

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
-from headgate.declaration.model import CircuitBreaker, Pipeline
+from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import is_above
+from headgate.declaration.settings import CircuitBreaker
 from headgate.storage.layout import Layout
 from headgate.tables.history import counted, lineage
 from headgate.tables.payloads.bronze import BronzePayload

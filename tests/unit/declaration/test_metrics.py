@@ -10,7 +10,8 @@ import pytest
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.declaration.loopback import is_loopback
-from headgate.declaration.model import MetricsSettings, Pipeline
+from headgate.declaration.model import Pipeline
+from headgate.declaration.settings import MetricsSettings
 from tests.unit.ledger.conftest import DECLARATION
 
 

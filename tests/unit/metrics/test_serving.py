@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.model import MetricsSettings
+from headgate.declaration.settings import MetricsSettings
 from headgate.metrics import collector as collectors
 from headgate.metrics import serving
 from headgate.metrics.collector import Collector

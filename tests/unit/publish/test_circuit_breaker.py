@@ -10,7 +10,8 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
-from headgate.declaration.model import CircuitBreaker, Pipeline
+from headgate.declaration.model import Pipeline
+from headgate.declaration.settings import CircuitBreaker
 from headgate.publish import circuit_breaker
 from headgate.publish.circuit_breaker import Breaker, why_open
 from headgate.supervision.health import HealthContext, violations

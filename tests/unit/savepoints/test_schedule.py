@@ -10,7 +10,7 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
-from headgate.declaration.model import SavepointSchedule
+from headgate.declaration.settings import SavepointSchedule
 from headgate.jobs.savepointing import AGAIN_AFTER, NOTE, Schedule
 from headgate.savepoints.store import savepoints
 from tests.unit.ledger.conftest import DECLARATION, Lake

@@ -32,7 +32,7 @@ from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.files import declarations_in
-from headgate.declaration.model import BackfillSchedule
+from headgate.declaration.settings import BackfillSchedule
 from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
 

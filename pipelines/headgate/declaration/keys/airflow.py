@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import YEAR, Key
-from headgate.declaration.model import BackfillSchedule
+from headgate.declaration.settings import BackfillSchedule
 
 MODES = ("verify", "late", "rebuild")
 POLICIES = ("when_equal", "always", "after_approval")

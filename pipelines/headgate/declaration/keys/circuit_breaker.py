@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.declaration.keys.key import Key
-from headgate.declaration.model import CircuitBreaker
+from headgate.declaration.settings import CircuitBreaker
 
 CIRCUIT_BREAKER = Key(
     "circuit_breaker",

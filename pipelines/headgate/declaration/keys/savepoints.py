@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import YEAR, Key
-from headgate.declaration.model import SavepointSchedule
 from headgate.declaration.quantities import format_duration
+from headgate.declaration.settings import SavepointSchedule
 
 SAVEPOINTS = Key(
     "savepoints",

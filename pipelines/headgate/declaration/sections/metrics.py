@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from headgate.declaration.loopback import LOOPBACK, is_loopback
-from headgate.declaration.model import MetricsSettings
 from headgate.declaration.reading.checked import Report, Section, built
+from headgate.declaration.settings import MetricsSettings
 
 
 def build_metrics(section: Section | None, report: Report, project: Path) -> MetricsSettings | None:
