@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from headgate.bronze.decoding.event_times import text_reader
 from headgate.bronze.decoding.times import FIRST, LAST
-from headgate.declaration.model import TimeForm
 from headgate.declaration.patterns import reading_regex
+from headgate.declaration.time_forms import TimeForm
 
 pytestmark = pytest.mark.spark
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from headgate.bronze.decoding.documents import in_utf8
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 from headgate.declaration.types import DATE, TIMESTAMP, DataType
 
 _SHOWN = 80  # characters of a value

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from headgate.declaration.model import Column, Record, TimeForm
+from headgate.declaration.model import Column, Record
+from headgate.declaration.time_forms import TimeForm
 from headgate.declaration.types import STRING, TIMESTAMP
 
 

@@ -21,32 +21,21 @@ from headgate.declaration.settings import (
     SavepointSchedule,
 )
 from headgate.declaration.suites.model import Suite
+from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import TIMESTAMP, DataType, Struct
 
 RecordFormat = Literal["json", "csv", "parquet"]
 PublishedLayer = Literal["gold", "late", "quarantine", "gate"]
 PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
-OnAmbiguous = Literal["earlier", "later", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
 Jobs = Literal["fused", "per_layer"]
 
 
 @dataclass(frozen=True)
-class TimeForm:
-    """``format`` is ``iso``, an epoch such as ``epoch_millis``, or a Spark date pattern; ``zone`` is
-    the IANA zone of local times: those without an offset. A local time that its clocks show twice
-    is the ``ambiguous`` one of the two instants, or none."""
-
-    format: str = "iso"
-    zone: str | None = None
-    ambiguous: OnAmbiguous = "earlier"
-
-
-@dataclass(frozen=True)
 class Column:
-    """``field`` is the name of its field in the record, if it is another one; ``times`` is the form
-    of the timestamps in it."""
+    """A declared column. ``field`` is the name of its field in the record, if it is another one.
+    ``times`` says how the timestamps in it are read."""
 
     name: str
     type: DataType
@@ -55,6 +44,7 @@ class Column:
 
     @property
     def in_record(self) -> str:
+        """The name of the field that the column is read from."""
         return self.name if self.field is None else self.field
 
 
@@ -65,20 +55,6 @@ class Derived:
     name: str
     expression: str
     type: DataType
-
-
-@dataclass(frozen=True)
-class EventTime:
-    """``column`` may be a path into a struct, such as ``payload.at``; the rest is a TimeForm."""
-
-    column: str
-    format: str = "iso"
-    zone: str | None = None
-    ambiguous: OnAmbiguous = field(default="earlier", metadata={"later": True})
-
-    @property
-    def form(self) -> TimeForm:
-        return TimeForm(self.format, self.zone, self.ambiguous)
 
 
 @dataclass(frozen=True)

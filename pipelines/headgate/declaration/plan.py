@@ -17,7 +17,6 @@ from headgate.declaration.model import (
     Record,
     SilverTable,
     Source,
-    TimeForm,
 )
 from headgate.declaration.names import WHY_LATE
 from headgate.declaration.operators import columns_of, gold_columns, operator_of
@@ -25,6 +24,7 @@ from headgate.declaration.quantities import format_duration
 from headgate.declaration.sinks import SinkKind, sink_of
 from headgate.declaration.sources import SOURCES, kind_of_source
 from headgate.declaration.suites.plan import suite_lines, suite_plan
+from headgate.declaration.time_forms import TimeForm
 from headgate.declaration.types import DataType
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from headgate.bronze.counts import counts_of
 from headgate.bronze.sequencing import SEQUENCER_INPUT, STAMPS, Sequenced
-from headgate.declaration.model import Duplicates, EventTime, OnDiffering, Record
+from headgate.declaration.model import Duplicates, OnDiffering, Record
+from headgate.declaration.time_forms import EventTime
 
 RECORDS = [  # size, conforms
     (1, True),

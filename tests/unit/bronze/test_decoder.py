@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from headgate.bronze.decoding.decoder import Decoder
 from headgate.bronze.decoding.limits import doubtful
-from headgate.declaration.model import Column, EventTime, Record, RecordFormat
+from headgate.declaration.model import Column, Record, RecordFormat
+from headgate.declaration.time_forms import EventTime
 from headgate.declaration.type_parser import parse_type
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile

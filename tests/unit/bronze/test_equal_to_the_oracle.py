@@ -16,7 +16,8 @@ from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex
 from headgate.bronze.rows import RowShape
 from headgate.bronze.sequencer_input import in_log_order, sequencer_input
 from headgate.bronze.sequencing import sequence
-from headgate.declaration.model import Column, EventTime, Record
+from headgate.declaration.model import Column, Record
+from headgate.declaration.time_forms import EventTime
 from headgate.declaration.type_parser import parse_type
 from headgate.tables.record_shape import record_schema
 from tests.oracle import Rules, SilverRules, SourceRecord, compare, derive

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from headgate.bronze.decoding.event_times import text_reader
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 
 NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000
 

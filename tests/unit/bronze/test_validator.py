@@ -9,7 +9,8 @@ import pytest
 
 from headgate.bronze.decoding.validator import RecordValidator, ValidationResult
 from headgate.bronze.reasons import Reason
-from headgate.declaration.model import Column, EventTime, Record
+from headgate.declaration.model import Column, Record
+from headgate.declaration.time_forms import EventTime
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import STRING, TIMESTAMP
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from headgate.declaration.errors import Problem
-from headgate.declaration.model import Column, EventTime, Pipeline, Record, TimeForm
+from headgate.declaration.model import Column, Pipeline, Record
 from headgate.declaration.plan import describe, plan
+from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import STRING, TIMESTAMP
 
 Read = Callable[[str], Pipeline]

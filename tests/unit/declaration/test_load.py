@@ -11,7 +11,8 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError, Problem
 from headgate.declaration.load import load
-from headgate.declaration.model import Column, Derived, Duplicates, EventTime, Pipeline
+from headgate.declaration.model import Column, Derived, Duplicates, Pipeline
+from headgate.declaration.time_forms import EventTime
 from headgate.declaration.types import BIGINT, INT, STRING, Decimal
 from headgate.errors import HeadgateError
 from headgate.operators.windows import Windows

@@ -31,7 +31,7 @@ from headgate.bronze.decoding.texts import BITS, WIDTHS, cast_texts, plain_decim
 from headgate.bronze.decoding.time_columns import Date, Epoch, Time
 from headgate.bronze.decoding.values import reader
 from headgate.declaration import types
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 
 
 class Float(Plain):

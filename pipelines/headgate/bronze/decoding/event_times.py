@@ -25,7 +25,7 @@ from headgate.bronze.decoding.times import (
     read_times,
     utc,
 )
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 
 EARLIEST = -61_851_600_000_000_000  # 0010-01-01T00:00:00Z
 LATEST = 253_086_767_999_999_999  # 9989-12-31T23:59:59.999999Z

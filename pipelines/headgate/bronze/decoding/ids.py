@@ -16,7 +16,7 @@ from headgate.bronze.decoding.limits import MAX_DIGITS
 from headgate.bronze.decoding.times import time_text
 from headgate.bronze.decoding.values import Reader, instant_reader, text
 from headgate.declaration import types
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 
 _EXACT = Context(prec=MAX_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
 

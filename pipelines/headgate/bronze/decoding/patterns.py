@@ -8,8 +8,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from headgate.bronze.decoding.times import Instant, ReadTime, instant, local_shift, offset_of
-from headgate.declaration.model import OnAmbiguous
 from headgate.declaration.patterns import fields_of
+from headgate.declaration.time_forms import OnAmbiguous
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),

@@ -19,7 +19,7 @@ from headgate.bronze.decoding.column_type import (
     raw_texts,
 )
 from headgate.bronze.decoding.event_times import ISO, epoch_micros, text_micros, text_reader
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 
 INSTANT = pa.timestamp("us", "UTC")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from headgate.bronze.decoding.event_times import EPOCHS, is_epoch
 from headgate.bronze.decoding.values import instant_reader
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 
 _FIRST, _LAST = 631_152_000_000_000, 4_102_444_800_000_000  # the years 1990 to 2099
 

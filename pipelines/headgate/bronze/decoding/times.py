@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.declaration.model import OnAmbiguous
+from headgate.declaration.time_forms import OnAmbiguous
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]

@@ -20,7 +20,8 @@ from headgate.bronze.decoding.values import Misfit, instant_reader, reader, text
 from headgate.bronze.details import NOT_EARLY, mismatch, time_form, type_form, undeclared
 from headgate.bronze.reasons import Reason
 from headgate.declaration import types
-from headgate.declaration.model import Record, RecordFormat, TimeForm
+from headgate.declaration.model import Record, RecordFormat
+from headgate.declaration.time_forms import TimeForm
 
 Read = Callable[[object], object]
 

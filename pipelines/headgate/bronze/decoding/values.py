@@ -17,7 +17,7 @@ from headgate.bronze.decoding.event_times import ISO, is_epoch, text_reader
 from headgate.bronze.decoding.texts import BITS, rounded
 from headgate.bronze.decoding.times import Instant
 from headgate.declaration import types
-from headgate.declaration.model import TimeForm
+from headgate.declaration.time_forms import TimeForm
 from headgate.tables.double_text import double_text
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

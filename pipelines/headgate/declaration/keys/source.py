@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
-from headgate.declaration.model import Duplicates, Record, TimeForm
+from headgate.declaration.model import Duplicates, Record
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.sources import SOURCES
+from headgate.declaration.time_forms import TimeForm
 
 _TIMES = (
     Key(

@@ -9,19 +9,13 @@ from typing import NamedTuple
 
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import shown, with_article
-from headgate.declaration.model import (
-    Column,
-    Duplicates,
-    EventTime,
-    Record,
-    Source,
-    TimeForm,
-)
+from headgate.declaration.model import Column, Duplicates, Record, Source
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
 from headgate.declaration.sections.times import build_event_time, build_times
 from headgate.declaration.sources import SOURCES
+from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import (
     DOUBLE,
     FLOAT,

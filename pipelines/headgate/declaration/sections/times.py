@@ -5,10 +5,10 @@ from __future__ import annotations
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.literals import check_zone
 from headgate.declaration.expressions.typed import with_article
-from headgate.declaration.model import EventTime, TimeForm
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_read_pattern, has_offset
 from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import BIGINT, INT, STRING, TIMESTAMP, DataType, parts
 
 _KEYS = ("format", "zone", "ambiguous")

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.bronze.decoding.decoder import Decoder
-from headgate.declaration.model import Column, EventTime, Record
+from headgate.declaration.model import Column, Record
+from headgate.declaration.time_forms import EventTime
 from headgate.declaration.type_parser import parse_type
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import records
