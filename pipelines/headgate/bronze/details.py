@@ -46,6 +46,11 @@ def mismatch(column: str, value: str, expected: str, hint: str = "") -> str:
     return in_utf8(f"{column} is not {expected}: {shown}{hint and f' ({hint})'}")
 
 
+def is_missing(field: str) -> str:
+    """Says that a record does not have a field that it needs, or null or an empty text in it."""
+    return in_utf8(f"{field[:_SHOWN]} is missing or empty")
+
+
 def undeclared(names: Iterable[str]) -> str:
     """The first few fields that no schema declares."""
     first = list(islice(names, _NAMED + 1))

@@ -71,15 +71,23 @@ def test_details_name_the_field_as_it_stands_in_the_record() -> None:
     schema = (Column("key", STRING, "the key"), Column("n", BIGINT, "#n"))
     at = (Column("at", TIMESTAMP, "@at"), Column("more", parse_type("struct<m: int>"), "the more"))
     record = Record((), EventTime("at"), (*schema, *at))
-    rows = both(record, {"#n": "x", "@at": AT}, {"@at": "noon"}, {"the more": {"m": []}, "@at": AT})
+    rows = both(
+        record,
+        *({"#n": "x", "@at": AT}, {"@at": "noon"}, {"the more": {"m": []}, "@at": AT}, {}),
+    )
     assert [(row["reason"], row["reason_column"]) for row in rows] == [
         ("wrong_type", "n"),
         ("unparsable_time", None),
         ("wrong_type", "more"),
+        ("missing_time", None),
     ]
     assert rows[0]["reason_detail"] == '#n is not of type bigint: "x"'
     assert rows[1]["reason_detail"].startswith("@at is not ISO 8601")
     assert rows[2]["reason_detail"] == "the more.m is not of type int: []"
+    assert rows[3]["reason_detail"] == "@at is missing or empty"
+    keyed = replace(record, event_id=("n", "key"))
+    (row,) = both(keyed, {"#n": 1, "@at": AT})
+    assert row["reason_detail"] == "the key is missing or empty"
 
 
 PAYLOAD = parse_type(

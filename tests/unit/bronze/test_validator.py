@@ -86,13 +86,19 @@ def test_types_never_guess(type_: str, fit: list[str], unfit: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("type_", "text"), [("string", b"1e400"), ("date", b'"2026-3-1"'), ("decimal(5,2)", b'"1,5"')]
+    ("type_", "text", "detail"),
+    [
+        ("string", b"1e400", "it is not of type string: 1e400"),
+        ("date", b'"2026-3-1"', 'it is not a date such as 2026-01-31: "2026-3-1"'),
+        ("decimal(5,2)", b'"1,5"', 'it is not of type decimal(5,2): "1,5"'),
+        ("int", b"null", "it is missing or empty"),
+    ],
 )
-def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes) -> None:
+def test_an_id_of_the_wrong_type_is_missing(type_: str, text: bytes, detail: str) -> None:
     typed = replace(
         RECORD, event_id=("it",), schema=(*RECORD.schema[:2], Column("it", parse_type(type_)))
     )
-    assert result(b'"it": ' + text, typed) == ValidationResult(Reason.MISSING_ID)
+    assert result(b'"it": ' + text, typed) == ValidationResult(Reason.MISSING_ID, detail=detail)
 
 
 PATTERN = "dd/MM/yyyy HH:mm"

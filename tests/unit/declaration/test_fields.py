@@ -58,6 +58,15 @@ def test_the_line_to_write_for_a_name_that_no_column_can_have(
     assert columns[3].in_record == name
 
 
+def test_a_field_that_was_declared_as_a_column_is_named_by_its_new_column(
+    base: str, refuse: Refuse
+) -> None:
+    text = base.replace("quantity: int", "user.id: int").replace("[order_id]", "[user.id]")
+    problems = refuse(text)
+    assert [problem.nearest for problem in problems] == ["user_id", None]
+    assert problems[1].message.endswith('write user_id: {field: "user.id", type: int}')
+
+
 def test_only_another_field_changes_the_digest(base: str, read: Read) -> None:
     same = base.replace("note: string", "note: {type: string, field: note}")
     same = same.replace("ordered_at: timestamp", "ordered_at: {type: timestamp, format: iso}")

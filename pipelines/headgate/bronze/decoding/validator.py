@@ -17,7 +17,14 @@ from headgate.bronze.decoding.ids import exact_text, id_of
 from headgate.bronze.decoding.texts import cast_texts
 from headgate.bronze.decoding.time_hints import time_hint
 from headgate.bronze.decoding.values import Misfit, instant_reader, reader, text
-from headgate.bronze.details import NOT_EARLY, mismatch, time_form, type_form, undeclared
+from headgate.bronze.details import (
+    NOT_EARLY,
+    is_missing,
+    mismatch,
+    time_form,
+    type_form,
+    undeclared,
+)
 from headgate.bronze.reasons import Reason
 from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
@@ -80,10 +87,11 @@ class RecordValidator:
         fields, misfit = self._read_fields(values)
         read = ValidationResult(id=id_, time=time, fields=fields)
         if id_ is None and self._record.event_id:
-            return replace(read, reason=Reason.MISSING_ID)
+            return replace(read, reason=Reason.MISSING_ID, detail=self._why_no_id(values))
         path = self._record.event_time.column
         if time is None and (given_time := _value_at(values, path)) is None:
-            return replace(read, reason=Reason.MISSING_TIME)
+            missing = is_missing(self._in_record(path))
+            return replace(read, reason=Reason.MISSING_TIME, detail=missing)
         if time is None:
             hint = time_hint(given_time, self._event_times)
             shown = mismatch(self._in_record(path), json_text(given_time), form, hint)
@@ -111,6 +119,20 @@ class RecordValidator:
             return None
         known = [each for each in texts if each is not None]
         return id_of(known) if known and len(known) == len(texts) else None
+
+    def _why_no_id(self, values: Mapping[str, object]) -> str:
+        """What is wrong with the first part of the id that is not known."""
+        for path, text_of in self._id_texts.items():
+            value, field = _value_at(values, path), self._in_record(path)
+            if value is None or value == "":
+                return is_missing(field)
+            try:
+                is_known = text_of(value) is not None
+            except (ValueError, ArithmeticError):
+                is_known = False
+            if not is_known:
+                return self._unfit(field, value, self._record.type_at(path), path)
+        raise AssertionError("each part of the id is known")
 
     def _time(self, values: Mapping[str, object]) -> tuple[int | None, str]:
         """The event time, None if it is missing or invalid; and its expected form."""
@@ -140,9 +162,16 @@ class RecordValidator:
         return fields, first
 
     def _shown(self, column: str, misfit: Misfit) -> str:
-        field, times = f"{self._fields[column]}{misfit.path}", self._times[column]
-        hint = time_hint(misfit.value, times) if misfit.type == types.TIMESTAMP else ""
-        return mismatch(field, json_text(misfit.value), type_form(misfit.type, times), hint)
+        return self._unfit(
+            f"{self._fields[column]}{misfit.path}", misfit.value, misfit.type, column
+        )
+
+    def _unfit(self, field: str, value: object, type_: types.DataType, path: str) -> str:
+        """The detail of a value that does not have its type, from the column at the begin of a
+        path."""
+        times = self._times[path.partition(".")[0]]
+        hint = time_hint(value, times) if type_ == types.TIMESTAMP else ""
+        return mismatch(field, json_text(value), type_form(type_, times), hint)
 
 
 def _value_at(values: Mapping[str, object], path: str) -> object:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import shown, with_article
 from headgate.declaration.model import Column, Duplicates, Record, Source
-from headgate.declaration.names import RESCUED, in_other_case
+from headgate.declaration.names import RESCUED, column_like, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
 from headgate.declaration.sections.times import build_event_time, build_times
@@ -182,7 +182,9 @@ def _type_at(at: Field, types: Scope, report: Report) -> DataType | None:
     not known, or does not exist, which is reported."""
     name, *steps = at.text.split(".")
     if name not in types:
-        report.at(at, f"the schema has no column {name!r}", nearest(at.text, types))
+        # A field that was declared as if it were a column is reported with the name to give it.
+        guess = column_like(at.text) if at.text in types else nearest(at.text, types)
+        report.at(at, f"the schema has no column {name!r}", guess)
         return None
     type_, path = types[name], name
     for step in steps:
