@@ -17,7 +17,8 @@ MAX_DIGITS = 5000
 MAX_NAME = 50_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
-PLAIN_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+WRITTEN_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+BLANKS = " \t\n\r\f\v"
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 DAY, CLOCK = r"(\d{4}-\d\d-\d\d)", r"(\d\d:\d\d)(?:(:\d\d)(?:[.,](\d+))?)?"
 OFFSET = r"(?:Z|UTC|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)"
@@ -107,7 +108,8 @@ def typed(value: Any, type_: str) -> Any:
         precision, scale = (int(part) for part in arguments.split(","))
         return as_decimal(value, precision, scale)
     if kind in ("date", "timestamp") and type(value) is str:
-        return as_date(value) if kind == "date" else as_timestamp(value)
+        text = value.strip(BLANKS)
+        return as_date(text) if kind == "date" else as_timestamp(text)
     raise ValueError(f"not a {type_}")
 
 
@@ -168,9 +170,15 @@ def number_text(value: Number) -> str:
 
 
 def as_integer(value: Number, bits: int) -> int:
-    if len(value) > 20:  # longer than any bigint: JSON has no leading zeros
+    if set(value) & set(".eE"):
+        double = float(value)
+        if not double.is_integer() or abs(double) >= 2**53:
+            raise ValueError("not whole, or not the only whole number with this double")
+        number = int(double)
+    elif len(value) > 20:  # longer than any bigint: JSON has no leading zeros
         raise ValueError("out of range")
-    number = int(value)
+    else:
+        number = int(value)
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise ValueError("out of range")
     return number
@@ -189,8 +197,9 @@ def as_float(value: Number, kind: str) -> float:
 
 
 def as_decimal(value: str, precision: int, scale: int) -> Decimal:
-    if not isinstance(value, Number) and not PLAIN_DECIMAL.fullmatch(value):
-        raise ValueError("not a plain decimal number")
+    value = value.strip(BLANKS)
+    if not WRITTEN_NUMBER.fullmatch(value):
+        raise ValueError("not a number")
     try:
         return rounded(Decimal(str(value)), precision, scale)
     except InvalidOperation:
@@ -257,10 +266,10 @@ def _event_time(value: Any, time_format: str) -> datetime:
 
 
 def id_text(values: Sequence[Any], types: Sequence[str]) -> str | None:
-    """One column: its text; several: a JSON array of their texts. None if a value is null. Raises
-    ValueError if one has another type."""
+    """One column: its text; several: a JSON array of their texts. None if a value is null or an
+    empty text. Raises ValueError if one has another type."""
     texts = [exact_text(value, type_) for value, type_ in zip(values, types, strict=True)]
-    known = [text for text in texts if text is not None]
+    known = [text for text in texts if text]
     if len(known) < len(texts):
         return None
     return known[0] if len(known) == 1 else json_text(known)
@@ -274,12 +283,14 @@ def exact_text(given: Any, type_: str) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        digits = (iso_parts(given)[3] or "").rstrip("0")
+        digits = (iso_parts(given.strip(BLANKS))[3] or "").rstrip("0")
         clock = value.replace(microsecond=0, tzinfo=None).isoformat(" ")
         return f"{clock}.{digits}" if digits else clock
     if isinstance(value, Decimal):
         exact = Decimal(given)
         return f"{value:f}" if value == exact else without_zeros(exact)
+    if isinstance(value, int) and Decimal(given) != value:
+        raise ValueError("not whole, if all digits count")
     if type_ == "string" and isinstance(given, Number) and not given.lstrip("-").isdigit():
         exact = Decimal(given)
         return value if Decimal(value) == exact else without_zeros(exact)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headgate.bronze.decoding.columns import patched
+from headgate.bronze.decoding.column_type import patched
 from headgate.bronze.reasons import Reason
 from headgate.declaration.model import Record
 from headgate.storage.files import Storage

@@ -306,7 +306,7 @@ def test_a_zero_has_no_sign_in_an_id() -> None:
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_an_event_time_in_an_id_is_an_instant_by_its_own_rule(format: RecordFormat) -> None:
     rule = EventTime("at", "d/M/yyyy HH:mm", "Europe/Berlin")
-    record = replace(RECORD, event_id=("at", "id"), event_time=rule)
+    record = replace(FLAT[0], event_id=("at", "id"), event_time=rule)
     times = ("01/03/2026 12:00", "1/3/2026 12:00", "2026-03-01T11:00:00Z")
     values: list[bytes | None] = [f'{{"id": "a", "at": "{time}"}}'.encode() for time in times]
     rows = decoded(record, values, format=format)

@@ -55,3 +55,10 @@ def or_none(wrong: Flags) -> Wrong:
 def flags(array: pa.Array) -> Flags:
     """Booleans without nulls as a NumPy array."""
     return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def patched(array: pa.Array, rows: np.ndarray[Any, Any], values: pa.Array) -> pa.Array:
+    """``array`` with other values at some rows."""
+    taken = np.arange(len(array))
+    taken[rows] = len(array) + np.arange(len(values))
+    return pa.concat_arrays([array, values]).take(pa.array(taken))

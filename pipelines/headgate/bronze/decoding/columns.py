@@ -17,21 +17,48 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.bronze.decoding.cell_columns import Cell
 from headgate.bronze.decoding.column_type import (
     ColumnType,
     Plain,
     Wrong,
     flags,
     or_none,
+    patched,
     raw_texts,
 )
 from headgate.bronze.decoding.documents import read_document
 from headgate.bronze.decoding.event_times import ISO, is_epoch
-from headgate.bronze.decoding.texts import BITS, WIDTHS, cast_texts, plain_decimal
+from headgate.bronze.decoding.texts import BITS, WIDTHS, plain_decimal
 from headgate.bronze.decoding.time_columns import Date, Epoch, Time
-from headgate.bronze.decoding.values import reader
+from headgate.bronze.decoding.values import MOST_WHOLE, reader
 from headgate.declaration import types
 from headgate.declaration.time_forms import TimeForm
+
+
+class Whole(Plain):
+    """Integers, which may be written with a fraction or an exponent, such as 3.0."""
+
+    def __init__(self, bits: int) -> None:
+        half = 1 << (bits - 1)
+        super().__init__(Annotated[int, msgspec.Meta(ge=-half, le=half - 1)] | float, WIDTHS[bits])
+        self._first, self._last = max(-half, -MOST_WHOLE), min(half - 1, MOST_WHOLE)
+
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        try:
+            found = pa.array(values)
+        except pa.ArrowInvalid:  # a double, beside an integer that no double is equal to
+            integers = pa.array([v if type(v) is int else None for v in values], self.arrow)
+            return integers, np.array([type(v) is float for v in values])
+        if not pa.types.is_floating(found.type):
+            return found.cast(self.arrow), None
+        in_range = pc.and_(pc.greater_equal(found, self._first), pc.less_equal(found, self._last))
+        fits = pc.and_(in_range, pc.equal(pc.floor(found), found))
+        wrong = ~flags(pc.fill_null(fits, True))
+        return pc.if_else(fits, found, None).cast(self.arrow), or_none(wrong)
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        return or_none(np.array([type(value) is float for value in values], np.bool_))
 
 
 class Float(Plain):
@@ -73,27 +100,6 @@ class DecimalNumber(ColumnType):
 
     def inexact(self, values: Sequence[Any]) -> Wrong:
         exact = pc.match_substring_regex(raw_texts(values), self._plain)
-        return or_none(~flags(pc.fill_null(exact, True)))
-
-
-class Cell(Plain):
-    """Text in CSV, converted to its declared type."""
-
-    def __init__(self, type_: types.DataType, arrow: pa.DataType) -> None:
-        super().__init__(str, arrow)
-        self._type = type_
-
-    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
-        texts = pa.array(values, pa.string())
-        array = cast_texts(texts, self._type)
-        wrong = flags(pc.and_(pc.is_valid(texts), pc.is_null(array)))
-        return array, or_none(wrong)
-
-    def inexact(self, values: Sequence[Any]) -> Wrong:
-        if not types.is_decimal(self._type):
-            return None
-        texts = pa.array(values, pa.string())
-        exact = pc.match_substring_regex(texts, f"^{plain_decimal(self._type)}$")
         return or_none(~flags(pc.fill_null(exact, True)))
 
 
@@ -192,8 +198,7 @@ _SCALARS: dict[types.DataType, tuple[type[Plain], Any, pa.DataType]] = {
 def json_column(type_: types.DataType, times: TimeForm = ISO) -> ColumnType:
     """The column of a declared type in JSON, whose timestamps have the form ``times``."""
     if type_ in BITS:
-        half = 1 << (BITS[type_] - 1)
-        return Plain(Annotated[int, msgspec.Meta(ge=-half, le=half - 1)], WIDTHS[BITS[type_]])
+        return Whole(BITS[type_])
     if types.is_decimal(type_):
         return DecimalNumber(type_)
     if isinstance(type_, types.Array):
@@ -216,10 +221,3 @@ def cell_column(type_: types.DataType, times: TimeForm = ISO) -> ColumnType:
     if type_ == types.STRING or types.is_time(type_):
         return json_column(type_, times)
     return Cell(type_, json_column(type_).arrow)
-
-
-def patched(array: pa.Array, rows: np.ndarray[Any, Any], values: pa.Array) -> pa.Array:
-    """``array`` with other values at some rows."""
-    taken = np.arange(len(array))
-    taken[rows] = len(array) + np.arange(len(values))
-    return pa.concat_arrays([array, values]).take(pa.array(taken))

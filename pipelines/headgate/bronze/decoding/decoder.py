@@ -17,13 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.bronze.decoding.column_type import ColumnType, Wrong, flags
+from headgate.bronze.decoding.column_type import ColumnType, Wrong, flags, patched
 from headgate.bronze.decoding.columns import (
     StructOf,
     cell_column,
     document_of,
     json_column,
-    patched,
 )
 from headgate.bronze.decoding.event_times import (
     EARLIEST,
@@ -149,7 +148,7 @@ class Decoder:
     def _id(self, columns: Mapping[str, pa.Array], block: pa.Table) -> pa.Array:
         if not self._record.event_id:
             return positions(block)
-        parts = [_texts_of(_at(columns, path)) for path in self._record.event_id]
+        parts = [_id_texts(_at(columns, path)) for path in self._record.event_id]
         if len(parts) == 1:
             return parts[0]
         if any(_needs_quoting(part) for part in parts):
@@ -243,6 +242,13 @@ def _texts_of(column: pa.Array) -> pa.Array:
         return column.cast(pa.string())
     values = column.to_pylist()
     return pa.array([None if v is None else id_text(v) for v in values], pa.string())
+
+
+def _id_texts(column: pa.Array) -> pa.Array:
+    """The texts of a part of ids. An empty text is none."""
+    texts = _texts_of(column)
+    empty = pc.equal(texts, "")
+    return pc.if_else(empty, None, texts) if pc.any(empty).as_py() else texts
 
 
 def _needs_quoting(texts: pa.Array) -> bool:

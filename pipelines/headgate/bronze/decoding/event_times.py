@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.bronze.decoding.patterns import pattern_reader
+from headgate.bronze.decoding.texts import BLANKS
 from headgate.bronze.decoding.times import (
     FIRST,
     LAST,
@@ -60,13 +61,19 @@ def epoch_micros(numbers: Ints, form: TimeForm) -> tuple[Ints, Flags]:
 
 @lru_cache(maxsize=64)
 def text_reader(form: TimeForm) -> ReadTime:
-    """Reads one time that is given as text: that of a number, for an epoch."""
+    """Reads one time that is given as text: that of a number, for an epoch. Blanks around it do not
+    count."""
+    read = _stripped_reader(form)
+    return lambda text: read(text.strip(BLANKS))
+
+
+def _stripped_reader(form: TimeForm) -> ReadTime:
     if is_epoch(form):
         return _epoch_reader(EPOCHS[form.format])
     zone = None if form.zone is None else ZoneInfo(form.zone)
     if form.format == "iso":
         return iso_reader(zone, form.ambiguous)
-    return pattern_reader(form.format, zone, form.ambiguous)
+    return pattern_reader(form.format.strip(BLANKS), zone, form.ambiguous)
 
 
 def _epoch_reader(digits: int) -> ReadTime:

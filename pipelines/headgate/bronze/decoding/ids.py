@@ -13,6 +13,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 
 from headgate.bronze.decoding.documents import Fraction, is_unicode
 from headgate.bronze.decoding.limits import MAX_DIGITS
+from headgate.bronze.decoding.texts import BITS, BLANKS
 from headgate.bronze.decoding.times import time_text
 from headgate.bronze.decoding.values import Reader, instant_reader, text
 from headgate.declaration import types
@@ -43,7 +44,9 @@ def exact_text(type_: types.DataType, times: TimeForm, read: Reader) -> IdText:
     if types.is_decimal(type_):
         return lambda value: _of_decimal(value, read(value))
     if type_ == types.DATE:
-        return lambda value: None if read(value) is None else text(value)
+        return lambda value: None if read(value) is None else text(value).strip(BLANKS)
+    if type_ in BITS:
+        return lambda value: _of_integer(value, read(value))
     return lambda value: id_text(read(value))
 
 
@@ -64,6 +67,13 @@ def _of_string(value: object) -> str:
     if isinstance(value, str) and not is_unicode(value):
         raise ValueError("not Unicode")
     return text(value)
+
+
+def _of_integer(given: object, read: object) -> str:
+    """A number that is only nearly whole is no id: others would be equal to it."""
+    if Decimal(str(given).strip()) != read:
+        raise ValueError("not whole")
+    return str(read)
 
 
 def _of_decimal(given: object, read: object) -> str:

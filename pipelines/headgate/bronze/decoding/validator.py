@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from headgate.bronze.decoding.documents import in_utf8, json_text, read_document
 from headgate.bronze.decoding.event_times import EARLIEST, epoch_micros
 from headgate.bronze.decoding.ids import exact_text, id_of
-from headgate.bronze.decoding.texts import cast_texts
+from headgate.bronze.decoding.texts import cell_value
 from headgate.bronze.decoding.time_hints import time_hint
-from headgate.bronze.decoding.values import Misfit, instant_reader, reader, text
+from headgate.bronze.decoding.values import Misfit, instant_reader, reader
 from headgate.bronze.details import (
     NOT_EARLY,
     is_missing,
@@ -117,7 +116,7 @@ class RecordValidator:
             texts = [None if value is None else text(value) for value, text in found]
         except (ValueError, ArithmeticError):
             return None
-        known = [each for each in texts if each is not None]
+        known = [each for each in texts if each]  # an empty text is no id, and no part of one
         return id_of(known) if known and len(known) == len(texts) else None
 
     def _why_no_id(self, values: Mapping[str, object]) -> str:
@@ -197,21 +196,8 @@ def _parquet_reader(type_: types.DataType, times: TimeForm) -> Read:
 
 def _cell_reader(type_: types.DataType, times: TimeForm) -> Read:
     """Reads the text of a CSV cell."""
-    if types.is_time(type_):
-        return reader(type_, times)
-
-    def of(value: object) -> object:
-        if value is None:
-            return None
-        try:
-            read = cast_texts(pa.array([text(value)]), type_)[0].as_py()
-        except ValueError:
-            raise Misfit(value, type_) from None
-        if read is None:
-            raise Misfit(value, type_)
-        return read
-
-    return of
+    read = reader(type_, times, named=True)
+    return lambda value: read(cell_value(value, type_))
 
 
 def _time_reader(

@@ -14,14 +14,16 @@ import numpy as np
 
 from headgate.bronze.decoding.documents import Fraction, Integer, in_utf8
 from headgate.bronze.decoding.event_times import ISO, is_epoch, text_reader
-from headgate.bronze.decoding.texts import BITS, rounded
+from headgate.bronze.decoding.texts import BITS, BLANKS, number, rounded
 from headgate.bronze.decoding.times import Instant
 from headgate.declaration import types
 from headgate.declaration.time_forms import TimeForm
 from headgate.tables.double_text import double_text
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_PLAIN_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+MOST_WHOLE = (1 << 53) - 1
+"""The largest integer that may be written with a fraction or an exponent, such as 3.0: beyond it,
+several integers have one double."""
 _DAY_ZERO = date(1970, 1, 1).toordinal()
 
 Reader = Callable[[object], object]
@@ -41,7 +43,7 @@ class Misfit(ValueError):
 @lru_cache(maxsize=1024)
 def reader(type_: types.DataType, times: TimeForm = ISO, *, named: bool = False) -> Reader:
     """The reader of a declared type, whose timestamps have the form ``times``. With ``named``, the
-    texts NaN, Infinity and -Infinity are doubles and floats, too."""
+    texts NaN, Infinity, Inf, -Infinity and -Inf are doubles and floats, too, in any case."""
     read = _reader(type_, times, named=named)
 
     def of(value: object) -> object:
@@ -98,11 +100,15 @@ def instant_reader(times: TimeForm) -> Callable[[object], Instant | None]:
     return lambda value: of_text(text(value))
 
 
-_NAMED = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
+_NAMED = {"nan": nan, "infinity": inf, "inf": inf, "-infinity": -inf, "-inf": -inf}
 
 
 def _or_named(read: Reader) -> Reader:
-    return lambda value: _NAMED[value] if type(value) is str and value in _NAMED else read(value)
+    def of(value: object) -> object:
+        name = value.strip(BLANKS).lower() if type(value) is str else None
+        return _NAMED[name] if name in _NAMED else read(value)
+
+    return of
 
 
 def _array(read: Reader) -> Reader:
@@ -145,9 +151,14 @@ def _at(step: str, read: Reader, value: object) -> object:
 
 def _integer(value: object, bits: int) -> int:
     half = 1 << (bits - 1)
-    if not isinstance(value, Integer) or len(value) > 24 or not -half <= int(value) < half:
+    if isinstance(value, Fraction):
+        number = float(value)
+        whole = int(number) if number.is_integer() and abs(number) <= MOST_WHOLE else half
+    else:
+        whole = int(value) if isinstance(value, Integer) and len(value) <= 24 else half
+    if not -half <= whole < half:
         raise ValueError("not an integer in range")
-    return int(value)
+    return whole
 
 
 def _double(value: object) -> float:
@@ -171,18 +182,18 @@ def _boolean(value: object) -> bool:
 
 
 def _decimal(value: object, type_: types.Decimal) -> Decimal:
-    is_number = isinstance(value, Integer | Fraction)
-    if not isinstance(value, str) or not (is_number or _PLAIN_NUMBER.fullmatch(value)):
+    given = number(value) if type(value) is str else value
+    if not isinstance(given, Integer | Fraction):
         raise ValueError("not a decimal")
-    if (found := rounded(Decimal(value), type_)) is None:
+    if (found := rounded(Decimal(given), type_)) is None:
         raise ValueError("out of range")
     return found
 
 
 def _date(value: object) -> int:
-    if type(value) is not str or not _DATE.fullmatch(value):
+    if type(value) is not str or not _DATE.fullmatch(day := value.strip(BLANKS)):
         raise ValueError("not a date")
-    return date.fromisoformat(value).toordinal() - _DAY_ZERO
+    return date.fromisoformat(day).toordinal() - _DAY_ZERO
 
 
 def _timestamp(read: Callable[[object], Instant | None]) -> Reader:

@@ -2,7 +2,8 @@
 
 A null field is left out. A time has milliseconds, and more digits only if it needs them. A date or
 time outside the years 1 to 9999 is an integer, in its column's unit. A map's keys are texts. A text
-that is not UTF-8 keeps its bytes, and so its document is not UTF-8 either.
+that is not UTF-8 keeps its bytes, and so its document is not UTF-8 either. Bytes without a type are
+a text if they are UTF-8, and else an object with their base64, which has no scalar type.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _ROWS = 8192
 _INSTANT = pa.timestamp("us", "UTC")  # the type of INT96
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the seconds of the years 1 to 9999 since 1970
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}  # nanoseconds reach no other years
+_ARE_BYTES = (
+    *(pa.types.is_binary, pa.types.is_large_binary),
+    *(pa.types.is_binary_view, pa.types.is_fixed_size_binary),
+)
 _NEEDLESS = r"(\.\d{3}(?:\d{3})*?)(?:000)+$"
 
 
@@ -118,8 +123,8 @@ def _values(array: pa.Array) -> list[Any]:
         return [_of(_decimal, value) for value in array.to_pylist()]
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return _texts(array)
-    if pa.types.is_binary(type_) or pa.types.is_fixed_size_binary(type_):
-        return [_of(_base64, value) for value in array.to_pylist()]
+    if any(is_bytes(type_) for is_bytes in _ARE_BYTES):
+        return [_of(_bytes, value) for value in array.to_pylist()]
     return array.to_pylist()  # type: ignore[no-any-return]
 
 
@@ -215,8 +220,11 @@ def _as_given(value: bytes) -> msgspec.Raw:
     return msgspec.Raw(quoted.encode("utf-8", "surrogateescape"))
 
 
-def _base64(value: bytes) -> str:
-    return b64encode(value).decode()
+def _bytes(value: bytes) -> str | dict[str, str]:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
 
 
 def _decimal(value: Decimal) -> msgspec.Raw:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from base64 import b64encode
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
@@ -142,11 +143,47 @@ def test_an_enum_is_text_at_every_depth() -> None:
     }
     found = read(as_enums(columns))
     assert [json.loads(row) for row in found] == [
-        {"e": "red", "s": {"e": "red"}, "l": ["red"], "b": "YWI="},
-        {"e": "blué", "s": {"e": "blué"}, "l": ["blué"], "b": "/w=="},
+        {"e": "red", "s": {"e": "red"}, "l": ["red"], "b": "ab"},
+        {"e": "blué", "s": {"e": "blué"}, "l": ["blué"], "b": {"base64": "/w=="}},
     ]
     bad = as_enums({"e": not_utf8(b"\xff", b"ok")})
     assert read(bad) == [b'{"e":"\xff"}', b'{"e":"ok"}']
+
+
+def test_bytes_without_a_type_are_text_if_they_are_utf_8() -> None:
+    """Writers such as Impala, Hive and older Sparks do not say that their bytes are text."""
+    texts: list[bytes | None] = ["Zürich".encode(), "Zürich".encode("latin-1"), b"", None]
+    for type_ in (pa.binary(), pa.large_binary(), pa.binary(7)):
+        is_fixed = pa.types.is_fixed_size_binary(type_)
+        given = [None if t is None else t.ljust(7) if is_fixed else t for t in texts]
+        values = pa.array(given, type_)
+        columns = {
+            "id": pa.array(["a", "b", "c", "d"]),
+            "at": pa.array([ZONED] * 4),
+            "it": values,
+            "l": pa.array([[each] for each in given], pa.list_(type_)),
+            "s": pa.array([{"f": each} for each in given], pa.struct([("f", type_)])),
+            "m": pa.array([[("k", each)] for each in given], pa.map_(pa.string(), type_)),
+        }
+        types = {"it": "string", "l": "array<string>", "s": "struct<f: string>"}
+        found = decoded(read(parquet(columns)), **types, m="map<string,string>")
+        good, bad, empty, none = (row["record"] for row in found)
+        assert (good["it"], good["l"]) == ("Zürich", ["Zürich"])
+        assert (good["s"], good["m"]) == ({"f": "Zürich"}, [("k", "Zürich")])
+        assert (empty["it"], none["it"], bad["it"]) == (" " * 7 * is_fixed, None, None)
+        assert [row["reason"] for row in found] == [None, "wrong_type", None, None]
+        encoded = b64encode(given[1] or b"").decode()
+        assert found[1]["reason_column"] == "it"
+        assert found[1]["reason_detail"] == f'it is not of type string: {{"base64": "{encoded}"}}'
+
+
+def test_bytes_that_are_not_utf_8_are_no_id() -> None:
+    ids = pa.array(["Zürich".encode("latin-1"), b"b"], pa.binary())
+    found = decoded(read(parquet({"id": ids, "at": pa.array([ZONED] * 2)})))
+    assert [(row["event_id"], row["reason"]) for row in found] == [
+        (None, "missing_id"),
+        ("b", None),
+    ]
 
 
 def as_enums(columns: dict[str, pa.Array]) -> bytes:
