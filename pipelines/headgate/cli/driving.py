@@ -54,19 +54,21 @@ def driver_of_requests(declared: Pipeline, root: str, *, loads: bool = False) ->
 
 
 def require_machine(pipeline: Pipeline) -> None:
-    """Raises HeadgateError if there is no suitable Java, or if jars are missing."""
+    """Raises HeadgateError if there is no suitable Java or locale, or if jars are missing."""
     require_java()
     jars_for(pipeline)
 
 
 def require_java() -> None:
-    """Raises HeadgateError without a suitable Java: Spark would fail without a clear message."""
+    """Raises HeadgateError without a suitable Java, or a locale with UTF-8: Spark would fail
+    without a clear message."""
+    from headgate.doctor.environment import names_of_files
     from headgate.doctor.machine import java
 
-    finding = java()
-    if not finding.ok:
-        said = f"Java: {finding.found} (needed: {finding.needed})"
-        raise HeadgateError(said, finding.remedy, code=exit_codes.MACHINE)
+    for finding in (check() for check in (names_of_files, java)):
+        if not finding.ok:
+            said = f"{finding.name}: {finding.found} (needed: {finding.needed})"
+            raise HeadgateError(said, finding.remedy, code=exit_codes.MACHINE)
 
 
 def drive(driver: Driver) -> None:

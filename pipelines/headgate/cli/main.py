@@ -23,6 +23,7 @@ from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
 from headgate.commands import Place, program, set_place
 from headgate.errors import HeadgateError, UsageError, first_line
+from headgate.process_tree.utf8 import use_utf8
 
 app = typer.Typer(
     name="headgate",
@@ -44,6 +45,7 @@ def main() -> NoReturn:
     Threads of native libraries and of the JVM's gateway may abort or print errors while an
     interpreter shuts down. Headgate needs no shutdown: it flushes the streams and ends the process.
     """
+    use_utf8()
     _open_streams()
     code = answer(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from headgate.doctor.check_result import CheckResult
-from headgate.doctor.environment import packages, pyspark_python, python, spark_home
+from headgate.doctor.environment import (
+    names_of_files,
+    packages,
+    pyspark_python,
+    python,
+    spark_home,
+)
 from headgate.doctor.folder import disk, renaming, writing
 from headgate.doctor.machine import broker_jars, java, memory, pinned_jars
 
@@ -21,6 +27,7 @@ def examine(root: Path) -> tuple[CheckResult, ...]:
     return (
         java(),
         python(),
+        names_of_files(),
         *packages(),
         pyspark_python(),
         spark_home(),

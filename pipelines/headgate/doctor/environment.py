@@ -13,9 +13,12 @@ from pathlib import Path
 
 from headgate.commands import INSTALL_AGAIN
 from headgate.doctor.check_result import CheckResult, failed, passed
+from headgate.process_tree.utf8 import other_encoding
 
 # Only these versions were tested together.
 _PINNED = ("pyspark", "delta-spark", "deltalake")
+
+_UTF8 = "Install a locale with UTF-8, such as C.UTF-8, and type: export LC_ALL=C.UTF-8"
 
 _PYTHONS = ((3, 11), (3, 12))
 _PYTHON_NEEDED = "Python " + " or ".join(f"{major}.{minor}" for major, minor in _PYTHONS)
@@ -31,6 +34,14 @@ def python(version: tuple[int, int] = sys.version_info[:2]) -> CheckResult:
             "Make an environment of one: uv venv --python 3.11   (in a clone: make sync)",
         )
     return passed("Python", found, _PYTHON_NEEDED)
+
+
+def names_of_files() -> CheckResult:
+    """A JVM cannot open a path that its locale cannot encode."""
+    needed = "UTF-8"
+    if (found := other_encoding()) is not None:
+        return failed("names of files", f"{found}, by the locale", needed, _UTF8)
+    return passed("names of files", needed, needed)
 
 
 def packages() -> tuple[CheckResult, ...]:

@@ -12,6 +12,7 @@ def test_every_check_is_reported_once_and_every_failure_has_a_remedy(tmp_path: P
     assert [finding.name for finding in findings] == [
         "Java",
         "Python",
+        "names of files",
         "pyspark",
         "delta-spark",
         "deltalake",

@@ -10,10 +10,24 @@ from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
 from headgate.storage.files import Storage
+from headgate.storage.tree import tree_of
 from tests.support.landing import ARRIVED
 
 FOLDERS = ["in%41", r"in\x", """it's "in" [a]{b}* #1"""]
-NAMES = ["a%41.json", r"a\b.json", "a:b?.json", "a [1]{2}*#.json"]
+NAMES = [
+    *(
+        "a%41.json",
+        r"a\b.json",
+        "a:b?.json",
+        "a [1]{2}*#.json",
+        " a ",
+        "it's",
+        '"',
+        "$HOME `x`;&|<>",
+    ),
+    *("a\nb", "a\tb", "\x01\x1b[31m", "\x7f", "\u202egpj.exe", "\U0001f600", "-rf", "~"),
+    *("\u00e9", "e\u0301", "\u0130", "x" * 255),  # the first two look the same
+]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -22,11 +36,13 @@ def test_a_name_is_read_as_it_is(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).mkdir()
     for name in NAMES:
         (tmp_path / folder / name).write_text(f'{{"name": "{len(name)}"}}\n')
-    listed = {stat.path: stat.size for stat in landing.list()}
+    listed = {stat.path: stat.size for stat in tree_of(landing, (".", "_")).files}
     assert listed.keys() == {*NAMES}
+    assert {stat.path for stat in landing.list()} == {*NAMES}
     files = [LoggedFile(1, path, size, ARRIVED, ARRIVED) for path, size in listed.items()]
     for file in files:
         (part,) = parts(landing, FilesSource(landing.root, "json"), [file])
         (rows,) = part.blocks()
+        assert landing.stat(file.path)
         assert rows["file"].to_pylist() == [file.path]
         assert rows["value"].to_pylist() == [f'{{"name": "{len(file.path)}"}}'.encode()]
