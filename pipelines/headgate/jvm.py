@@ -54,6 +54,22 @@ def ignore_termination(spark: SparkSession) -> None:
         signals.Signal.handle(signals.Signal("TERM"), signals.SignalHandler.SIG_IGN)
 
 
+def register_null_on_error(spark: SparkSession) -> None:
+    """Add ``null_on_error(x)`` to the SQL of a session: the value of ``x``, or null for a row for
+    which it fails. It is Catalyst's TryEval, which Spark has behind its own try_ functions."""
+    view = java(spark)
+    loader = view.java.lang.Thread.currentThread().getContextClassLoader()
+    catalyst = view.org.apache.spark.sql.catalyst
+    name = "org.apache.spark.sql.catalyst.expressions.TryEval"
+    class_ = view.scala.reflect.ClassTag.apply(view.java.lang.Class.forName(name, True, loader))
+    built = catalyst.analysis.FunctionRegistryBase.build(
+        "null_on_error", view.scala.Option.empty(), class_
+    )
+    session: Any = spark
+    functions = session._jsparkSession.sessionState().functionRegistry()
+    functions.createOrReplaceTempFunction("null_on_error", built._2(), "built-in")
+
+
 class _Remembered:
     """A class of the JVM whose static members are looked up once."""
 

@@ -22,6 +22,7 @@ from headgate.jvm import (
     has_ended,
     ignore_termination,
     leave_out_checksum_files,
+    register_null_on_error,
     remember_functions,
 )
 
@@ -103,6 +104,7 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
     ignore_termination(spark)
     leave_out_checksum_files(spark)
     remember_functions(spark)
+    register_null_on_error(spark)
     references.register(spark)
     return spark
 

@@ -13,6 +13,7 @@ from headgate.declaration.expressions.literals import INTERVAL
 from headgate.declaration.expressions.typed import (
     PLUS,
     Handler,
+    NotKnown,
     Reach,
     Typed,
     TypeOf,
@@ -94,10 +95,10 @@ def check_number(node: exp.Expression, typed: Typed, operator: str) -> None:
         return
     if typed.type == types.VOID:
         raise Invalid(f"{operator} with null is always null")
-    remedy = "write cast(... as double)"
+    remedy, wrong = "write cast(... as double)", Invalid
     if types.is_time(typed.type):
-        remedy = "use date_add, datediff, timestampdiff or an interval"
-    raise Invalid(
+        remedy, wrong = "use date_add, datediff, timestampdiff or an interval", NotKnown
+    raise wrong(
         f"{operator} takes numbers, and {sql(node)} is {with_article(typed.type)}; {remedy}"
     )
 
@@ -123,14 +124,14 @@ def _shifted(node: exp.Expression, type_of: TypeOf) -> Typed:
     unit = _interval_unit(node.expression)
     if not types.is_time(typed.type):
         what = with_article(typed.type)
-        raise Invalid(f"an interval can be added to a date or a timestamp, not to {what}")
+        raise NotKnown(f"an interval can be added to a date or a timestamp, not to {what}")
     if not typed.bounded:
-        raise Invalid(
+        raise NotKnown(
             "an interval cannot be added to a time made from text or numbers, which could "
             "overflow; make it a silver column, and use it in gold"
         )
     if typed.type == types.DATE and unit not in ("YEAR", "MONTH", "WEEK", "DAY"):
-        raise Invalid("to add hours or less to a date, write cast(... as timestamp) first")
+        raise NotKnown("to add hours or less to a date, write cast(... as timestamp) first")
     return Typed(typed.type, Reach.NEAR)
 
 
@@ -139,14 +140,14 @@ def _interval_unit(node: exp.Expression) -> str:
     name = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     number = node.this.name if isinstance(node.this, exp.Literal) else ""
     if name not in _SPANS or not re.fullmatch(r"-?[0-9]{1,20}", number):
-        raise Invalid(INTERVAL)
+        raise NotKnown(INTERVAL)
     if abs(int(number)) > _SPANS[name]:
-        raise Invalid(f"an interval has at most {_SPANS[name]} {name.lower()}s")
+        raise NotKnown(f"an interval has at most {_SPANS[name]} {name.lower()}s")
     return name
 
 
 def _interval(node: exp.Expression, type_of: TypeOf) -> Typed:
-    raise Invalid("an interval can only be added to or taken from a date or a timestamp")
+    raise NotKnown("an interval can only be added to or taken from a date or a timestamp")
 
 
 def _bits(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -169,7 +170,7 @@ def _joined(node: exp.Expression, type_of: TypeOf) -> Typed:
             raise Invalid(f"write parentheses around {sql(operand)}")
         known.append(type_of(operand))
     if any(types.is_nested(typed.type) for typed in known):
-        raise Invalid("|| joins texts, not arrays")
+        raise NotKnown("|| joins texts, not arrays")
     return Typed(types.STRING)
 
 

@@ -18,7 +18,9 @@ from headgate.declaration.expressions.functions import (
     functions,
 )
 from headgate.declaration.expressions.literals import LITERAL_KINDS, TIME_UNITS, check_literal
+from headgate.declaration.expressions.spark_functions import SPARK_FUNCTIONS
 from headgate.declaration.expressions.typed import (
+    NotKnown,
     Reach,
     Typed,
     furthest,
@@ -38,6 +40,8 @@ _MOVING = ("date_add", "dateadd", "date_sub", "add_months", "next_day", "trunc",
 _SHIFTING = frozenset(
     (*_MOVING, "from_utc_timestamp", "to_utc_timestamp", "to_timestamp", "to_date")
 )
+# Literals that a computed text may stand for. A regular expression or a pattern of times may not.
+_MAY_BE_COMPUTED = ("short", "replacement", "path", "key", "zone")
 # Spark refuses a null without a type as their arguments.
 _NO_NULL = ("array_contains", "array_position", "map_contains_key")
 
@@ -62,7 +66,10 @@ def find_function(name: str) -> Function:
         raise Invalid(f"{lower}() is an aggregate that is not supported")
     if lower in REFUSED:
         raise Invalid(f"the function {lower}() is not allowed: it {REFUSED[lower]}")
-    raise Invalid(f"unknown function {name}()", nearest(lower, functions()))
+    if lower in SPARK_FUNCTIONS:
+        raise NotKnown(f"Spark's analysis has to check {lower}()")
+    guess = nearest(lower, functions()) or nearest(lower, SPARK_FUNCTIONS)
+    raise Invalid(f"unknown function {name}()", guess)
 
 
 def arguments_for(function: Function, count: int) -> tuple[Argument, ...]:
@@ -72,7 +79,7 @@ def arguments_for(function: Function, count: int) -> tuple[Argument, ...]:
         declared += [declared[-1]] * (count - len(declared))
     least = sum(not (a.optional or a.repeated) for a in declared)
     if not least <= count <= len(declared):
-        raise Invalid(f"{function.name}() takes {function.usage}, not {count}")
+        raise NotKnown(f"{function.name}() takes {function.usage}, not {count}")
     return tuple(declared[:count])
 
 
@@ -92,12 +99,13 @@ def check_configuring(function: Function, argument: Argument, node: exp.Expressi
         elif kind in LITERAL_KINDS:
             text = literal_text(node)
             if text is None:
-                raise Invalid("an argument must be a literal text here")
+                wrong = NotKnown if kind in _MAY_BE_COMPUTED else Invalid
+                raise wrong("an argument must be a literal text here")
             check_literal(kind, text)
         else:
             return False
     except Invalid as error:
-        raise Invalid(f"{function.name}(): {error.message}", error.nearest) from None
+        raise type(error)(f"{function.name}(): {error.message}", error.nearest) from None
     return True
 
 
@@ -105,7 +113,7 @@ def _check_integer(bounds: str, node: exp.Expression) -> None:
     low, high = map(int, bounds.split(":"))
     value = literal_integer(node)
     if value is None or not low <= value <= high:
-        raise Invalid(f"an argument must be a whole number here, {low} to {high}")
+        raise NotKnown(f"an argument must be a whole number here, {low} to {high}")
 
 
 def _check_one_of(choices: list[str], node: exp.Expression) -> None:
@@ -113,19 +121,19 @@ def _check_one_of(choices: list[str], node: exp.Expression) -> None:
     given = str(integer) if integer is not None else literal_text(node)
     if given is None or given.upper() not in choices:
         guess = nearest(given or "", choices)
-        raise Invalid(f"an argument must be one of {', '.join(choices)}", guess)
+        raise NotKnown(f"an argument must be one of {', '.join(choices)}", guess)
 
 
 def _check_flag(node: exp.Expression) -> None:
     if not isinstance(node, exp.Boolean):
-        raise Invalid("an argument must be true or false here")
+        raise NotKnown("an argument must be true or false here")
 
 
 def _check_unit(node: exp.Expression) -> None:
     name = node.name.upper() if isinstance(node, exp.Column) else ""
     if name not in TIME_UNITS:
         units = ", ".join(TIME_UNITS)
-        raise Invalid(f"the first argument is a unit: {units}", nearest(name, TIME_UNITS))
+        raise NotKnown(f"the first argument is a unit: {units}", nearest(name, TIME_UNITS))
 
 
 def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
@@ -136,13 +144,16 @@ def check_operand(function: Function, argument: Argument, typed: Typed) -> None:
     wanted = {"time": "date or timestamp", "time_or_string": "string", "integral": "whole number"}
     name = wanted.get(kind.rstrip("!"), kind.rstrip("!"))
     if types.is_time(type_) and not typed.bounded:
-        raise Invalid(
+        raise NotKnown(
             f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
             "text or numbers; make it a silver column, and use it in gold"
         )
-    remedy = "" if types.is_nested(type_) or kind in _IN_WORDS else _remedy(kind)
+    remedy = "" if types.is_nested(type_) or kind in _IN_WORDS else _remedy(kind, type_)
     name = _IN_WORDS.get(kind, f"a {name}")
-    raise Invalid(f"{function.name}() takes {name}, not {with_article(type_)}{remedy}")
+    is_narrower = types.is_nested(type_) and kind not in _CONTAINERS
+    is_narrower = is_narrower or (function.name in _ALSO_OF_TEXT and type_ == types.STRING)
+    wrong = NotKnown if is_narrower or kind in _NESTED else Invalid
+    raise wrong(f"{function.name}() takes {name}, not {with_article(type_)}{remedy}")
 
 
 def _fits(kind: str, typed: Typed) -> bool:
@@ -168,6 +179,10 @@ def _fits(kind: str, typed: Typed) -> bool:
     }.get(kind, type_ == types.DECLARED.get(kind))
 
 
+# Spark's functions of these take other types, too.
+_NESTED = ("plain", "sortable", "texts")
+_ALSO_OF_TEXT = ("unix_timestamp", "to_unix_timestamp")
+_CONTAINERS = ("array", "map", "array_or_map")
 _IN_WORDS = {
     "same": "one value",
     "scalar": "one value",
@@ -180,7 +195,9 @@ _IN_WORDS = {
 }
 
 
-def _remedy(kind: str) -> str:
+def _remedy(kind: str, given: types.DataType) -> str:
+    if kind.startswith("time") and given == types.STRING:
+        return "; write to_timestamp(...)"
     kinds = {"number": "double", "integral": "bigint", "time": "timestamp", "time!": "timestamp"}
     type_ = kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
     return f"; write cast(... as {type_})"
@@ -241,7 +258,8 @@ def _check_place(nested: Operand, place: Operand) -> None:
             what = with_article(place.typed.type)
             raise Invalid(f"element_at() takes a string as a key, not {what}")
     elif not 0 < abs(literal_integer(place.node) or 0) < 2**31:
-        raise Invalid(
+        wrong = NotKnown if literal_integer(place.node) is None else Invalid
+        raise wrong(
             "element_at() takes a whole number from -2147483647 to 2147483647 other than 0 as a "
             "position, written as such: 1 is the first element, -1 the last; for a computed "
             "position, counted from 0, use get()"

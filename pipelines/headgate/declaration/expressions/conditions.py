@@ -12,6 +12,7 @@ from headgate.declaration.expressions.coercion import comparable
 from headgate.declaration.expressions.literals import check_literal, check_time_literal
 from headgate.declaration.expressions.typed import (
     Handler,
+    NotKnown,
     Typed,
     TypeOf,
     given,
@@ -54,7 +55,7 @@ def check_widened(operands: Iterable[Typed]) -> None:
     known = list(operands)
     widens = {types.DATE, types.TIMESTAMP} <= {typed.type for typed in known}
     if widens and not all(typed.bounded for typed in known):
-        raise Invalid("mixes a date made from text with a timestamp; cast both to date")
+        raise NotKnown("mixes a date made from text with a timestamp; cast both to date")
 
 
 def _comparison(node: exp.Expression, type_of: TypeOf) -> Typed:
@@ -74,7 +75,7 @@ def _logic(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "low", "high"}:
-        raise Invalid("this form of BETWEEN is not supported")
+        raise NotKnown("this form of BETWEEN is not supported")
     compare(node.this, node.args["low"], type_of)
     compare(node.this, node.args["high"], type_of)
     return Typed(types.BOOLEAN)
@@ -82,7 +83,8 @@ def _between(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 def _in(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) != {"this", "expressions"}:
-        raise Invalid("IN takes a list of values, such as: x in (1, 2)")
+        wrong = Invalid if node.args.get("query") else NotKnown
+        raise wrong("IN takes a list of values, such as: x in (1, 2)")
     for item in node.expressions:
         compare(node.this, item, type_of)
     operands = [node.this, *node.expressions]
@@ -98,7 +100,7 @@ def _is(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid(f"write parentheses around {sql(node.this)}")
     typed = type_of(node.this)
     if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise Invalid("IS takes NULL, TRUE or FALSE")
+        raise NotKnown("IS takes NULL, TRUE or FALSE")
     if isinstance(node.expression, exp.Boolean) and not is_boolean(typed):
         raise Invalid(f"IS TRUE takes a condition, not {with_article(typed.type)}")
     return Typed(types.BOOLEAN)
@@ -114,7 +116,8 @@ def _like(node: exp.Expression, type_of: TypeOf) -> Typed:
         raise Invalid(f"{word} takes a string, not {what}; write cast(... as string)")
     text = literal_text(node.expression)
     if text is None:
-        raise Invalid(f"the pattern of {word} must be a literal text")
+        wrong = Invalid if word == "RLIKE" else NotKnown
+        raise wrong(f"the pattern of {word} must be a literal text")
     check_literal("regex" if word == "RLIKE" else "like", text)
     return Typed(types.BOOLEAN)
 

@@ -1,8 +1,9 @@
 """Spark SQL expressions of a declaration: checked, typed, and safe to run in Spark.
 
 The text is tokenised strictly (`tokens.py`), parsed with sqlglot's Spark dialect, and typed by
-walking the tree (`inference.py`). The result is deterministic, reads only the columns that it
-names, and cannot fail a query, whatever a producer sends.
+walking the tree (`inference.py`). What these rules do not cover, Spark's analysis types
+(`spark.py`). The result is deterministic, reads only the columns that it names, and cannot fail a
+query, whatever a producer sends.
 """
 
 from __future__ import annotations
@@ -19,11 +20,24 @@ from sqlglot.parsers.spark import SparkParser
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.hardening import check_length, harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
+from headgate.declaration.expressions.spark import analysed
 from headgate.declaration.expressions.tokens import tokenize
-from headgate.declaration.expressions.typed import PLUS, SUFFIXED, Reach, shown, with_article
-from headgate.declaration.expressions.words import check_columns, check_words, quoted
+from headgate.declaration.expressions.typed import (
+    PLUS,
+    SUFFIXED,
+    NotKnown,
+    Reach,
+    shown,
+    with_article,
+)
+from headgate.declaration.expressions.words import (
+    check_columns,
+    check_operators,
+    check_words,
+    quoted,
+)
 from headgate.declaration.nearest import nearest
-from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested, is_time, parts
+from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested
 
 
 def _with_plus(parser: Any) -> Any:
@@ -102,18 +116,18 @@ def parse_expression(text: str, scope: Scope) -> Expression:
     tokens = tokenize(text)
     check_columns(tokens, scope)
     try:
+        check_operators(tokens)
         typed = infer(_parse(text), scope)
+        check_words(tokens, scope)
+        hardened = harden(text)
     except RecursionError:
         raise Invalid("is nested too deeply") from None
-    check_words(tokens, scope)
+    except NotKnown as unknown:
+        typed, hardened = analysed(text, tokens, scope, unknown)
     if typed.type == VOID:
         raise Invalid("is always null; give it a type with cast(null as ...)")
-    hardened = harden(text)
     if typed.reach > Reach.CALENDAR:
-        if is_nested(typed.type) and any(map(is_time, parts(typed.type))):
-            raise Invalid("holds times that may be outside the years 1 to 9999; take one of them")
-        if is_time(typed.type):
-            hardened = in_calendar(hardened, typed.type)
+        hardened = in_calendar(hardened, typed.type)
     check_length(hardened)
     return Expression(hardened, typed.type)
 
@@ -150,9 +164,9 @@ def _parse(text: str) -> exp.Expression:
     try:
         statements = sqlglot.parse(text, dialect=_Dialect)
     except ParseError as error:
-        raise Invalid(f"does not parse: {_first(error)}") from None
+        raise NotKnown(f"does not parse: {_first(error)}") from None
     except SqlglotError as error:
-        raise Invalid(f"does not parse: {str(error).splitlines()[0]}") from None
+        raise NotKnown(f"does not parse: {str(error).splitlines()[0]}") from None
     except ArithmeticError:  # of sqlglot, for a number with a suffix at a wrong place
         raise Invalid("does not parse: a number stands where none can be") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Expression):

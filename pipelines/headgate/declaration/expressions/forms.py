@@ -13,6 +13,7 @@ from headgate.declaration.expressions.lambdas import LAMBDA_CALLS
 from headgate.declaration.expressions.literals import EXTRACTED, check_time_literal
 from headgate.declaration.expressions.typed import (
     Handler,
+    NotKnown,
     Reach,
     Typed,
     TypeOf,
@@ -46,8 +47,8 @@ def _case(node: exp.Expression, type_of: TypeOf) -> Typed:
 
 def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
     if given(node) - {"this", "to", "safe"}:
-        raise Invalid("this form of CAST is not supported")
-    target = scalar_type(node.args["to"].sql("spark"))
+        raise NotKnown("this form of CAST is not supported")
+    target = _target(node.args["to"].sql("spark"))
     text = literal_text(node.this)
     if types.is_time(target) and text is not None:
         check_time_literal(target, text)
@@ -56,16 +57,24 @@ def _cast(node: exp.Expression, type_of: TypeOf) -> Typed:
     if types.is_time(target) and typed.type == types.STRING and calls.is_constant(node.this):
         raise Invalid(f"a constant {target} is written as a literal: {target} '2026-01-31'")
     if target == types.TIMESTAMP and typed.type == types.DATE and not typed.bounded:
-        raise Invalid("a date made from text could overflow as a timestamp; cast the text to it")
+        raise NotKnown("a date made from text could overflow as a timestamp; cast the text to it")
     if target == types.TIMESTAMP and typed.type == types.STRING:
         # Spark reads '12:30' as a time of today.
         raise Invalid(
             "text is read as a timestamp by to_timestamp", f"to_timestamp({sql(node.this)})"
         )
     if not _castable(typed.type, target):
-        raise Invalid(f"{with_article(typed.type)} cannot be cast to {target}")
+        wrong = NotKnown if types.is_nested(typed.type) else Invalid
+        raise wrong(f"{with_article(typed.type)} cannot be cast to {target}")
     made = types.is_time(target) and not types.is_time(typed.type)
     return Typed(target, Reach.ANYWHERE if made else typed.reach)
+
+
+def _target(text: str) -> types.DataType:
+    try:
+        return scalar_type(text)
+    except Invalid as error:
+        raise NotKnown(error.message, error.nearest) from None
 
 
 def _castable(source: types.DataType, target: types.DataType) -> bool:
@@ -83,7 +92,7 @@ def _castable(source: types.DataType, target: types.DataType) -> bool:
 def _extract(node: exp.Expression, type_of: TypeOf) -> Typed:
     part = node.name.upper()
     if part not in EXTRACTED:
-        raise Invalid(f"EXTRACT cannot give {part.lower()}", nearest(part, EXTRACTED))
+        raise NotKnown(f"EXTRACT cannot give {part.lower()}", nearest(part, EXTRACTED))
     typed = type_of(node.expression)
     of_day = part in ("HOUR", "MINUTE")
     wanted = (types.TIMESTAMP,) if of_day else (types.TIMESTAMP, types.DATE)

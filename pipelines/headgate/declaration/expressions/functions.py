@@ -1,4 +1,5 @@
-"""The functions an expression may call.
+"""The functions whose types and rules Headgate knows itself. Spark's analysis decides about all
+others (``spark_functions.py``).
 
 All exist in Spark 4.2, give the same result every time, read nothing but their arguments, and
 cannot fail a query at run time with ``spark.sql.ansi.enabled=false``, whatever the data holds.
@@ -255,13 +256,6 @@ REFUSED_FOR = {
     "reads where the data came from": "input_file_name input_file_block_start "
     "input_file_block_length",
     "would stop the pipeline": "raise_error assert_true",
-    "can fail on data, or fill the memory": "timestamp_seconds timestamp_millis "
-    "url_decode parse_url from_json from_csv from_xml to_number to_char aes_decrypt "
-    "aes_encrypt unbase64 decode encode to_binary make_timestamp make_interval make_date "
-    "sequence date_from_unix_date levenshtein repeat space xpath xpath_string schema_of_json "
-    "parse_json to_json split_part regexp_count regexp_extract_all sentences "
-    "array_repeat array_insert flatten slice map map_concat map_from_arrays map_from_entries "
-    "str_to_map",
     "returns several rows for one; use exists, filter, transform or aggregate": "explode "
     "explode_outer posexplode posexplode_outer inline inline_outer stack",
 }

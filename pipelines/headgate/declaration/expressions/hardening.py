@@ -11,11 +11,28 @@
 from __future__ import annotations
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.tokens import MAX_LENGTH, commas, string_value, tokenize
-from headgate.declaration.patterns import ISO_REGEX, reading_regex
-from headgate.declaration.types import DATE, TIMESTAMP, DataType
+from headgate.declaration.expressions.tokens import (
+    MAX_LENGTH,
+    Token,
+    commas,
+    string_value,
+    tokenize,
+)
+from headgate.declaration.patterns import ISO_REGEX, check_read_pattern, reading_regex
+from headgate.declaration.types import (
+    DATE,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Map,
+    Struct,
+    is_time,
+    parts,
+)
 
 MOST_ELEMENTS = 1000
+_READING = ("to_date", "to_timestamp", "try_to_date", "try_to_timestamp")
+_READING += ("to_timestamp_ltz", "to_timestamp_ntz")
 _FIRST: dict[DataType, str] = {TIMESTAMP: "0001-01-01 00:00:00", DATE: "0001-01-01"}
 _LAST: dict[DataType, str] = {TIMESTAMP: "9999-12-31 23:59:59.999999", DATE: "9999-12-31"}
 
@@ -28,7 +45,7 @@ def harden(text: str) -> str:
         if tokens[index].text != "(":
             continue
         name = tokens[index - 1].lower
-        if name in ("to_date", "to_timestamp"):
+        if name in _READING:
             text = _read_guarded(name, text, index)
         elif name == "split":
             text = _split_guarded(text, index)
@@ -45,22 +62,47 @@ def check_length(hardened: str) -> None:
         )
 
 
-def in_calendar(text: str, type_: DataType) -> str:
-    """``text``, a date or timestamp, or null if it is outside the years 1 to 9999."""
-    first, last = (f"{type_} '{limit[type_]}'" for limit in (_FIRST, _LAST))
-    return f"if(({text}) between {first} and {last}, ({text}), null)"
+def in_calendar(text: str, type_: DataType, depth: int = 0) -> str:
+    """``text`` with null for each date or timestamp, also within its values, that is outside the
+    years 1 to 9999. No column has a name like that of a variable here."""
+    one = f"_one{depth}"
+    if is_time(type_):
+        first, last = (f"{type_} '{limit[type_]}'" for limit in (_FIRST, _LAST))
+        return f"if(({text}) between {first} and {last}, ({text}), null)"
+    if not any(map(is_time, parts(type_))):
+        return text
+    if isinstance(type_, Array):
+        return f"transform({text}, {one} -> {in_calendar(one, type_.element, depth + 1)})"
+    if isinstance(type_, Map):
+        value = in_calendar(one, type_.value, depth + 1)
+        return f"transform_values({text}, (_key{depth}, {one}) -> {value})"
+    assert isinstance(type_, Struct)
+    fields = ", ".join(
+        f"'{name}', {in_calendar(f'{one}.`{name}`', field, depth + 1)}"
+        for name, field in type_.fields
+    )
+    # The array binds the struct to a variable, so that its text occurs once.
+    whole = f"if({one} is null, null, named_struct({fields}))"
+    return f"transform(array({text}), {one} -> {whole})[0]"
 
 
 def _read_guarded(name: str, text: str, opening: int) -> str:
     tokens = tokenize(text)
     between, end = commas(tokens, opening)
-    if not between and name == "to_date":
+    if not between and name.endswith("to_date"):
         return text
     stop = tokens[between[0] if between else end].start
     value = text[tokens[opening].end : stop].strip()
-    regex = reading_regex(string_value(tokens[between[0] + 1])) if between else ISO_REGEX
+    regex = _regex_of(name, tokens[between[0] + 1]) if between else ISO_REGEX
     guard = f"if(({value}) rlike r'{regex}', ({value}), null)"
     return text[: tokens[opening].end] + guard + text[stop:]
+
+
+def _regex_of(name: str, pattern: Token) -> str:
+    if pattern.kind not in ("string", "raw"):
+        raise Invalid(f"{name}(): the pattern must be a literal text")
+    check_read_pattern(string_value(pattern))
+    return reading_regex(string_value(pattern))
 
 
 def _split_guarded(text: str, opening: int) -> str:

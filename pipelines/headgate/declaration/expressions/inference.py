@@ -18,7 +18,7 @@ from headgate.declaration.expressions.forms import FORMS
 from headgate.declaration.expressions.functions import AGGREGATES
 from headgate.declaration.expressions.literals import TIME_UNITS
 from headgate.declaration.expressions.parts import PARTS, field_of
-from headgate.declaration.expressions.typed import PLUS, Typed, TypeOf, sql
+from headgate.declaration.expressions.typed import PLUS, NotKnown, Typed, TypeOf, sql
 from headgate.declaration.names import RESCUED, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import VOID, DataType
@@ -26,7 +26,7 @@ from headgate.declaration.types import VOID, DataType
 Scope = Mapping[str, DataType | None]
 
 _HANDLERS = {**ARITHMETIC, **CONDITIONS, **FORMS, **PARTS}
-_NAMES: dict[type, str] = {
+_REFUSED: dict[type, str] = {
     exp.Star: "*",
     exp.Window: "a window function (OVER)",
     exp.Alias: "an alias",
@@ -34,10 +34,8 @@ _NAMES: dict[type, str] = {
     exp.Subquery: "a subquery",
     exp.Select: "a query",
     exp.Exists: "a subquery",
-    exp.Tuple: "a list",
     exp.Filter: "FILTER",
     exp.IgnoreNulls: "IGNORE NULLS",
-    exp.Escape: "ESCAPE",
     exp.Placeholder: "a parameter",
 }
 
@@ -48,16 +46,20 @@ class Unresolved(Exception):
 
 
 def infer(node: exp.Expression, scope: Scope) -> Typed:
-    """The type of ``node`` over the columns of ``scope``. Raises Invalid with all that is wrong, or
-    Unresolved if it needs a column whose type is None."""
+    """The type of ``node`` over the columns of ``scope``. Raises Invalid with all that is wrong,
+    Unresolved if it needs a column whose type is None, or NotKnown."""
     faults: list[Invalid | Unresolved] = []
     typed = _Inference(scope, {}, faults)(node)
-    wrong = {fault.message: fault for fault in faults if isinstance(fault, Invalid)}
+    wrong = {
+        fault.message: fault
+        for fault in faults
+        if isinstance(fault, Invalid) and not isinstance(fault, NotKnown)
+    }
     if wrong:
         first, *others = wrong.values()
         raise Invalid(first.message, first.nearest, tuple(others))
-    if faults:
-        raise faults[0]
+    for fault in sorted(faults, key=lambda fault: isinstance(fault, NotKnown)):
+        raise fault
     return typed
 
 
@@ -100,8 +102,10 @@ class _Inference:
             return self._column(part)
         handler = _HANDLERS.get(type(part))
         if handler is None:
-            name = _NAMES.get(type(part), type(part).__name__)
-            raise Invalid(f"{name} is not supported in an expression")
+            refused = _REFUSED.get(type(part))
+            if refused:
+                raise Invalid(f"{refused} is not supported in an expression")
+            raise NotKnown(f"{type(part).__name__.upper()} is not supported in an expression")
         return handler(part, self)
 
     def _column(self, node: exp.Column) -> Typed:
@@ -132,5 +136,6 @@ def _operands(call: exp.Expression) -> list[exp.Expression]:
     """The arguments of a wrong call that are certainly expressions of this scope."""
     if not isinstance(call, exp.Anonymous) or call.name.lower() in AGGREGATES:
         return []
-    known = (one for one in call.expressions if not isinstance(one, exp.Lambda))
+    named = (one.this if isinstance(one, exp.Alias) else one for one in call.expressions)
+    known = (one for one in named if not isinstance(one, exp.Lambda))
     return [one for one in known if one.name.upper() not in TIME_UNITS]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.typed import NotKnown
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import check_print_pattern, check_read_pattern, check_regex
 from headgate.declaration.types import TIMESTAMP, DataType
@@ -73,23 +74,23 @@ def _spark_zone(text: str) -> None:
 
 def _short(text: str) -> None:
     if len(text) > _MAX_REPLACEMENT:
-        raise Invalid(f"a replacement has at most {_MAX_REPLACEMENT} characters")
+        raise NotKnown(f"a replacement has at most {_MAX_REPLACEMENT} characters")
 
 
 def _replacement(text: str) -> None:
     _short(text)
     if "\\" in text or "$" in text:
-        raise Invalid("a replacement cannot hold a backslash or a $")
+        raise NotKnown("a replacement cannot hold a backslash or a $")
 
 
 def _path(text: str) -> None:
     if not _JSON_PATH.fullmatch(text):
-        raise Invalid(f"{text!r} is not a JSON path such as '$.a.b[0]'")
+        raise NotKnown(f"{text!r} is not a JSON path such as '$.a.b[0]'")
 
 
 def _key(text: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
-        raise Invalid(f"{text!r} is not a plain key of letters, digits, _ and -")
+        raise NotKnown(f"{text!r} is not a plain key of letters, digits, _ and -")
 
 
 def _like(text: str) -> None:

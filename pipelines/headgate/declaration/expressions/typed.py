@@ -9,10 +9,16 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from headgate.declaration.errors import Invalid
 from headgate.declaration.types import DataType
 
 # What a node's ``meta`` has if it was written after a plus, or is a number with the suffix L.
 PLUS, SUFFIXED = "plus", "suffixed"
+
+
+class NotKnown(Invalid):
+    """These rules do not cover a part of an expression; Spark's analysis decides about the whole
+    expression (``spark.py``). The message is used if Spark does not know the part either."""
 
 
 class Reach(IntEnum):

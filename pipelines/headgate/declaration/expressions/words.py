@@ -17,6 +17,7 @@ from headgate.declaration.expressions.literals import (
     check_interval,
 )
 from headgate.declaration.expressions.tokens import Token, string_value
+from headgate.declaration.expressions.typed import NotKnown
 from headgate.declaration.nearest import nearest
 from headgate.declaration.type_parser import scalar_type
 from headgate.declaration.types import DECLARED, SYNONYMS
@@ -38,6 +39,8 @@ _NO_COLUMN = (
     "lateral minus notnull on outer partitioned_by qualify returning revoke rollback select "
     "serdeproperties tablesample uncache union using values where with xor"
 )
+_SUFFIXES = "syf"
+_ONLY_IN_SPARK = ("<<", ">>", ">>>", "=>", ":")
 _NO_COLUMNS = frozenset(_NO_COLUMN.split())
 
 
@@ -50,8 +53,16 @@ def check_columns(tokens: tuple[Token, ...], columns: Iterable[str]) -> None:
             raise Invalid(f"the column {token.text!r} is written in backquotes: `{token.text}`")
 
 
+def check_operators(tokens: tuple[Token, ...]) -> None:
+    """Raises NotKnown for a token of Spark that sqlglot reads differently."""
+    for token in tokens:
+        is_suffixed = token.kind == "number" and token.lower[-1] in _SUFFIXES
+        if is_suffixed or token.text in _ONLY_IN_SPARK:
+            raise NotKnown(f"unexpected {token.text!r}")
+
+
 def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
-    """Raises Invalid for a word that is not a keyword, a column, a field, a variable or a call."""
+    """Raises NotKnown for a word that is not a keyword, a column, a field, a variable or a call."""
     variables = _variables(tokens)
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
@@ -68,13 +79,13 @@ def check_words(tokens: tuple[Token, ...], columns: Container[str]) -> None:
             continue
         if before and (before.text == "::" or before.lower == "as") and token.lower not in _TYPES:
             scalar_type(token.text)
-            raise Invalid(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
+            raise NotKnown(f"{token.text!r} is not a type", nearest(token.lower, _TYPES))
         if after and after.kind in ("string", "raw") and token.lower not in _BEFORE_STRING:
-            raise Invalid(f"unexpected text after {token.text!r}")
+            raise NotKnown(f"unexpected text after {token.text!r}")
         called = after is not None and after.text == "("
         known = called or token.text in columns or token.text in variables
         if not known and token.lower not in KEYWORDS:
-            raise Invalid(f"unexpected word {token.text!r}")
+            raise NotKnown(f"unexpected word {token.text!r}")
 
 
 def _check_number(token: Token) -> None:
@@ -96,7 +107,7 @@ def _check_interval(tokens: tuple[Token, ...]) -> None:
     if tokens[0].kind == "string":
         check_interval(string_value(tokens[0]), has_unit=has_unit)
     elif not has_unit:
-        raise Invalid(INTERVAL)
+        raise NotKnown(INTERVAL)
 
 
 def _variables(tokens: tuple[Token, ...]) -> set[str]:

@@ -1,0 +1,21 @@
+"""Unit tests start no JVM: what the rules of expressions do not cover is not checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from headgate.declaration.expressions import spark
+from headgate.declaration.types import DataType
+
+NOT_COVERED = {"wrong": "", "unparsed": True}
+"""The analysis of Spark that leads to the message of these rules."""
+
+
+@pytest.fixture(autouse=True)
+def _no_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(text: str, columns: Mapping[str, DataType]) -> Mapping[str, object]:
+        return NOT_COVERED
+
+    monkeypatch.setattr(spark, "analyse", answer)
