@@ -90,7 +90,8 @@ class Analyzer:
     """Starts a JVM, which ends with this process. Raises pyspark's error if Java does not start."""
 
     def __init__(self) -> None:
-        view = launch_gateway().jvm
+        start: Any = launch_gateway
+        view = start().jvm
         self._view: Any = view
         self._loader = view.java.lang.Thread.currentThread().getContextClassLoader()
         sql = view.org.apache.spark.sql

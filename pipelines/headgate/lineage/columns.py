@@ -8,7 +8,9 @@ from typing import Literal
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
+from headgate.declaration.expressions.tokens import tokenize
 from headgate.declaration.model import GoldTable, Measure, Record, SilverTable
 from headgate.declaration.operators import columns_of
 
@@ -90,8 +92,12 @@ def _names(expression: str | None, names: Collection[str]) -> tuple[str, ...]:
     """The ``names`` that an expression reads. No variable of a lambda has the name of a column."""
     if expression is None:
         return ()
-    found = sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)
-    return tuple(sorted({column.parts[0].name for column in found} & {*names}))
+    try:
+        columns = sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)
+        found = {column.parts[0].name for column in columns}
+    except SqlglotError:  # Spark's grammar has more than that of sqlglot
+        found = {token.text.strip("`") for token in tokenize(expression)}
+    return tuple(sorted(found & {*names}))
 
 
 def _without_copies(inputs: Iterable[Input]) -> tuple[Input, ...]:

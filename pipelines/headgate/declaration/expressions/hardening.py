@@ -31,8 +31,8 @@ from headgate.declaration.types import (
 )
 
 MOST_ELEMENTS = 1000
-_READING = ("to_date", "to_timestamp", "try_to_date", "try_to_timestamp")
-_READING += ("to_timestamp_ltz", "to_timestamp_ntz")
+_READING = {"to_date", "to_timestamp", "try_to_date", "try_to_timestamp"}
+_READING |= {"to_timestamp_ltz", "to_timestamp_ntz"}
 _FIRST: dict[DataType, str] = {TIMESTAMP: "0001-01-01 00:00:00", DATE: "0001-01-01"}
 _LAST: dict[DataType, str] = {TIMESTAMP: "9999-12-31 23:59:59.999999", DATE: "9999-12-31"}
 
