@@ -79,13 +79,16 @@ def test_killed_on_the_way_into_a_hold_and_out_of_it(
     project.release(project.engine())
     project.kill(at_release)
     project.deliver("good")
-    # The release was for the version with the bad event. The next one is held again.
-    project.go_on(3, is_held=True)
+    # The released row has not changed, so it holds no later version. A new bad one does.
+    project.go_on(4, is_held=False)
     assert project.releases() == ["a real outlier"]
+    project.deliver("bad")
+    project.go_on(4, is_held=True)
     project.deliver("corrected", 1)
-    project.go_on(5, is_held=False)
+    project.deliver("corrected", 4)
+    project.go_on(7, is_held=False)
     assert project.releases() == ["a real outlier"]
-    assert project.versions() == [(), *map(project.version, (1, 3, 5))]
+    assert project.versions() == [(), *map(project.version, (1, 3, 4, 7))]
     engine = project.engine()
     assert history_faults(engine.layout, engine.pipeline) == []
 

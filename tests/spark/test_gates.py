@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,15 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.expectations.aggregates import AGGREGATES, Values
 from headgate.gates import documents
-from headgate.gates.documents import Release
+from headgate.gates.documents import Hold, Rejection, Release
 from headgate.gates.validations import validations
 from headgate.jobs.rebuild_request import RebuildRequest
 from headgate.ledger.balance import balance
 from headgate.ledger.by_id import by_id
+from headgate.operations import requests
 from headgate.savepoints.declarations import keep
 from headgate.storage.documents import encoded
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
@@ -143,7 +147,7 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     held = documents.held(engine.layout, "per_minute")
     assert held is not None
     assert (held.n, held.upto, [r.rule for r in held.failed]) == (1, 2, ["sane"])
-    assert "1 rows break it" in str(held.failed[0])
+    assert "1 row breaks it" in str(held.failed[0])
     assert not engine.runtime.catch_up(engine.clock()), "an idle driver would forget it"
     # It is not tried again at once, except on request.
     at = held.at
@@ -168,14 +172,27 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     engine.run_all()
     project.deliver(2)
     engine.run_all()
-    given = Release(2, "anna@host", "a real outlier", engine.clock())
+    first = documents.held(engine.layout, "per_minute")
+    assert first is not None
+    (row,) = documents.rows_of(engine.layout, first).document()
+    assert row["rules"] == ["sane"]
+    assert row["values"] == {
+        "window_start": "2026-03-01 11:30:00",
+        "window_end": "2026-03-01 11:31:00",
+        "site": "North",
+        "events": "2",
+        "total": str(BAD + 1),
+    }
+    assert row["before"] is not None
+    assert (row["before"]["events"], row["before"]["total"]) == ("1", "1")
+    given = replace(first.release("anna@host", "a real outlier", engine.clock()), upto=2)
     documents.release(engine.layout, "per_minute", given)
     engine.catch_up()
     project.check(engine, [1, BAD])
     table = engine.runtime.table("gold/per_minute")
     payload = GoldPayload.of(table.refresh())
     assert payload.gate is not None
-    assert payload.gate["released"] == encoded(given)
+    assert payload.gate["released"] == given.document()
     found = validations(engine.layout, "per_minute")
     assert [(v.n, v.outcome) for v in found] == [
         (1, "met"),
@@ -183,12 +200,32 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
         (2, "released"),
         (3, "held"),
     ]
-    assert (found[2].version, found[2].released) == (table.version, given)
+    assert (found[2].version, found[2].released) == (table.version, replace(given, accepted=()))
     assert {r.rule: (r.unexpected, r.rows) for r in found[2].broken} == {"sane": (1, 1)}
-    # What follows is validated like any other version.
+    # What follows is validated like any other version: its window has changed.
     held = documents.held(engine.layout, "per_minute")
     assert held is not None
     assert (held.n, held.upto) == (2, 3)
+    (row,) = documents.rows_of(engine.layout, held).document()
+    assert row["before"] is not None
+    assert (row["before"]["events"], row["values"]["events"]) == ("2", "3")
+    # Once it is released and no longer changes, it holds no version, and a new outlier does.
+    documents.release(engine.layout, "per_minute", held.release("anna", "", engine.clock()))
+    engine.catch_up()
+    project.deliver(4)
+    engine.run_all()
+    project.check(engine, [1, BAD, 2, 4])
+    payload = GoldPayload.of(engine.runtime.table("gold/per_minute").refresh())
+    assert payload.gate is not None
+    assert (payload.gate["broken"], payload.gate["released"]) == (["sane", "small"], None)
+    assert [each["by"] for each in payload.gate["earlier"]] == ["anna"]
+    project.deliver(BAD)
+    engine.run_all()
+    project.check(engine, [1, BAD, 2, 4])
+    held = documents.held(engine.layout, "per_minute")
+    assert held is not None
+    (row,) = documents.rows_of(engine.layout, held).document()
+    assert row["values"]["total"] == str(BAD + 4)
 
 
 # In short runs, tests/recovery/test_gates.py covers gate.validated.
@@ -229,17 +266,26 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     (held,) = documents.holds(engine.layout, engine.pipeline)
     assert (held.table, bool(held.log), held.upto) == ("per_minute", True, 2)
     # The current table goes on, and its rebuild has to follow.
-    given = Release(held.upto, "anna@host", "a real outlier", engine.clock(), held.log)
+    given = held.release("anna@host", "a real outlier", engine.clock())
     documents.release(engine.layout, held.gate, given)
     project.deliver(4)
     engine.run_all()
+    found = {bool(hold.log): hold for hold in documents.holds(engine.layout, engine.pipeline)}
+    assert found.keys() == {False, True}, "nobody has seen the new row"
+    held = found[True]
+    (row,) = documents.rows_of(engine.layout, held).document()
+    assert (row["values"]["total"], row["before"]) == ("4", None)
+    again = held.release("anna@host", "this one, too", engine.clock())
+    documents.release(engine.layout, held.gate, again)
+    engine.catch_up()
     assert engine.runtime.rebuild is None
     project.check(engine, [1, 2, 3, 4])
+    assert documents.holds(engine.layout, engine.pipeline) == ()
     payload = GoldPayload.of(engine.runtime.table("gold/per_minute").refresh())
     assert payload.gate is not None
     assert (payload.gate["broken"], payload.gate["released"]) == (
         ["sane", "small"],
-        encoded(given),
+        again.document(),
     )
 
 
@@ -320,9 +366,91 @@ def test_a_held_replay_can_be_released(project: Project) -> None:
     assert max(row["total"] for row in project.gold()) == BAD
     assert balance(engine.layout, engine.pipeline).differences == ()
     assert by_id(engine.layout, engine.pipeline).findings == ()
-    # The next version is validated, too, and is held because of the released row.
+    # The released row holds no later version, until another replay changes it.
     project.deliver(4)
     engine.run_all()
-    assert position(engine, "gold/per_minute") == 2
+    assert position(engine, "gold/per_minute") == 3
+    again = {"id": "late again", "site": "North", "level": 1, "at": before}
+    project.land([again])
+    engine.run_all()
+    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    engine.catch_up()
     (held,) = documents.holds(engine.layout, engine.pipeline)
-    assert (held.n, held.upto) == (2, 3)
+    (row,) = documents.rows_of(engine.layout, held).document()
+    assert row["before"] is not None
+    assert (row["before"]["total"], row["values"]["total"]) == (str(BAD), str(BAD + 1))
+
+
+def reject(engine: Engine, hold: Hold) -> None:
+    given = Rejection(
+        "r1", hold.table, hold.operation, hold.generation, "anna", "not ours", engine.clock()
+    )
+    documents.reject(engine.layout, given)
+
+
+def hold_replay(project: Project) -> tuple[Engine, Hold]:
+    """Hold a replay of a late row that breaks a rule."""
+    project.deliver(1, 2, 3)
+    engine = project.engine().run_all()
+    before = (NOON - timedelta(hours=1)).isoformat()
+    project.land([{"id": "late", "site": "North", "level": BAD, "at": before}])
+    engine.run_all()
+    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    engine.catch_up()
+    (held,) = documents.holds(engine.layout, engine.pipeline)
+    return engine, held
+
+
+@pytest.mark.parametrize(
+    "place", ["", "operation.rejected", "operation.table_done", "late.committed"]
+)
+def test_a_rejected_replay_leaves_its_rows_late_also_in_a_rebuild(
+    project: Project, place: str
+) -> None:
+    engine, held = hold_replay(project)
+    assert [row["replayed"] for row in project.read("late/per_minute")] == [1]
+    reject(engine, held)
+    with dying(place) if place else nullcontext():
+        engine.catch_up()  # asks bronze's job
+        engine.take_in()
+    engine = project.engine()
+    engine.take_in()
+    assert documents.holds(engine.layout, engine.pipeline) == ()
+    project.check(engine, [1, 2, 3])
+    assert [row["replayed"] for row in project.read("late/per_minute")] == [None]
+    assert engine.runtime.table("late/per_minute").refresh().total["replayed"] == 0
+    project.deliver(4)
+    engine.run_all()
+    project.check(engine, [1, 2, 3, 4])
+    (operation,) = BronzePayload.of(engine.runtime.head.table.refresh()).operations
+    assert operation.document["rejected"]["per_minute"]["by"] == "anna"
+    assert operation.document["rejected"]["per_minute"]["reason"] == "not ours"
+    again = project.engine(RebuildRequest(("gold/per_minute",)))
+    again.catch_up()
+    assert again.runtime.rebuild is None
+    project.check(again, [1, 2, 3, 4])
+    # The rows can be replayed again.
+    again.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    again.catch_up()
+    (held,) = documents.holds(again.layout, again.pipeline)
+    documents.release(again.layout, "per_minute", held.release("anna", "ours", again.clock()))
+    again.catch_up()
+    assert max(row["total"] for row in project.gold()) == BAD
+    assert balance(again.layout, again.pipeline).differences == ()
+    assert by_id(again.layout, again.pipeline).findings == ()
+
+
+def test_a_rejection_that_comes_too_late_changes_nothing(project: Project) -> None:
+    """The version was released, and is visible."""
+    engine, held = hold_replay(project)
+    documents.release(engine.layout, "per_minute", held.release("bert", "ours", engine.clock()))
+    engine.catch_up()
+    version = engine.runtime.head.table.refresh()
+    reject(engine, held)
+    engine.catch_up()
+    document = encoded(Rejection("r1", "per_minute", 1, 0, "anna", "not ours", engine.clock()))
+    requests.reject(engine.layout, "r1", document, engine.clock())
+    engine.take_in()
+    assert engine.runtime.head.table.refresh() == version
+    assert max(row["total"] for row in project.gold()) == BAD
+    assert by_id(engine.layout, engine.pipeline).findings == ()

@@ -1,9 +1,9 @@
 """Compares the rows of a gold table with those that a backfill gives.
 
-Two numbers of floating point are the same if they differ by no more than ``NEAR`` times the larger
-of them, or of 1: a sum depends on the order of its parts. The digest of a side is the number of its
-rows, and the sums modulo 2^64 of two 64-bit hashes (xxHash) of each row, so the order of rows does
-not matter. If two numbers are the same in this sense, both digests use the table's number. Digests
+Numbers of floating point that are nearly equal are the same (``tables.row_hashes``). The digest of
+a side is the number of its rows, and the sums modulo 2^64 of two 64-bit hashes of each row, so the
+order of rows does not matter. If two numbers are the same in this sense, both digests use the
+table's number. Digests
 use rounded numbers, so that rows that are computed again usually have the same digest.
 """
 
@@ -16,15 +16,14 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, FloatType, NumericType, StructType
+from pyspark.sql.types import NumericType, StructType
 
 from headgate.backfill.report import ColumnDifference, Sample
 from headgate.operations.backfill import CHANGE, CHANGED, GONE, NEW
+from headgate.tables.row_hashes import NEAR, SEEDS, comparable, hashes, is_floating, rounded
 
-NEAR = 1e-9
 EQUAL = "equal"
 SAMPLES = 5
-_SEEDS = (17, 1_000_003)
 
 
 @dataclass(frozen=True)
@@ -130,13 +129,12 @@ class Comparison:
 
     def _side(self, side: str, name: str) -> Column:
         """A value, in a form that can be compared."""
-        column = F.col(f"{side}.`{name}`")
-        return F.to_json(column) if "map<" in self._types[name].simpleString() else column
+        return comparable(F.col(f"{side}.`{name}`"), self._types[name])
 
     def _same(self, name: str) -> Column:
         old, new = self._side("old", name), self._side("new", name)
         same = old.eqNullSafe(new)
-        if _is_floating(self._types[name]):
+        if is_floating(self._types[name]):
             most = F.greatest(F.abs(old), F.abs(new), F.lit(1.0))
             # An infinity or a NaN is near nothing. In Spark, NaN is greater than every number.
             near = (most < F.lit(inf)) & (F.abs(old - new) <= most * NEAR)
@@ -154,14 +152,11 @@ class Comparison:
             values = [*(self._side(side, n) for n in self._key)]
             for name in self._values:
                 value = self._side(side, name)
-                if side == "new" and _is_floating(self._types[name]):
+                if side == "new" and is_floating(self._types[name]):
                     same = F.col("old").isNotNull() & self._same(name)
                     value = F.when(same, self._side("old", name)).otherwise(value)
-                values.append(_rounded(value) if _is_floating(self._types[name]) else value)
-            # The hash skips nulls. Without the flags, a null could change its column unseen.
-            flags = [F.isnull(value) for value in values]
-            for number, seed in enumerate(_SEEDS):
-                hashed = F.xxhash64(F.lit(seed), *flags, *values)
+                values.append(rounded(value) if is_floating(self._types[name]) else value)
+            for number, hashed in enumerate(hashes(values)):
                 yield F.sum(F.when(F.col(side).isNotNull(), hashed)).alias(f"{side}{number}")
 
     def _sum(self, side: str, counter: str | None) -> Column:
@@ -170,18 +165,6 @@ class Comparison:
         return F.coalesce(F.sum(f"{side}.{counter}"), F.lit(0))
 
 
-def _is_floating(type_: DataType) -> bool:
-    return isinstance(type_, DoubleType | FloatType)
-
-
-def _rounded(value: Column) -> Column:
-    """Rounds a number, so that numbers that are the same become equal, unless a rounding limit is
-    between them. The logarithm turns a relative difference into an absolute one. It also places the
-    limits where no number with few digits is."""
-    spread = F.signum(value) * F.log1p(F.abs(value))
-    return F.rint(spread / NEAR) + F.lit(0.0)  # no -0.0
-
-
 def _digest(rows: int, side: str, found: Any) -> str:
-    hashes = (int(found[f"{side}{number}"] or 0) % (1 << 64) for number in range(len(_SEEDS)))
+    hashes = (int(found[f"{side}{number}"] or 0) % (1 << 64) for number in range(len(SEEDS)))
     return f"{rows}-{''.join(f'{each:016x}' for each in hashes)}"

@@ -24,7 +24,7 @@ from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import begin_of
 from headgate.graph.graph import graph_of
-from headgate.graph.operations import Document, known
+from headgate.graph.operations import Document, is_rejected, known
 from headgate.operations.late_replay import has_marks
 from headgate.tables.data_file import DataFile
 from headgate.tables.frames import micros
@@ -132,7 +132,8 @@ def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
 
 
 def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
-    return path in known(operation.name).touches(graph_of(pipeline), operation.document)
+    is_touched = path in known(operation.name).touches(graph_of(pipeline), operation.document)
+    return is_touched and not is_rejected(operation.document, path)
 
 
 def _overlaps(document: Document, wanted: Range) -> bool:

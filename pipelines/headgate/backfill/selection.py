@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from headgate.backfill.errors import NotBackfilledError
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import GOLD
 from headgate.graph.graph import Graph
-from headgate.graph.operations import TAKEN_BACK, known
+from headgate.graph.operations import TAKEN_BACK, is_rejected, known
 from headgate.tables.data_file import DataFile
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.gold import GoldPayload
@@ -116,6 +117,8 @@ def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -
     """The ids of the backfills that were published into a range of a table, and not taken back."""
     found = []
     for each in in_force(operations):
+        if is_rejected(each.document, GOLD.path(table)):
+            continue
         if (patch := each.document["tables"].get(table)) is None:
             continue
         first, last = patch["span"]

@@ -26,6 +26,8 @@ _WIDEST = 76
 _DIGITS_OF_SQUARES = 200
 _DIGITS_OF_DOUBLES = 1_500
 _MOST_SHOWN = 20
+CUT = ", ..."
+"""What follows the first of many observed values."""
 
 
 class Values:
@@ -249,7 +251,7 @@ def _aware(at: datetime) -> datetime:
 
 
 def _listed(values: Sequence[Any]) -> str:
-    more = ", ..." if len(values) > _MOST_SHOWN else ""
+    more = CUT if len(values) > _MOST_SHOWN else ""
     return f"[{', '.join(map(_shown, sorted(values)[:_MOST_SHOWN]))}{more}]"
 
 

@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.suites.arguments import named_columns
 from headgate.declaration.suites.model import Rule
+from headgate.declaration.suites.tables import UNIQUE, Z_SCORES
 from headgate.expectations.aggregates import AGGREGATES, Values, aggregated
 from headgate.expectations.library import great_expectations
 from headgate.expectations.result import RuleResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
-_SCORES = "expect_column_value_z_scores_to_be_less_than"
 
 
 def validate(frame: DataFrame, rules: Sequence[Rule], now: datetime) -> tuple[RuleResult, ...]:
@@ -64,7 +62,7 @@ def _by_us(rule: Rule, values: Values, now: datetime) -> RuleResult | None:
         if rule.expectation in AGGREGATES:
             is_met, observed = aggregated(rule, values, now)
             return RuleResult.of(rule, met=is_met, observed=observed)
-        if rule.expectation == _SCORES and not values.are_finite(rule.arguments["column"]):
+        if rule.expectation == Z_SCORES and not values.are_finite(rule.arguments["column"]):
             return RuleResult.of(rule, observed=str(math.nan))
     except Exception as error:
         return RuleResult.of(rule, error=str(error))
@@ -99,7 +97,7 @@ def _expectation(rule: Rule, values: Values, columns: dict[str, Any]) -> Any:
         mostly = {"mostly": arguments["mostly"]} if "mostly" in arguments else {}
         arguments = {"column": _column_of(rule), "value_set": [True], **mostly}
         columns[_column_of(rule)] = values.table[_column_of(rule)].to_pandas()
-    elif name in _UNIQUE:
+    elif name in UNIQUE:
         columns |= {column: values.numbered(column) for column in named_columns(arguments)}
     else:
         columns[f"_double_{arguments['column']}"] = values.doubles(arguments["column"])
@@ -135,6 +133,7 @@ def _result(rule: Rule, said: Any) -> RuleResult:
         unexpected=None if unexpected is None else int(unexpected),
         error=_error(said.exception_info),
         rows=None if rows is None else int(rows),
+        ignored=int(said.result.get("missing_count") or 0),
     )
 
 

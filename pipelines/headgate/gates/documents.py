@@ -1,6 +1,7 @@
 """The documents of a gate: why a table is held, and what people request.
 
-A gate has the name of its gold table; the gate of the table's rebuild is ``NAME.rebuild``.
+A gate has the name of its gold table; the gate of the table's rebuild is ``NAME.rebuild``. Both
+respect all releases of the table, which are kept.
 
 The table's log decides: a held table has no commit for the held batches. A document that a crash
 has left behind is recognised by its batch id, which the table has already passed.
@@ -14,9 +15,50 @@ from datetime import datetime
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.expectations.result import RuleResult
-from headgate.storage.documents import encoded, read_value, write_document
-from headgate.storage.layout import Layout
+from headgate.storage.documents import Document, encoded, ids_in, new_id, read_value, write_document
+from headgate.storage.layout import RELEASES, Layout
 from headgate.tables.table import Table
+
+_REBUILD = ".rebuild"
+SHOWN = 100
+"""The number of rows that are kept to be shown."""
+
+
+@dataclass(frozen=True)
+class BrokenRow:
+    """A row of a held version: its digest, the ids of the rules that it breaks, and its values as
+    text. ``before`` are those of the row that readers see; None if they see none."""
+
+    digest: str
+    rules: tuple[str, ...]
+    values: tuple[str | None, ...]
+    before: tuple[str | None, ...] | None
+
+
+@dataclass(frozen=True)
+class ShownRows:
+    """The first ``rows`` of a held version that break its rules and are not released, with the
+    names of their ``columns``; ``total`` is the number of all of them, None if there are too many
+    to be counted. ``at`` is the time of the hold to which they belong."""
+
+    at: datetime
+    columns: tuple[str, ...] = ()
+    rows: tuple[BrokenRow, ...] = ()
+    total: int | None = 0
+
+    def document(self) -> list[Document]:
+        """The rows, for programs."""
+        return [
+            {
+                "rules": [*row.rules],
+                "values": self._named(row.values),
+                "before": row.before and self._named(row.before),
+            }
+            for row in self.rows
+        ]
+
+    def _named(self, values: tuple[str | None, ...]) -> Document:
+        return dict(zip(self.columns, values, strict=True))
 
 
 @dataclass(frozen=True)
@@ -48,6 +90,11 @@ class Hold:
         return f"the rebuild of {GOLD.path(self.table)}" if self.log else GOLD.path(self.table)
 
     @property
+    def is_of_operation(self) -> bool:
+        """Whether a replay, a backfill or a drain holds the table, and no batch."""
+        return self.upto == self.n and not self.log
+
+    @property
     def what(self) -> str:
         """What would become visible, for a person."""
         if self.upto == self.n:
@@ -56,9 +103,10 @@ class Hold:
         return f"batch {first:,}" if first == self.upto else f"batches {first:,} to {self.upto:,}"
 
     def release(self, by: str, reason: str, at: datetime) -> Release:
-        """A release of exactly this version."""
+        """A release of exactly this version, and of what breaks its rules."""
         version = self.operation, self.generation
-        return Release(self.upto, by, reason, at, self.log, *version)
+        accepted = tuple(token for result in self.failed for token in result.accepts)
+        return Release(self.upto, by, reason, at, self.log, *version, accepted)
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
@@ -76,7 +124,8 @@ class Release:
     """The release of a held version by a person: the version up to batch id ``upto`` and
     ``operation`` may become visible. A release with a ``log`` is for the rebuild in this folder, at
     any batch id, because the rebuild follows the current table until it is published. A release of
-    the current table is void after a reset, which changes the ``generation``."""
+    the current table is void after a reset, which changes the ``generation``. What is ``accepted``
+    (``gates.releases``) is accepted in any version."""
 
     upto: int
     by: str
@@ -85,10 +134,29 @@ class Release:
     log: str = ""
     operation: int = 0
     generation: int = 0
+    accepted: tuple[str, ...] = ()
+
+    def document(self) -> Document:
+        """The release without what it accepts, as commits keep it."""
+        return {name: value for name, value in encoded(self).items() if name != "accepted"}
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A person gives up ``operation``, a replay or a backfill that the gate of the gold table
+    ``table`` holds, at a ``generation`` of the table."""
+
+    id: str
+    table: str
+    operation: int
+    generation: int
+    by: str
+    reason: str
+    at: datetime
 
 
 def gate_name(table: str, *, is_rebuild: bool) -> str:
-    return f"{table}.rebuild" if is_rebuild else table
+    return f"{table}{_REBUILD}" if is_rebuild else table
 
 
 def held(layout: Layout, gate: str) -> Hold | None:
@@ -120,13 +188,22 @@ def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
     return hold.upto > hold.n or bool(hold.log) or state.operation < hold.operation
 
 
-def hold(layout: Layout, found: Hold) -> None:
+def hold(layout: Layout, found: Hold, shown: ShownRows | None = None) -> None:
+    """Hold a table. Some rows that break its rules are kept to be ``shown``."""
+    shown = shown or ShownRows(found.at)
+    write_document(layout.storage, _path(found.gate, "rows"), encoded(shown))
     write_document(layout.storage, _path(found.gate, "held"), encoded(found))
+
+
+def rows_of(layout: Layout, found: Hold) -> ShownRows:
+    """The rows that break the rules of a hold; none if another validation is writing others."""
+    shown = read_value(layout.storage, _path(found.gate, "rows"), ShownRows)
+    return shown if shown is not None and shown.at == found.at else ShownRows(found.at)
 
 
 def let_go(layout: Layout, gate: str) -> None:
     """Remove the documents of a hold that has ended."""
-    for name in ("held", "retry"):
+    for name in ("held", "rows", "retry", "reject"):
         layout.storage.remove(_path(gate, name))
 
 
@@ -140,7 +217,37 @@ def released(layout: Layout, gate: str) -> Release | None:
 
 
 def release(layout: Layout, gate: str, given: Release) -> None:
+    """Release a held version. What it accepts is kept first, under an id of its own: two people
+    may release at once."""
+    kept = f"{_kept(gate.removesuffix(_REBUILD))}/{new_id(given.at)}.json"
+    write_document(layout.storage, kept, encoded(given))
     write_document(layout.storage, _path(gate, "release"), encoded(given))
+
+
+class Releases:
+    """All releases of a table and of its rebuilds. Each document is read once."""
+
+    def __init__(self, layout: Layout, table: str) -> None:
+        self._layout, self._folder = layout, _kept(table)
+        self._read: dict[str, Release] = {}
+
+    def all(self) -> tuple[Release, ...]:
+        """The oldest first. Raises DamagedDocumentError."""
+        for id_ in ids_in(self._layout.storage, self._folder):
+            if id_ not in self._read:
+                path = f"{self._folder}/{id_}.json"
+                if (found := read_value(self._layout.storage, path, Release)) is not None:
+                    self._read[id_] = found
+        return tuple(self._read[id_] for id_ in sorted(self._read))
+
+
+def reject(layout: Layout, given: Rejection) -> None:
+    """Request that the job of a held table gives up the operation that is held."""
+    write_document(layout.storage, _path(given.table, "reject"), encoded(given))
+
+
+def rejected(layout: Layout, gate: str) -> Rejection | None:
+    return read_value(layout.storage, _path(gate, "reject"), Rejection)
 
 
 def ask_retry(layout: Layout, gate: str, now: datetime) -> None:
@@ -155,6 +262,11 @@ def retry_asked(layout: Layout, gate: str) -> bool:
 
 def retried(layout: Layout, gate: str) -> None:
     layout.storage.remove(_path(gate, "retry"))
+
+
+def _kept(table: str) -> str:
+    """The folder of a table's releases."""
+    return f"{RELEASES}/{table}"
 
 
 def _path(gate: str, name: str) -> str:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.kinds import GOLD, LATE, SILVER, name_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.suites.model import Suite
+from headgate.declaration.operators import columns_of
+from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM
 from headgate.expectations.result import RuleResult
 from headgate.expectations.validation import validate
 from headgate.failpoints import failpoint
 from headgate.gates import documents
-from headgate.gates.documents import Hold, Release, gate_name
+from headgate.gates.broken_rows import BrokenRows, broken_rows
+from headgate.gates.documents import SHOWN, Hold, Rejection, Release, Releases, ShownRows, gate_name
+from headgate.gates.releases import MOST_ROWS, judged, token, with_tokens
 from headgate.gates.silver_sums import SilverSums
 from headgate.gates.validations import Validation, ValidationLog
-from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import FINAL, DataFile
 from headgate.tables.errors import HeldError
@@ -42,6 +45,8 @@ class TableGate:
     ``is_visible``: readers see each commit. The rebuild of a table becomes visible only when it has
     processed all batches, so only its last step is validated, even if it has no rows: no other
     version of it is published (``savepoints.rebuilds.targets``).
+
+    ``key`` are the columns that identify a row.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class TableGate:
         table: Table,
         suite: Suite,
         sums: SilverSums,
+        key: Sequence[str],
         *,
         is_visible: bool,
     ) -> None:
@@ -59,7 +65,9 @@ class TableGate:
         self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
         self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
         self._rows = Rows(spark, table)
+        self._key = tuple(key)
         self._validations = ValidationLog(layout, name_of(table.name))
+        self._releases = Releases(layout, name_of(table.name))
         self._is_visible = is_visible
         self._upto = 0
         self._next = 0.0
@@ -76,7 +84,21 @@ class TableGate:
         self._upto = upto
         if self._hold is None or time.monotonic() >= self._next:
             return True
-        return documents.retry_asked(self._layout, self._name) or self._release() is not None
+        return (
+            documents.retry_asked(self._layout, self._name)
+            or self._release() is not None
+            or self.rejection() is not None
+        )
+
+    def rejection(self) -> Rejection | None:
+        """What a person has rejected of what the table is held by, and no longer may become
+        visible."""
+        if self._hold is None or not self._is_visible:
+            return None
+        given, held = documents.rejected(self._layout, self._name), self._table.state
+        if given is None or given.generation != held.generation:
+            return None
+        return given if held.operation < given.operation else None
 
     def stops(self, upto: int) -> tuple[int, ...]:
         """The batch ids before ``upto`` at which a step has to end: the end of a release, if there
@@ -94,13 +116,16 @@ class TableGate:
         if not self._is_asked(payload, state, add):
             return state
         now = time_of(state.at)
-        results = self._validated(self._version(add, remove), state.n, now)
+        version = self._version(add, remove)
+        results, rows = self._validated(version, state.n, now), None
+        given = self._release_for(state) if any(each.holds for each in results) else None
+        if given is None:
+            results, rows = self._judged(results, version, state)
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
-        given = self._release_for(state) if failed else None
         self._record(state, now, results, given)
         if failed and given is None:
-            self._held_by(results, state, now)
+            self._held_by(results, state, now, rows)
             self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
             raise HeldError(f"{self._table.name} is held: {'; '.join(map(str, failed))}")
         gate = {
@@ -109,9 +134,57 @@ class TableGate:
             "n": state.n,
             "operation": state.operation,
             "broken": [r.rule for r in results if not r.met],
-            "released": encoded(given) if given is not None else None,
+            "released": given.document() if given is not None else None,
+            "earlier": self._earlier(results),
         }
         return replace(state, payload=replace(payload, gate=gate))
+
+    def _judged(
+        self, results: tuple[RuleResult, ...], version: DataFrame, state: State
+    ) -> tuple[tuple[RuleResult, ...], ShownRows | None]:
+        """The results, released where releases have accepted all that breaks a rule; and the other
+        rows that break the rules."""
+        if not any(result.holds for result in results):
+            return results, None
+        rules = {rule.id: rule for rule in self._suite.rules}
+        asked = [rules[each.rule] for each in results if each.holds and each.error is None]
+        found = self._broken_rows(version, asked)
+        name = f"version:{state.generation}.{state.n}.{state.operation}"
+
+        def with_all(result: RuleResult) -> RuleResult:
+            digests = found.digests.get(result.rule)
+            # Rows that another implementation counts otherwise are not known.
+            is_known = digests is not None and len(digests) == result.unexpected
+            rule = rules[result.rule]
+            return with_tokens(result, rule, digests if is_known else None, name)
+
+        listed = tuple(with_all(each) if each.holds else each for each in results)
+        given = self._releases.all()
+        accepted = {token for each in given for token in each.accepted}
+        own = [each for each in given if each.log == self._log] if self._log else []
+        of_rebuild = {token for each in own for token in each.accepted}
+        left = [
+            row
+            for row in found.rows
+            if any(token(rules[rule], row.digest) not in accepted for rule in row.rules)
+        ]
+        total = len(left) if len(found.rows) <= MOST_ROWS else None
+        shown = ShownRows(time_of(state.at), found.columns, tuple(left[:SHOWN]), total)
+        return judged(listed, rules, accepted, of_rebuild), shown
+
+    def _broken_rows(self, version: DataFrame, rules: Sequence[Rule]) -> BrokenRows:
+        visible = self._version((), ()) if self._is_visible else version.limit(0)
+        return broken_rows(version, visible, rules, self._key)
+
+    def _earlier(self, results: Sequence[RuleResult]) -> list[Mapping[str, Any]]:
+        """Who has released what breaks rules in a version that becomes visible, when and why."""
+        tokens = {token for each in results if each.is_released for token in each.accepts}
+        given = self._releases.all() if tokens else ()
+        return [
+            {"by": each.by, "at": each.at.isoformat(), "reason": each.reason}
+            for each in given
+            if not tokens.isdisjoint(each.accepted)
+        ]
 
     def _validated(self, version: DataFrame, n: int, now: datetime) -> tuple[RuleResult, ...]:
         """The results of the suite, in the order of its rules."""
@@ -126,9 +199,7 @@ class TableGate:
         """End a hold: the table has reached the batch id of the last call of ``is_due``."""
         if self._hold is not None:
             documents.let_go(self._layout, self._name)
-            # The release of a rebuild is for all batches until the rebuild is published.
-            if self._is_visible:
-                documents.use_up(self._layout, self._name)
+            documents.use_up(self._layout, self._name)
             self._hold = None
 
     def _is_asked(self, payload: GoldPayload, state: State, add: Sequence[DataFile]) -> bool:
@@ -163,12 +234,12 @@ class TableGate:
     def _release_for(self, state: State) -> Release | None:
         """The release that lets the version with this state become visible."""
         given = self._release()
-        if given is None or not self._is_visible:
-            return given
+        if given is None:
+            return None
         return given if (state.n, state.operation) <= (given.upto, given.operation) else None
 
     def _record(
-        self, state: State, now: datetime, results: tuple[RuleResult, ...], given: Release | None
+        self, state: State, now: datetime, results: Sequence[RuleResult], given: Release | None
     ) -> None:
         found = Validation(
             table=name_of(self._table.name),
@@ -176,21 +247,29 @@ class TableGate:
             version=self._table.version + 1,
             at=now,
             suite=self._suite,
-            results=results,
-            released=given,
+            results=tuple(replace(each, accepts=()) for each in results),
+            released=given and replace(given, accepted=()),
             log=self._log,
             operation=state.operation,
             generation=state.generation,
         )
         self._validations.record(found)
 
-    def _held_by(self, results: Sequence[RuleResult], state: State, now: datetime) -> None:
+    def _held_by(
+        self,
+        results: Sequence[RuleResult],
+        state: State,
+        now: datetime,
+        rows: ShownRows | None,
+    ) -> None:
         before, n = self._hold, self._table.state.n
         since = before.since if before is not None and before.n == n else now
         table = name_of(self._table.name)
         version = state.operation, state.generation
         self._hold = Hold(table, n, state.n, since, now, tuple(results), self._log, *version)
-        documents.hold(self._layout, self._hold)
+        documents.hold(self._layout, self._hold, rows)
+        if not self._is_visible:  # what it accepts is kept; it lets no later version pass
+            documents.use_up(self._layout, self._name)
         documents.retried(self._layout, self._name)
 
     def _version(self, add: Sequence[DataFile], remove: Sequence[DataFile]) -> DataFrame:
@@ -213,4 +292,5 @@ def gate_of(
     silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
     sums = SilverSums(spark, declared, silver, late)
     gold = table(GOLD.path(declared.name))
-    return TableGate(spark, layout, gold, declared.suite, sums, is_visible=is_visible)
+    key = (*columns_of(declared), *(by.name for by in declared.by))
+    return TableGate(spark, layout, gold, declared.suite, sums, key, is_visible=is_visible)

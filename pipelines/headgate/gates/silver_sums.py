@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from functools import reduce
 
@@ -77,7 +77,8 @@ def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
         wanted = pairs * silver - late
         is_met = abs(gold - wanted) <= Decimal(str(rule.arguments.get("tolerance", 0)))
     observed = f"{_shown(gold)}, and {_shown(wanted)} in silver"
-    return RuleResult.of(rule, met=is_met, observed=observed)
+    result = RuleResult.of(rule, met=is_met, observed=observed)
+    return replace(result, accepts=(_shown(gold - wanted),))
 
 
 def _shown(number: Decimal) -> str:

@@ -64,7 +64,9 @@ class FoldStage:
         self._gold_rows = Rows(spark, self.gold, state_field(declared))
         self._fold = Fold(spark, declared, self._pairs, assignment, aggregator)
         replay = LateReplay(self._fold, self.silver, self.late, self.gold)
-        late = Place(self.late, Rows(spark, self.late).of, LATE_TIME, replay=replay.mark)
+        late = Place(
+            self.late, Rows(spark, self.late).of, LATE_TIME, None, replay.mark, replay.unmark
+        )
         gold = Place(self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold)
         self.places: Sequence[Place] = (late, gold)
 

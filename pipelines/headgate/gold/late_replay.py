@@ -125,6 +125,20 @@ class LateReplay:
         total = add_counts(state.total, {"replayed": count})
         return Change(replace(state, total=total), remove=files, moved=moved)
 
+    def unmark(self, state: State, document: Document) -> Change:
+        """Take back what ``mark`` has marked: the pairs wait again."""
+        if REPLAYED not in row_type(self._late).fieldNames():
+            return Change(state)
+        files = Selection.of(document).files(self._late)
+        rows, is_marked = self._late_rows.of(files), F.col(REPLAYED) == state.operation
+        count = rows.where(is_marked).count()
+        if not count:
+            return Change(state)
+        freed = rows.withColumn(REPLAYED, F.when(~is_marked, F.col(REPLAYED)))
+        moved = stage(self._late, state, freed, time_column=LATE_TIME, most_files=1)
+        total = add_counts(state.total, {"replayed": -count})
+        return Change(replace(state, total=total), remove=files, moved=moved)
+
     def fold(self, state: State, document: Document) -> Change:
         """Compute again the rows of the pairs that ``mark`` has marked. A row that changes, or is
         new, gets the next revision."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
-from headgate.graph.operations import known
+from headgate.graph.operations import Document, known
 from headgate.jobs.runtime import PipelineRuntime
-from headgate.operations import requests
+from headgate.operations import rejecting, requests
 from headgate.replay import requests as replays
 from headgate.replay.carrying_out import carry_out
 from headgate.storage.layout import Layout
@@ -47,6 +48,10 @@ def take_in(
         if done is not None:
             say(done)
     for request in requests.waiting(layout):
+        if request.name == rejecting.NAME:
+            _reject(runtime, request.document, clock())
+            requests.remove(layout, request)
+            continue
         held = runtime.head.table.refresh()
         is_meant = known(request.name).is_meant_at(request.document, held.generation)
         if is_meant and request.operation(held) is None:
@@ -54,3 +59,12 @@ def take_in(
             failpoint("operation.taken_in")
         requests.remove(layout, request)
     return True
+
+
+def _reject(runtime: PipelineRuntime, document: Document, now: datetime) -> None:
+    """Reject an operation, unless a rebuild of the table may have carried it out already: then the
+    table's job asks again after the rebuild."""
+    path = GOLD.path(document["table"])
+    if runtime.rebuild is None or path not in runtime.rebuild.tables:
+        gold = runtime.table(path).reader()
+        rejecting.tell_rejected(runtime.head.table, gold, document, now)

@@ -15,11 +15,14 @@ from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.gates.gate import TableGate
 from headgate.graph.graph import Graph
+from headgate.graph.operations import is_rejected
 from headgate.jobs.error_translation import translate_error
 from headgate.jobs.troubles import joined
+from headgate.operations import requests
 from headgate.operations.carrying_out import Operations
 from headgate.operators.contract import GoldStage, stage_of
 from headgate.silver.stage import SilverStage
+from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 from headgate.tables.errors import DamagedFileError, HeldError, LogGapError
 from headgate.tables.payloads.bronze import BronzePayload
@@ -132,6 +135,8 @@ class Stages:
         if gate is not None and not gate.is_due(upto):
             return False
         its_own = operations.of(place.table for place in gold.places)
+        if gate is not None and self._waits_for_rejection(gate, its_own):
+            return False
         watermarks = operations.watermarks(gold.silver.name)
         ends = gate.stops(upto) if gate is not None else ()
         try:
@@ -153,6 +158,19 @@ class Stages:
             return False
         if gate is not None:
             gate.passed()
+        return True
+
+    def _waits_for_rejection(self, gate: TableGate, operations: Operations) -> bool:
+        """Whether a table is held by an operation that a person has rejected, and bronze does not
+        say so yet. The operation is not tried any more, and bronze's job is asked to say it."""
+        if (given := gate.rejection()) is None:
+            return False
+        path, asked = GOLD.path(given.table), {each.number: each for each in operations.asked}
+        operation = asked.get(given.operation)
+        if operation is None or is_rejected(operation.document, path):
+            return False
+        if path not in self._replaced:
+            requests.reject(self._layout, given.id, encoded(given), given.at)
         return True
 
     def _is_replaced(self, error: BaseException) -> TypeGuard[LogGapError | DamagedFileError]:

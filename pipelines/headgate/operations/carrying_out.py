@@ -14,7 +14,7 @@ from datetime import datetime
 
 from headgate.failpoints import failpoint
 from headgate.graph.graph import Graph
-from headgate.graph.operations import Document, known
+from headgate.graph.operations import Document, is_rejected, known
 from headgate.operations.contract import OPERATIONS, Place
 from headgate.tables.history import Watermarks
 from headgate.tables.operation import Operation
@@ -84,25 +84,37 @@ class Operations:
         Raises UnknownOperationError, CommitRefusedError, FencedError.
         """
         for operation in self.asked:
-            for place in places if operation.n <= n else ():
-                if self._awaits(operation, place.table.name, place.table.state.operation):
-                    _carry_out(operation, place, now)
+            awaited = [p for p in places if operation.n <= n and self._awaits_of(operation, p)]
+            if awaited and is_rejected(operation.document, awaited[0].table.name):
+                # A side table may have carried it out before it was rejected.
+                awaited = [p for p in places if self._touches(operation, p.table.name)]
+            for place in awaited:
+                _carry_out(operation, place, now)
+
+    def _awaits_of(self, operation: Operation, place: Place) -> bool:
+        return self._awaits(operation, place.table.name, place.table.state.operation)
 
     def _awaits(self, operation: Operation, path: str, done: int) -> bool:
-        if operation.number <= done:
-            return False
+        return operation.number > done and self._touches(operation, path)
+
+    def _touches(self, operation: Operation, path: str) -> bool:
         return path in known(operation.name).touches(self.graph, operation.document)
 
 
 def _carry_out(operation: Operation, place: Place, now: datetime) -> None:
     table = place.table
     held = table.refresh()
-    if held.operation >= operation.number:
+    is_done = held.operation >= operation.number
+    is_given_up = is_rejected(operation.document, table.name)
+    if is_done and not is_given_up:
         return
     state = held.held("operation", table.epoch)
     at = commit_time(just_after(held, now))
-    state = replace(state, operation=operation.number, at=at)
-    change = OPERATIONS[operation.name].change(place, state, operation.document)
+    state = replace(state, operation=max(held.operation, operation.number), at=at)
+    kind = OPERATIONS[operation.name]
+    change = (kind.given_up if is_given_up else kind.change)(place, state, operation.document)
+    if is_done and not (change.add or change.remove or change.moved):
+        return
     failpoint("operation.staged")
     table.commit(change.state, add=change.add, remove=change.remove, moved=change.moved)
     failpoint("operation.table_done")

@@ -22,13 +22,15 @@ class Place:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
     ``time_column`` is the column for which files have bounds. ``end`` is the time when a result of
     gold is complete, in microseconds since 1970 UTC. ``replay`` computes how a replay of late pairs
-    changes the table; None if the stage does not replay."""
+    changes the table, ``give_up`` how a table takes that back before its gold table has it; None
+    if the stage does not replay."""
 
     table: Table
     rows: Callable[[Sequence[DataFile]], DataFrame]
     time_column: str
     end: Column | None = None
     replay: Callable[[State, Document], Change] | None = None
+    give_up: Callable[[State, Document], Change] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class TableOperation(OperationKind):
         operation's batch, because it is computed again after a crash and in a rebuild. Files
         are staged and not committed.
         """
+
+    def given_up(self, place: Place, state: State, document: Document) -> Change:
+        """The change of a table for which the operation was rejected. By default there is none. A
+        table that carries an operation out before the one that was held takes that back."""
+        return Change(state)
 
 
 OPERATIONS: Registry[TableOperation] = Registry("headgate.operations", TableOperation)

@@ -64,5 +64,8 @@ class LateReplay(TableOperation):
     def change(self, place: Place, state: State, document: Document) -> Change:
         return Change(state) if place.replay is None else place.replay(state, document)
 
+    def given_up(self, place: Place, state: State, document: Document) -> Change:
+        return Change(state) if place.give_up is None else place.give_up(state, document)
+
 
 MEMBER = LateReplay()

@@ -46,6 +46,13 @@ def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -
     return request
 
 
+def reject(layout: Layout, id_: str, document: Mapping[str, Any], now: datetime) -> None:
+    """Request that an operation is rejected (``operations.rejecting``). It may be requested again
+    with the same id."""
+    content = {"name": "reject", "document": {**document, "id": id_}, "at": now.isoformat()}
+    write_document(layout.storage, f"{_FOLDER}/{id_}.json", content)
+
+
 def waiting(layout: Layout) -> tuple[Request, ...]:
     """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
     read = (

@@ -8,6 +8,7 @@ from functools import partial
 from html import escape
 
 from headgate.declaration.suites.model import Rule, Suite
+from headgate.declaration.suites.plan import asked
 from headgate.expectations.result import RuleResult
 from headgate.gates.validations import Validation
 from headgate.quality.findings import (
@@ -171,7 +172,7 @@ def _table_head(*headers: str) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    asks = rule.condition or f"{rule.expectation} {dict(rule.arguments)}"
+    asks = rule.condition or asked(rule.expectation, rule.arguments)
     how = f"{rule.action}, {rule.severity}"
     return f"<td>{escape(rule.id)}</td><td><code>{escape(asks)}</code></td><td>{escape(how)}</td>"
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
-from headgate.gates.documents import Hold, Release
+from headgate.gates.documents import Hold, Rejection, Release, ShownRows
 from headgate.loads.requests import LoadRequest
 from headgate.operations.requests import Request as OperationRequest
 from headgate.repair.findings import Damage
@@ -40,6 +40,7 @@ _MEANS = {
     "dead_letters": "a row that a sink has refused is not sent again; it stays in its table",
     "copy": "that this is a copy: do not let it publish to a table that the original fills",
     "gates": "why a gold table is held, or its release: the next validation decides again",
+    "releases": "what a person has released: rows that it has let pass hold gold again",
     "savepoints": "this savepoint is lost, and its name with it; others and the tables stay",
     "declarations": "the text of a declaration that tables or savepoints were made from; that of "
     "today's is kept again at the next start, an older one is in your version control",
@@ -54,11 +55,14 @@ _TYPES: Mapping[str, type] = {
     "dead_letters/*.json": Letter,
     "gates/*.held.json": Hold,
     "gates/*.release.json": Release,
+    "gates/*.rows.json": ShownRows,
+    "gates/*.reject.json": Rejection,
+    "releases/*/*.json": Release,
 }
 """What documents with these paths are read as. Whoever reads one that lacks a field is told to
 repair."""
 _FOLDERS = ("savepoints", "declarations", "gates", "operations")
-_WITH_FOLDERS = ("loads", "dead_letters")
+_WITH_FOLDERS = ("loads", "dead_letters", "releases")
 _UNKNOWN = "its content is unknown: it is put aside as it is"
 LEASES = f"{CONTROL}/lease-"
 UNFINISHED = Layout.document("clone")

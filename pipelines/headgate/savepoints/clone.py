@@ -25,7 +25,7 @@ from headgate.savepoints.verify import verify
 from headgate.storage.copies import mark_copy
 from headgate.storage.documents import Document, read_document, write_document
 from headgate.storage.files import Storage
-from headgate.storage.layout import Layout
+from headgate.storage.layout import RELEASES, Layout
 from headgate.storage.places import parent
 from headgate.tables.checksum import digest_of
 from headgate.tables.history import lineage
@@ -83,6 +83,8 @@ def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection
     for path in files_of(layout, savepoint):
         layout.storage.copy(path, to.storage)
     copy_loads(layout, savepoint, to)
+    for stat in layout.storage.list(RELEASES, recursive=True):
+        layout.storage.copy(stat.path, to.storage)
     if layout.storage.exists(kept := Layout.declaration(savepoint.definition)):
         layout.storage.copy(kept, to.storage)
     for path, saved in tables.items():

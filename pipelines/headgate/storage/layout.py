@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from headgate.storage.files import Storage
 
 CONTROL = "_headgate"
+RELEASES = f"{CONTROL}/releases"
+"""The folder of what people have released, in a folder for each gold table."""
 
 
 @dataclass(frozen=True)

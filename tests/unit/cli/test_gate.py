@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,9 +14,11 @@ from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
-from headgate.gates.documents import Hold
+from headgate.gates.documents import BrokenRow, Hold, ShownRows
 from headgate.supervision.health import HealthContext, violations
 from headgate.supervision.limits import Limits
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
@@ -189,3 +193,98 @@ def test_a_table_without_a_gate(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
     assert code == 2
     assert "tiny has no gold table with expectations named 'gold.nothing'" in err
     assert "there are: gold.per_minute\n" in err
+
+
+ROWS = (
+    BrokenRow(
+        "row:1",
+        ("sane",),
+        ("2026-03-01 12:00:00", "5000", None),
+        ("2026-03-01 12:00:00", "3", None),
+    ),
+    BrokenRow("row:2", ("sane", "odd"), ("x", "7", "a"), None),
+)
+
+
+def test_the_rows_that_break_rules_are_shown(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    n, at = position(gated), SINCE + timedelta(minutes=5)
+    result = replace(RESULTS[0], accepts=("0 row:1", "0 row:2"))
+    found = Hold("per_minute", n, n + 1, SINCE, at, (result, RESULTS[1]))
+    documents.hold(gated.layout, found, ShownRows(at, ("window_start", "events", "site"), ROWS, 7))
+    code, out, _ = ask("gate", "show", *of_lake, "gold.per_minute")
+    assert code == 0
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[0] == (f"gold/per_minute: batch {n + 1}, held since 2026-03-01 12:00:00Z")
+    assert lines[1:3] == ["sane (critical): not met, 3 rows break it", "expected: events > 0"]
+    assert "sane changed 2026-03-01 12:00:00 3 -> 5000 null" in lines
+    assert "sane, odd new x 7 a" in lines
+    assert "the first 2 of 7 rows" in lines
+    typed = [shlex.split(line) for line in lines if "headgate gate" in line]
+    assert [words[words.index("gate") + 1] for words in typed] == ["release"]
+    document = last_object(ask("gate", "show", *of_lake, "gold.per_minute", "--json")[1])
+    assert (document["total"], len(document["rows"])) == (7, 2)
+    assert document["rows"][0]["values"]["events"] == "5000"
+    assert document["rows"][0]["before"]["events"] == "3"
+    assert "accepts" not in document["held"]["results"][0]
+
+
+def test_a_rule_about_the_whole_table_has_no_rows(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    hold(gated)
+    _, out, _ = ask("gate", "show", *of_lake, "gold.per_minute")
+    assert "no single row breaks these rules: they are about the whole table" in out
+    code, _, err = ask("gate", "show", *of_lake, "gold.per_minute", "--rebuild")
+    assert (code, "the rebuild of gold/per_minute is not held" in err) == (1, True)
+
+
+def operate(lake: Lake, name: str, **document: object) -> None:
+    """Request an operation, and hold the gold table by it."""
+    bronze, n = lake.table("bronze/events"), position(lake)
+    state = bronze.refresh()
+    operation = Operation(1, name, state.n, {"table": "per_minute", **document})
+    payload = replace(BronzePayload.of(state), operations=(operation,))
+    bronze.commit(replace(state, payload=payload, operation=1))
+    found = Hold("per_minute", n, n, SINCE, SINCE, RESULTS, operation=1)
+    documents.hold(lake.layout, found)
+
+
+def test_a_held_replay_is_given_up(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    operate(gated, "late_replay")
+    out = ask("gate", "status", *of_lake)[1]
+    typed = [shlex.split(line) for line in out.splitlines() if "headgate gate" in line]
+    assert [words[words.index("gate") + 1] for words in typed] == ["show", "release", "reject"]
+    words = typed[2]
+    code, out, _ = ask(*words[words.index("gate") :])
+    assert code == 0
+    assert "gold/per_minute: the replay, backfill or drain after batch" in out
+    assert "is given up; a running driver does it at once, else the next start" in out
+    given = documents.rejected(gated.layout, "per_minute")
+    assert given is not None
+    assert (given.operation, given.reason, "@" in given.by) == (1, "WHY", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "says"),
+    [
+        ("drain", {}, "is held by a drain, which cannot be given up"),
+        ("late_replay", {"rejected": {"per_minute": {}}}, "is given up already"),
+        ("backfill", {"tables": {}, "rejected": {"per_minute": {}}}, "is given up already"),
+    ],
+)
+def test_what_cannot_be_given_up(
+    ask: Ask, gated: Lake, of_lake: OfLake, name: str, document: dict[str, Any], says: str
+) -> None:
+    operate(gated, name, **document)
+    code, _, err = ask("gate", "reject", *of_lake, "gold.per_minute", "--reason", "x")
+    assert code in (1, 2)
+    assert says in err
+    assert documents.rejected(gated.layout, "per_minute") is None
+
+
+def test_a_batch_is_not_given_up(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
+    hold(gated)
+    code, _, err = ask("gate", "reject", *of_lake, "gold.per_minute", "--reason", "x")
+    assert code == 2
+    assert "events are not given up" in err
+    for said in ("headgate gate show", "headgate gate release", "--full-refresh silver.good"):
+        assert said in err
+    assert documents.rejected(gated.layout, "per_minute") is None

@@ -12,7 +12,7 @@ from headgate.cli.rows import cells
 from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.suites.model import Suite, count_key
-from headgate.declaration.suites.plan import suite_plan
+from headgate.declaration.suites.plan import asked, suite_plan
 from headgate.querying.without_pandas import leave_pandas_out
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
@@ -36,7 +36,7 @@ def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = 
     for suite in suites:
         for rule in suite["rules"]:
             broken = "-" if rule["broken"] is None else rule["broken"]
-            asks = rule.get("condition") or f"{rule['expectation']} {rule['arguments']}"
+            asks = rule.get("condition") or asked(rule["expectation"], rule["arguments"])
             said = (rule["id"], _action(rule), rule["severity"], broken, asks)
             shown.add_row(*cells(suite["table"], *said))
     document = {"pipeline": declared.name, "suites": suites}

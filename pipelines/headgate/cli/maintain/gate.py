@@ -1,16 +1,25 @@
-"""``headgate gate status | release | retry``: gold tables whose rules hold versions back."""
+"""``headgate gate``: gold tables whose rules hold versions back."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.maintain.gate_screen import (
+    count_of,
+    document_of,
+    next_steps,
+    reasons,
+    rows_shown,
+)
+from headgate.cli.maintain.rejectable import rejectable
 from headgate.cli.named import gold_table
-from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root, command
+from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.person import person
 from headgate.cli.rows import cells
@@ -19,11 +28,13 @@ from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError
 from headgate.gates import documents
-from headgate.gates.documents import Hold, gate_name, holds
-from headgate.storage.documents import encoded
+from headgate.gates.documents import Hold, Rejection, gate_name, holds
+from headgate.storage.documents import encoded, new_id
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.table import Table
+
+_SOON = "a running driver does it at once, else the next start"
 
 app = typer.Typer(help="Gold tables that rules hold back.", no_args_is_help=True)
 
@@ -65,20 +76,51 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
                 "table": gold.name,
                 "suite": table.suite.name,
                 "n": n,
-                "held": encoded(held[name]) if name in held else None,
-                "rebuild": encoded(rebuild) if rebuild is not None else None,
+                "held": document_of(held[name]) if name in held else None,
+                "rebuild": document_of(rebuild) if rebuild is not None else None,
                 "last": state and GoldPayload.of(state).gate,
             }
         )
     words = [] if shown else ["no gold table has expectations"]
     for hold in held.values():
         words += [hold.title, *(f"  {result}" for result in hold.failed)]
-        is_rebuilt = gate_name(hold.table, is_rebuild=True) in held
-        which = ["--rebuild"] if hold.log else ["--current"] if is_rebuilt else []
-        words.append(command("gate release", f"gold.{hold.table}", *which, "--reason", "WHY"))
+        words += next_steps(hold, is_rebuilt=_is_rebuilt(declared, layout, hold))
     respond(json, {"pipeline": declared.name, "gates": shown}, screen, *words)
     if held:
         raise typer.Exit(exit_codes.HELD)
+
+
+@app.command("show")
+def show(
+    pipeline: PipelineName,
+    table: GoldName,
+    rebuild: OfRebuild = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Show the rows of the held version that break rules, with the values that readers see.
+
+    Rows that were released before are left out. A rule about the whole table has no rows.
+    """
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    held = _held(declared, layout, table, rebuild)
+    found, is_rebuilt = documents.rows_of(layout, held), _is_rebuilt(declared, layout, held)
+    document = {
+        "pipeline": declared.name,
+        "table": GOLD.path(held.table),
+        "held": document_of(held),
+        "total": found.total,
+        "rows": found.document(),
+    }
+    respond(
+        json,
+        document,
+        f"{held.title}: {held.what}, held since {held.since:%F %T}Z",
+        *reasons(held, declared.gold[held.table]),
+        *([rows_shown(found)] if found.rows else []),
+        count_of(found),
+        *islice(next_steps(held, is_rebuilt=is_rebuilt), 1, None),
+    )
 
 
 @app.command("release")
@@ -92,8 +134,9 @@ def release(
 ) -> None:
     """Let the version that is held become visible, although it breaks rules.
 
-    The commit keeps who did it, when and why. Later versions are validated as before. A rebuild may
-    then be published.
+    The commit keeps who did it, when and why. The rows that break rules hold no later version, as
+    long as they do not change; see them with `gate show`. Rows that are new or have changed hold
+    the table again. A rebuild may then be published.
     """
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
@@ -102,8 +145,34 @@ def release(
     said = f"{held.title}: {held.what} may become visible"
     if held.log:
         said = f"{held.title} may be published"
-    document = {"pipeline": declared.name, "table": GOLD.path(held.table), **encoded(given)}
-    respond(json, document, f"{said}; a running driver does it at once, else the next start")
+    document = {"pipeline": declared.name, "table": GOLD.path(held.table), **given.document()}
+    respond(json, document, f"{said}; {_SOON}", *(f"  {result}" for result in held.failed))
+
+
+@app.command("reject")
+def reject(
+    pipeline: PipelineName,
+    table: GoldName,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the commit.")],
+    rebuild: OfRebuild = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Give up the replay or the backfill that is held: the table goes on without it.
+
+    The commit keeps who did it, when and why. A batch cannot be given up: its events are in silver.
+    """
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    held = _held(declared, layout, table, rebuild)
+    operation = rejectable(declared, layout, held)
+    now = datetime.now(UTC)
+    given = Rejection(
+        new_id(now), held.table, operation.number, held.generation, person(), reason, now
+    )
+    documents.reject(layout, given)
+    said = f"{held.title}: {held.what} is given up; {_SOON}"
+    document = {"pipeline": declared.name, **encoded(given), "table": GOLD.path(held.table)}
+    respond(json, document, said)
 
 
 @app.command("retry")
@@ -123,6 +192,11 @@ def retry(
     documents.ask_retry(layout, held.gate, datetime.now(UTC))
     said = f"{held.title}: a running driver validates it again at once"
     respond(json, {"pipeline": declared.name, "table": GOLD.path(held.table)}, said)
+
+
+def _is_rebuilt(declared: Pipeline, layout: Layout, hold: Hold) -> bool:
+    """Whether a table and its rebuild are both held."""
+    return sum(each.table == hold.table for each in holds(layout, declared)) > 1
 
 
 def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) -> Hold:

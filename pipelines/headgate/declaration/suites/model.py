@@ -96,6 +96,13 @@ class Suite:
         return hashlib.sha256(json.dumps(meant, sort_keys=True).encode()).hexdigest()
 
 
+def rule_digest(rule: Rule) -> str:
+    """A digest of what a rule demands, whatever follows if it is broken."""
+    asks = [rule.id, rule.condition, rule.expectation, dict(rule.arguments)]
+    text = json.dumps(asks, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
 def _meaning(rule: Rule) -> list[Any]:
     asks = rule.condition or [rule.expectation, rule.arguments]
     return [rule.id, asks, rule.severity, rule.action, rule.above]

@@ -26,6 +26,18 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return described if rule.above is None else {**described, "above": rule.above}
 
 
+def asked(expectation: str | None, arguments: Mapping[str, Any]) -> str:
+    """A rule without a condition, as a suite writes it."""
+    given = (f"{name}: {_written(value)}" for name, value in arguments.items())
+    return " ".join([str(expectation), ", ".join(given)]).rstrip()
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def suite_lines(table: Mapping[str, Any]) -> list[str]:
     """The suite of a table's plan as text, one line per rule."""
     suite = table.get("suite")
@@ -36,6 +48,6 @@ def suite_lines(table: Mapping[str, Any]) -> list[str]:
     for name, rule in suite["rules"].items():
         above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
         how = f"{rule['severity']}, {rule['action']}{above}"
-        asks = rule.get("condition") or f"{rule['expectation']} {rule['arguments']}"
+        asks = rule.get("condition") or asked(rule["expectation"], rule["arguments"])
         lines.append(f"  rule     {name} ({how}): {asks}")
     return lines

@@ -24,6 +24,9 @@ _VALUES, _NUMBERS = ends_of(ArgumentKind.MOMENT), ends_of(ArgumentKind.NUMBER)
 SILVER_SUM = "expect_column_sum_to_equal_silver"
 """Not an expectation of Great Expectations, which validates one table at a time."""
 
+UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
+Z_SCORES = "expect_column_value_z_scores_to_be_less_than"
+
 OBSERVE_VALUES = frozenset(
     {
         "expect_column_min_to_be_between",
@@ -42,7 +45,7 @@ OF_NUMBERS = frozenset(
         "expect_column_mean_to_be_between",
         "expect_column_median_to_be_between",
         "expect_column_stdev_to_be_between",
-        "expect_column_value_z_scores_to_be_less_than",
+        Z_SCORES,
     }
 )
 """Expectations that compute with the values of a column. ``true`` counts as 1."""
@@ -75,9 +78,9 @@ TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
         SET,
         Argument("ties_okay", ArgumentKind.FLAG),
     ),
-    "expect_column_values_to_be_unique": (COLUMN, _MOSTLY),
-    "expect_compound_columns_to_be_unique": (*COLUMN_LIST, _MOSTLY),
-    "expect_column_value_z_scores_to_be_less_than": (
+    UNIQUE[0]: (COLUMN, _MOSTLY),
+    UNIQUE[1]: (*COLUMN_LIST, _MOSTLY),
+    Z_SCORES: (
         COLUMN,
         Argument("threshold", ArgumentKind.NUMBER, required=True),
         Argument("double_sided", ArgumentKind.FLAG, required=True),

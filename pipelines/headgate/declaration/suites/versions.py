@@ -6,8 +6,10 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.expressions.words import readable
-from headgate.declaration.suites.arguments import BEFORE_NOW
+from headgate.declaration.suites.arguments import BEFORE_NOW, named_columns
+from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.rows import ENDS, ROW_EXPECTATIONS, Arguments, ignored
+from headgate.declaration.suites.tables import UNIQUE, Z_SCORES
 from headgate.declaration.types import is_floating, is_time
 
 _BETWEEN, _IN_SET = "expect_column_values_to_be_between", "expect_column_values_to_be_in_set"
@@ -28,6 +30,25 @@ def row_condition(name: str, given: Arguments, scope: Scope) -> str:
         # In Spark, NaN is greater than all numbers.
         return f"{met} and not isnan({readable(given['column'])})"
     return met
+
+
+def breaking(rule: Rule) -> str | None:
+    """The rows of a version that break a rule, as a column in Spark SQL; None if the rule is not
+    about rows. A column may look at all rows of the version."""
+    name, given = rule.expectation, rule.arguments
+    if rule.condition:
+        return f"not {rule.condition}"
+    if name in UNIQUE:
+        names = [readable(column) for column in named_columns(given)]
+        left_out = ignored(given) if "column_list" in given else f"({names[0]} is null)"
+        repeated = f"count(1) over (partition by {', '.join(names)}) > 1"
+        return f"{repeated} and not {left_out}" if left_out else repeated
+    if name == Z_SCORES:
+        x = f"cast({readable(given['column'])} as double)"
+        score = f"({x} - avg({x}) over ()) / stddev_samp({x}) over ()"
+        score = f"abs({score})" if given["double_sided"] else score
+        return f"{score} > {given['threshold']}"
+    return None
 
 
 def value_condition(given: Arguments, scope: Scope) -> str:

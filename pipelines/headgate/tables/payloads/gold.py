@@ -18,7 +18,8 @@ class GoldPayload(Payload):
     is under 0. ``gate`` is the result of the last validation of the table's suite: ``suite`` is the
     digest of the suite, ``at`` the time, ``n`` and ``operation`` are the batch id and the operation
     of the validated version, ``broken`` are the rules that it broke, ``released`` says who has
-    released the version, when and why. None if there was no validation."""
+    released the version, when and why, ``earlier`` who has released what else breaks rules in it.
+    None if there was no validation."""
 
     kind: ClassVar[str] = "gold"
 

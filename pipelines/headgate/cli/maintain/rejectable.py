@@ -1,0 +1,68 @@
+"""Which held version a person can give up, and what to do about the others."""
+
+from __future__ import annotations
+
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import GOLD
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError, UsageError
+from headgate.gates.documents import Hold
+from headgate.graph.operations import is_rejected
+from headgate.loads import requests as loads
+from headgate.operations import drain
+from headgate.savepoints.rebuilds import begun
+from headgate.storage.layout import Layout
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.snapshot import head_table
+
+
+def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
+    """The replay or backfill that holds a table. Raises UsageError if something else holds it, and
+    HeadgateError if it cannot be given up now."""
+    table = f"gold.{hold.table}"
+    if not hold.is_of_operation:
+        what = f"{hold.title} is held by {hold.what}, which cannot be given up"
+        if hold.log:
+            raise UsageError(what, remedy=f"{_release(table, '--rebuild')}, or change the rule")
+        raise UsageError(
+            f"{hold.title} is held by {hold.what}: events are not given up",
+            remedy=f"see the rows: {pipeline_command('gate show', table)}; then release them: "
+            f"{_release(table)}; or change the rule in expectations/; or keep such events out of "
+            "silver with a rule for its rows, and rebuild it: "
+            + pipeline_command("run", "--full-refresh", f"silver.{_silver(declared, hold)}"),
+        )
+    bronze = head_table(layout, declared).refresh()
+    asked = BronzePayload.of(bronze).operations
+    found = next((each for each in asked if each.number == hold.operation), None)
+    if found is None or is_rejected(found.document, GOLD.path(hold.table)):
+        raise HeadgateError(
+            f"{hold.title}: this operation is given up already",
+            remedy=f"see what holds the table: {pipeline_command('gate status')}",
+        )
+    if found.name == drain.NAME:
+        raise UsageError(
+            f"{hold.title} is held by a drain, which cannot be given up: its windows are closed",
+            remedy=f"{_release(table)}, or change the rule",
+        )
+    load = loads.find(layout, str(found.document.get("load")))
+    if load is not None and load.wish in ("open", "paused"):
+        raise HeadgateError(
+            f"{hold.title} is held by the load {load.id}, which would fold these rows again",
+            remedy=f"cancel it first: {pipeline_command('load', '--cancel')}",
+        )
+    rebuild = begun(layout, bronze.generation)
+    if rebuild is not None and GOLD.path(hold.table) in rebuild.tables:
+        raise HeadgateError(
+            f"{hold.title} is being rebuilt, and the rebuild carries the operation out, too",
+            remedy=f"wait until the rebuild is published: {pipeline_command('status')}",
+        )
+    return found
+
+
+def _release(table: str, *options: str) -> str:
+    return pipeline_command("gate release", table, *options, "--reason", "WHY")
+
+
+def _silver(declared: Pipeline, hold: Hold) -> str:
+    return declared.gold[hold.table].silver

@@ -1,0 +1,38 @@
+"""Hashes of rows that do not depend on where or in which order the rows were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DoubleType, FloatType
+
+NEAR = 1e-9
+"""Two numbers of floating point are the same if they differ by no more than this times the larger
+of them, or of 1: a sum depends on the order of its parts."""
+SEEDS = (17, 1_000_003)
+
+
+def is_floating(type_: DataType) -> bool:
+    return isinstance(type_, DoubleType | FloatType)
+
+
+def comparable(value: Column, type_: DataType) -> Column:
+    """A value in a form that can be compared."""
+    return F.to_json(value) if "map<" in type_.simpleString() else value
+
+
+def rounded(value: Column) -> Column:
+    """Rounds a number, so that numbers that are the same become equal, unless a rounding limit is
+    between them. The logarithm turns a relative difference into an absolute one. It also places the
+    limits where no number with few digits is."""
+    spread = F.signum(value) * F.log1p(F.abs(value))
+    return F.rint(spread / NEAR) + F.lit(0.0)  # no -0.0
+
+
+def hashes(values: Sequence[Column]) -> tuple[Column, ...]:
+    """Two 64-bit hashes (xxHash) of some values, one for each of ``SEEDS``."""
+    # The hash skips nulls. Without the flags, a null could change its column unseen.
+    flags = [F.isnull(value) for value in values]
+    return tuple(F.xxhash64(F.lit(seed), *flags, *values) for seed in SEEDS)
