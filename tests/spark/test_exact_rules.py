@@ -19,6 +19,7 @@ from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.type_parser import parse_type
 from headgate.expectations.result import RuleResult
 from headgate.expectations.validation import validate
+from headgate.gates.broken_rows import broken_rows
 from tests.support.suites import suite_of
 
 pytestmark = pytest.mark.spark
@@ -152,6 +153,57 @@ def test_values_are_compared_as_their_type(
 ) -> None:
     found = validate(frame_of(spark, ROWS), rules_of(asked), NOW)
     assert wrong(asked, found, met=met) == []
+
+
+OF_ROWS = [
+    ("value_z_scores_to_be_less_than", "column: g, threshold: 1, double_sided: true"),
+    ("value_z_scores_to_be_less_than", "column: g, threshold: 1, double_sided: false"),
+    ("values_to_be_unique", "column: t"),
+    ("values_to_be_unique", "column: at, mostly: 0.9"),
+    ("values_to_be_unique", "column: day"),
+    ("pair_values_to_be_equal", "column_A: x, column_B: y, ignore_row_if: neither"),
+]
+
+
+def test_the_rows_that_break_a_rule_are_those_that_it_counts(spark: SparkSession) -> None:
+    """A release covers rows only then."""
+    asked, frame = [*BROKEN, *OF_ROWS], frame_of(spark, ROWS)
+    rules = rules_of(asked)
+    text = "\n".join(
+        f"- {{id: c{number}, expect: expect_compound_columns_to_be_unique, column_list: [t, b, x]"
+        f", ignore_row_if: {ignored}}}"
+        for number, ignored in enumerate(
+            ("all_values_are_missing", "any_value_is_missing", "never")
+        )
+    )
+    types = {name: parse_type(type_) for name, type_ in TYPES.items()}
+    subject = VersionSubject(types, {}, (), 1)
+    rules += read_suite("gold", f"expectations:\n{text}", subject, Report(Path("gold.yml"))).rules
+    counted = {
+        r.rule: r.unexpected for r in validate(frame, rules, NOW) if r.unexpected is not None
+    }
+    found = broken_rows(frame, frame.limit(0), rules, ["g"])
+    assert {rule: len(found.digests.get(rule, ())) for rule in counted} == counted
+    assert sum(map(bool, counted.values())) > 10
+    assert len({row.digest for row in found.rows}) == len(found.rows)
+
+
+def test_a_row_is_the_same_until_a_value_changes(spark: SparkSession) -> None:
+    """Its status may change, and the last digits of a sum of doubles."""
+
+    def digest(key: str | None, total: float, count: int | None, *, final: bool) -> str:
+        row = (key, total, count, final, int(final), datetime(2026, 3, 1 + final, tzinfo=UTC))
+        ddl = "k string, x double, n int, final boolean, revision int, updated_at timestamp"
+        frame = spark.createDataFrame([row], ddl)
+        (rule,) = rules_of([("values_to_be_between", "column: x, max_value: 0")])
+        (found,) = broken_rows(frame, frame, [rule], ["k"]).rows
+        assert found.before == found.values
+        return found.digest
+
+    one = digest(None, 0.3, None, final=False)
+    assert digest(None, 0.1 + 0.2, None, final=True) == one
+    for other in ((None, 0.3001, None), (None, 0.3, 0), ("", 0.3, None)):
+        assert digest(*other, final=False) != one
 
 
 def test_sums_of_decimals_are_exact(spark: SparkSession) -> None:
