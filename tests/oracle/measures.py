@@ -12,10 +12,16 @@ from tests.oracle.parse import BITS, rounded
 from tests.oracle.rules import Expression, Measure, Row
 
 WIDE = Context(prec=200)
+SPREADS = {
+    "stddev": statistics.stdev,
+    "stddev_pop": statistics.pstdev,
+    "variance": statistics.variance,
+    "var_pop": statistics.pvariance,
+}
 
 
 def measure(rules: Measure, rows: list[Row]) -> Any:
-    """One measure; nulls are skipped. approx_count_distinct is computed exactly."""
+    """One measure; nulls are skipped. Approximate ones are computed exactly."""
     rows = [row for row in rows if rules.where is None or rules.where(row)]
     if rules.argument is None:
         return len(rows)
@@ -35,10 +41,16 @@ def measure(rules: Measure, rows: list[Row]) -> Any:
     if rules.function in ("first", "last"):
         pick = min if rules.function == "first" else max
         return pick(pairs, key=lambda pair: pair[0])[1]
-    if rules.function in ("min", "max"):
-        found = min(values) if rules.function == "min" else max(values)
+    if rules.function in ("min", "max", "bool_and", "bool_or"):
+        found = min(values) if rules.function in ("min", "bool_and") else max(values)
         return found + 0.0 if isinstance(found, float) else found  # -0.0 becomes 0.0
-    return {"sum": total, "avg": mean, "stddev": deviation}[rules.function](values, rules.type)
+    if rules.function == "percentile":
+        return percentile([float(value) for value in values], rules.share)
+    if rules.function in SPREADS:
+        of_sample = rules.function in ("stddev", "variance")
+        floats = [float(value) for value in values]
+        return None if of_sample and len(values) < 2 else SPREADS[rules.function](floats)
+    return {"sum": total, "avg": mean}[rules.function](values, rules.type)
 
 
 def position(row: Row) -> tuple[Any, int, int]:
@@ -57,6 +69,17 @@ def at_extreme(function: str, argument: Expression, order: Expression, rows: lis
 def ranked(value: Any) -> tuple[bool, Any]:
     """A value in the order of Spark, in which NaN is the greatest number."""
     return (True, 0) if value != value else (False, value)
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that is greater than this share of the others; between two values, a point on the
+    line from one to the other."""
+    ordered = sorted(values, key=ranked)
+    place = (len(ordered) - 1) * share
+    before, after = ordered[math.floor(place)], ordered[math.ceil(place)]
+    if before == after:
+        return before + 0.0  # -0.0 becomes 0.0
+    return before * (1 - place % 1) + after * (place % 1) if place % 1 else before
 
 
 def total(values: list[Any], type_: str) -> Any:
@@ -79,11 +102,6 @@ def mean(values: list[Any], type_: str) -> Any:
         whole = short(exact, f"decimal(38,{scale})")
         return fitted(fitted(whole and whole / len(values), f"decimal(38,{decimals})"), type_)
     return math.fsum(float(value) for value in values) / len(values)
-
-
-def deviation(values: list[Any], type_: str) -> float | None:
-    """The standard deviation of a sample; null for fewer than two values."""
-    return statistics.stdev(float(value) for value in values) if len(values) > 1 else None
 
 
 def short(exact: Fraction | None, type_: str, digits: int = 37) -> Fraction | None:

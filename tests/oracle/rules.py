@@ -62,13 +62,15 @@ class SilverRules:
 @dataclass(frozen=True)
 class Measure:
     """``argument`` is None for ``count(*)``; ``type`` is the Spark type of the result. ``order`` is
-    the second argument of ``min_by`` and ``max_by``. Only rows that meet ``where`` count."""
+    the second argument of ``min_by`` and ``max_by``, ``share`` that of ``percentile``. Only rows
+    that meet ``where`` count."""
 
     function: str
     argument: Expression | None
     type: str
     order: Expression | None = None
     where: Callable[[Row], bool | None] | None = None
+    share: float = 0.5
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.model import Measure
 from headgate.declaration.type_parser import parse_type
-from tests.oracle.measures import measure
+from headgate.measures import percentile
+from tests.oracle import measures as oracle
 from tests.oracle.rules import Measure as Rule
 from tests.oracle.rules import Row
 from tests.support.states import joined, states, values
@@ -34,6 +35,9 @@ CHOICES: dict[str, tuple[str, list[Any]]] = {
 """The columns, their types and some values of each."""
 POSITION = {"_event_time": "timestamp", "_partition": "int", "_offset": "bigint"}
 TYPES = {name: type_ for name, (type_, _) in CHOICES.items()} | POSITION
+
+
+INEXACT = ("stddev", "stddev_pop", "variance", "var_pop", "percentile")
 
 
 def some_rows(chance: random.Random, count: int) -> Iterator[Row]:
@@ -97,12 +101,25 @@ FILTERED = {
         ("sum(n)", "sum", "n", "bigint"),
         ("avg(d)", "avg", "d", "decimal(16,6)"),
         ("stddev(n)", "stddev", "n", "double"),
+        ("stddev_pop(d)", "stddev_pop", "d", "double"),
+        ("variance(n)", "variance", "n", "double"),
+        ("var_pop(n)", "var_pop", "n", "double"),
+        ("every(b)", "bool_and", "b", "boolean"),
+        ("any(b)", "bool_or", "b", "boolean"),
         ("min(t)", "min", "t", "string"),
         ("max(at)", "max", "at", "timestamp"),
         ("first(t)", "first", "t", "string"),
         ("last(d)", "last", "d", "decimal(12,2)"),
         ("count_if(b)", "count_if", "b", "bigint"),
+        ("median(d)", "percentile", "d", "double"),
     )
+}
+
+
+PERCENTILES = {
+    f"percentile({argument}, {share})": Rule("percentile", of(argument), "double", share=share)
+    for argument in "xn"
+    for share in (0, 0.25, 0.5, 0.95, 1)
 }
 
 
@@ -127,15 +144,38 @@ def test_values_computed_by_hand(spark: SparkSession) -> None:
         "min_by(n, x) filter (where b)": 1,
         "max_by(n, t)": 4,
         "min_by(n, x) filter (where t = 'b')": None,
+        "mean(n)": 2.5,
+        "variance(n) filter (where n < 4)": 1.0,
+        "std(n) filter (where n < 4)": 1.0,
+        "var_samp(n) filter (where n = 1)": None,
+        "var_pop(n)": 1.25,
+        "stddev_pop(n) filter (where n in (1, 3))": 1.0,
+        "var_pop(n) filter (where n = 1)": 0.0,
+        "bool_and(b)": False,
+        "every(b) filter (where n < 4)": True,
+        "bool_or(b)": True,
+        "some(b) filter (where n = 3)": None,
+        "first_value(t)": "a",
+        "median(n)": 2.5,
+        "percentile(n, 0)": 1.0,
+        "percentile(n, 0.1) filter (where b)": 1.1,
+        "percentile(n * n, 0.75)": 10.75,
+        "percentile(x, 1.0)": 2.0,
+        "median(x) filter (where t = 'b')": None,
     }
     measures = declared(wanted)
     (row,) = in_batches(spark, [rows], measures, 1).select([m.name for m in measures]).collect()
     assert dict(zip(wanted, row, strict=True)) == wanted
 
 
-def test_filters_and_orders_choose_the_rows_that_the_oracle_chooses(spark: SparkSession) -> None:
+def test_values_are_as_the_oracle_says_however_rows_are_cut_into_batches(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # More values are rounded to 7 binary digits, which these values have.
+    monkeypatch.setattr(percentile, "_MOST", 3)
     calls = {
         **BY,
+        **PERCENTILES,
         **FILTERED,
         "count_if(b)": Rule("count_if", of("b"), "bigint"),
         "count(*) filter (where b)": Rule("count", None, "bigint", None, of("b")),
@@ -148,11 +188,47 @@ def test_filters_and_orders_choose_the_rows_that_the_oracle_chooses(spark: Spark
     assert len(found) == 3 * len(groups)
     for row in found:
         for number, (call, rule) in enumerate(calls.items()):
-            wanted = measure(rule, groups[row["of"]])
+            wanted = oracle.measure(rule, groups[row["of"]])
             value = row[f"m{number}"]
             value = value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
-            if isinstance(wanted, float) and rule.function == "stddev":
-                wanted = pytest.approx(wanted)
+            if isinstance(wanted, float) and wanted != 0 and rule.function in INEXACT:
+                wanted = pytest.approx(wanted, nan_ok=True)
             elif isinstance(wanted, float):
                 value, wanted = str(value), str(wanted)
             assert value == wanted, (call, groups[row["of"]], row["cut"])
+
+
+def test_many_values_are_rounded_whatever_the_order_of_merges(spark: SparkSession) -> None:
+    chance, few = random.Random(5), percentile._MOST
+    given = {
+        "few": [float(n) + 0.1 for n in range(few)] * 2,
+        "many": [float(n) + 0.1 for n in range(few + 1)] * 2,
+        "wide": [chance.choice((-1, 1)) * chance.lognormvariate(0, 9) for _ in range(2 * few)],
+        "large": [chance.uniform(1e291, 1e308) for _ in range(2 * few)],
+    }
+    rows = [
+        (cut, name, *(chance.randrange(3) * cut for _ in range(2)), each)
+        for cut in range(3)
+        for name, some in given.items()
+        for each in some
+    ]
+    names = ("cut", "of", "part", "batch")
+    frame = spark.createDataFrame(rows, "cut int, of string, part int, batch int, x double")
+    shares = (0, 0.1, 0.5, 0.999)
+    measures = declared(f"percentile(x, {share})" for share in shares)
+    parts = joined(states(frame, measures, *names), measures, *names[:3])
+    found = joined(parts, measures, *names[:2]).cache()
+    counts = "array_sort(map_entries(s.m0.`values`.counts))"
+    kept = found.selectExpr("of", "s.m0.`values`.rounded", f"string({counts})").distinct().collect()
+    assert {row["of"]: row["rounded"] for row in kept} == {
+        "few": False,
+        "many": True,
+        "wide": True,
+        "large": True,
+    }
+    assert len(kept) == len(given)  # one state, however the rows are cut
+    for _, name, *shown in values(found, measures, *names[:2]).collect():
+        for share, value in zip(shares, shown, strict=True):
+            exact = oracle.percentile(given[name], share)
+            within = 1e-12 if name == "few" else 1 / 128
+            assert value == (math.inf if name == "large" else pytest.approx(exact, rel=within))

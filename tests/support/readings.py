@@ -69,6 +69,9 @@ gold:
       about: approx_count_distinct(id)
       opening: first(level)
       last_value: last(value)
+      strong: sum(value) filter (where level >= 5)
+      heaviest: max_by(id, weight)
+      middle: median(level)
     columns:
       per_event: total / events
     allowed_lateness: 10 seconds
@@ -210,6 +213,10 @@ def _column(name: str) -> Any:
     return lambda row: row[name]
 
 
+def _is_strong(row: dict[str, Any]) -> bool | None:
+    return None if row["level"] is None else row["level"] >= 5
+
+
 def _band(row: dict[str, Any]) -> str:
     return "high" if row["level"] is not None and row["level"] >= 5 else "low"
 
@@ -244,9 +251,7 @@ _RULES = Rules(
             },
             drop=("day",),
         ),
-        "strong": SilverRules(
-            where=lambda r: None if r["level"] is None else r["level"] >= 5,
-        ),
+        "strong": SilverRules(where=_is_strong),
     },
     gold={
         "per_minute": GoldRules(
@@ -269,6 +274,9 @@ _RULES = Rules(
                 "about": Measure("approx_count_distinct", _column("id"), "bigint"),
                 "opening": Measure("first", _column("level"), "int"),
                 "last_value": Measure("last", _column("value"), "decimal(12,2)"),
+                "strong": Measure("sum", _column("value"), "decimal(22,2)", where=_is_strong),
+                "heaviest": Measure("max_by", _column("id"), "string", _column("weight")),
+                "middle": Measure("percentile", _column("level"), "double"),
             },
             columns={"per_event": _per_event},
             allowed_lateness=timedelta(seconds=10),

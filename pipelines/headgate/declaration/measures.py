@@ -44,14 +44,16 @@ class MeasureKind(ABC):
     """A measure that declarations can name.
 
     ``result`` says in words which type its value has, ``keeps`` what an open window keeps for it.
-    ``also_called`` are names by which other systems know it, to be proposed in errors. ``takes``
-    are the names of its arguments. ``takes_rows`` allows ``name(*)``, ``takes_nested`` arguments
-    with parts. ``distinct`` is the measure that ``name(distinct x)`` stands for. ``adds_up``: the
-    values of all results add up to the value over all their pairs.
+    ``synonyms`` are other names that Spark has for it. ``also_called`` are names of similar
+    aggregates, for which errors propose it. ``takes`` are the names of its arguments.
+    ``takes_rows`` allows ``name(*)``, ``takes_nested`` arguments with parts. ``distinct`` is the
+    measure that ``name(distinct x)`` stands for. ``adds_up``: the values of all results add up to
+    the value over all their pairs.
     """
 
     result: ClassVar[str]
     keeps: ClassVar[str]
+    synonyms: ClassVar[tuple[str, ...]] = ()
     also_called: ClassVar[tuple[str, ...]] = ()
     takes: ClassVar[tuple[str, ...]] = ("x",)
     takes_rows: ClassVar[bool] = False
@@ -70,3 +72,10 @@ class MeasureKind(ABC):
 
 
 MEASURES: Registry[MeasureKind] = Registry("headgate.measures", MeasureKind)
+
+
+def measure_of(name: str) -> str | None:
+    """The name of the measure that has ``name`` as its name or as a synonym."""
+    if MEASURES.get(name) is not None:
+        return name
+    return next((each for each in MEASURES.names() if name in MEASURES[each].synonyms), None)

@@ -16,6 +16,7 @@ from headgate.declaration.measures import StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     INTEGRALS,
     DataType,
@@ -36,6 +37,12 @@ def require_number(name: str, argument: DataType) -> None:
     """Raises Invalid if the argument is not a number."""
     if not is_number(argument):
         raise Invalid(f"{name}() takes a number, not {with_article(argument)}")
+
+
+def require_condition(name: str, argument: DataType) -> None:
+    """Raises Invalid if the argument is not a condition."""
+    if argument != BOOLEAN:
+        raise Invalid(f"{name}() takes a condition, not {with_article(argument)}")
 
 
 def require_summable(name: str, argument: DataType) -> None:

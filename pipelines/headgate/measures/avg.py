@@ -17,7 +17,8 @@ decimals if the sum is longer."""
 class Average(MeasureKind):
     result = "decimal(p + 4, s + 4) for decimal(p, s); double for others"
     keeps = "a sum, exact for integers and decimals, and a count"
-    also_called = ("mean", "average")
+    synonyms = ("mean",)
+    also_called = ("average",)
 
     def type_of(self, arguments: Sequence[Argument]) -> DataType:
         require_summable("avg", argument := arguments[0].type)

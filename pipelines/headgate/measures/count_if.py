@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.measures import Fold, MeasureKind
 from headgate.declaration.model import Argument, Measure
-from headgate.declaration.types import BIGINT, BOOLEAN, DataType
-from headgate.measures.adding import added
+from headgate.declaration.types import BIGINT, DataType
+from headgate.measures.adding import added, require_condition
 
 
 class CountIf(MeasureKind):
@@ -21,8 +19,7 @@ class CountIf(MeasureKind):
     adds_up = True
 
     def type_of(self, arguments: Sequence[Argument]) -> DataType:
-        if (given := arguments[0].type) != BOOLEAN:
-            raise Invalid(f"count_if() takes a condition, not {with_article(given)}")
+        require_condition("count_if", arguments[0].type)
         return BIGINT
 
     def fold(self, measure: Measure) -> Fold:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Argument, Measure
-from headgate.declaration.types import BIGINT, DOUBLE, FLOAT, INT, TIMESTAMP, DataType, Struct
-from headgate.measures.adding import cast
+from headgate.declaration.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    TIMESTAMP,
+    DataType,
+    Struct,
+)
+from headgate.measures.adding import cast, require_condition
 
 _POSITION = {
     "at": Argument("_event_time", TIMESTAMP),
@@ -34,6 +44,17 @@ class Extreme(MeasureKind):
         merge = _one_zero(f"{self._merge}({{old}}, {{new}})", type_)
         # States of older versions have -0.0, too.
         return Fold({"value": StateField(type_, partial, merge)}, _one_zero("{value}", type_))
+
+
+class Logical(Extreme):
+    """An extreme of a condition. False is less than true."""
+
+    takes = ("condition",)
+    name: ClassVar[str]
+
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        require_condition(self.name, arguments[0].type)
+        return BOOLEAN
 
 
 def _one_zero(value: str, type_: DataType) -> str:

@@ -7,6 +7,7 @@ from headgate.measures.extremes import Edge
 
 class Last(Edge):
     result = "the argument's type; the value with the latest event time; nulls do not count"
+    synonyms = ("last_value",)
 
 
 MEMBER = Last("max", "greatest")

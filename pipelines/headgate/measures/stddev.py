@@ -2,56 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from headgate.declaration.measures import Fold, MeasureKind, StateField
-from headgate.declaration.model import Argument, Measure
-from headgate.declaration.types import DOUBLE, DataType
-from headgate.measures.adding import counted, require_number
+from headgate.measures.spread import OF_SAMPLE, Spread
 
 
-class StandardDeviation(MeasureKind):
-    """The state is the count, the mean and the sum of squared differences.
-
-    States are merged as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
-    Computing Sample Variances" (1979). Sums of squares would lose precision by cancellation.
-    """
-
-    result = "double (of a sample; null for fewer than two values)"
-    keeps = "a count, a mean and a sum of squared differences"
-    also_called = ("stddev_samp", "std")
-
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
-        require_number("stddev", arguments[0].type)
-        return DOUBLE
-
-    def fold(self, measure: Measure) -> Fold:
-        value = f"cast(({measure.argument()}) as double)"
-        joint = "{old.n} * {new.n} / cast({old.n} + {new.n} as double)"
-        mean = "{old.mean} + ({new.mean} - {old.mean}) * {new.n} / ({old.n} + {new.n})"
-        squares = (
-            f"{{old.squares}} + {{new.squares}} + ({{new.mean}} - {{old.mean}}) "
-            f"* ({{new.mean}} - {{old.mean}}) * ({joint})"
-        )
-        return Fold(
-            {
-                "n": counted(measure),
-                "mean": StateField(DOUBLE, f"avg({value})", _unless_empty("mean", mean)),
-                "squares": StateField(
-                    DOUBLE,
-                    f"var_pop({value}) * count({value})",
-                    _unless_empty("squares", squares),
-                ),
-            },
-            "case when {n} > 1 then sqrt({squares} / ({n} - 1)) end",
-        )
-
-
-def _unless_empty(field: str, both: str) -> str:
-    return (
-        f"case when coalesce({{old.n}}, 0) = 0 then {{new.{field}}} "
-        f"when coalesce({{new.n}}, 0) = 0 then {{old.{field}}} else {both} end"
-    )
+class StandardDeviation(Spread):
+    name, of_sample, is_root = "stddev", True, True
+    result = OF_SAMPLE
+    synonyms = ("stddev_samp", "std")
 
 
 MEMBER = StandardDeviation()

@@ -38,6 +38,20 @@ from tests.unit.declaration.nested_examples import SCOPE
         ("count_if(i > 1 and ok)", "count_if", ["i > 1 and ok"], "bigint"),
         ("min_by(s, ts)", "min_by", ["s", "ts"], "string"),
         ("MAX_BY( coalesce(s, 'a, b'),\n  p\n)", "max_by", ["coalesce(s, 'a, b')", "p"], "string"),
+        ("percentile(p, 0.95)", "percentile", ["p", "0.95"], "double"),
+        ("percentile(i, 1)", "percentile", ["i", "1"], "double"),
+        ("median(w)", "median", ["w"], "double"),
+        ("mean(p)", "avg", ["p"], "decimal(22,6)"),
+        ("STD(i)", "stddev", ["i"], "double"),
+        ("stddev_samp(i)", "stddev", ["i"], "double"),
+        ("stddev_pop(i)", "stddev_pop", ["i"], "double"),
+        ("var_samp(i)", "variance", ["i"], "double"),
+        ("var_pop(p)", "var_pop", ["p"], "double"),
+        ("every(ok)", "bool_and", ["ok"], "boolean"),
+        ("any(i > 1)", "bool_or", ["i > 1"], "boolean"),
+        ("some(ok)", "bool_or", ["ok"], "boolean"),
+        ("first_value(s)", "first", ["s"], "string"),
+        ("last_value(s)", "last", ["s"], "string"),
     ],
 )
 def test_a_measure(text: str, function: str, arguments: list[str], type_: str) -> None:
@@ -91,6 +105,18 @@ _WRITTEN = r"a filter is written as: filter \(where condition\)"
         ("count(distinct tags)", r"count_distinct\(\) takes one value"),
         ("max_by(s, ns)", r"max_by\(\) takes one value, not array<bigint>"),
         ("count_if(i)", r"count_if\(\) takes a condition, not an int"),
+        ("every(i)", r"bool_and\(\) takes a condition, not an int"),
+        ("median(s)", r"median\(\) takes a number, not a string"),
+        ("percentile(s, 0.5)", r"percentile\(\) takes a number, not a string"),
+        ("percentile(i)", r"percentile\(\) takes 2 arguments, not 1: percentile\(x, p\)"),
+        ("percentile(i, 95)", "takes a number from 0 to 1 as p, such as 0.95"),
+        ("percentile(i, -0.1)", "takes a number from 0 to 1 as p, such as 0.95"),
+        ("percentile(i, x)", "takes a number from 0 to 1 as p, such as 0.95"),
+        ("sum(distinct i)", r"only count\(distinct ...\) is"),
+        ("collect_list(s)", r"collect_list\(\) is not a measure: it would keep each value"),
+        ("top_n(s, 3)", r"top_n\(\) is not a measure: count rows by the column in `by`"),
+        ("mode(s)", "order the counts in headgate query"),
+        ("corr(i, x)", r"corr\(\) is not a measure; the measures are approx_count_distinct, avg"),
         ("sum(i", "never closed"),
         ("sum(i) / 2", "must be one measure and nothing around it"),
         ("sum(i) over ()", "must be one measure and nothing around it"),
@@ -108,6 +134,23 @@ _WRITTEN = r"a filter is written as: filter \(where condition\)"
 def test_a_wrong_measure_is_refused(text: str, problem: str) -> None:
     with pytest.raises(Invalid, match=problem):
         parse_measure("m", text, SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("name", "measure"),
+    [
+        ("average", "avg"),
+        ("any_value", "first"),
+        ("percentile_approx", "percentile"),
+        ("approx_percentile", "percentile"),
+        ("countif", "count_if"),
+        ("stdev", "stddev"),
+    ],
+)
+def test_the_measure_that_is_meant_is_named(name: str, measure: str) -> None:
+    with pytest.raises(Invalid, match=rf"{name}\(\) is not a measure") as caught:
+        parse_measure("m", f"{name}(i, 0.5)", SCOPE)
+    assert caught.value.nearest == measure
 
 
 def test_a_filter_over_a_column_with_an_unknown_type_is_unresolved() -> None:

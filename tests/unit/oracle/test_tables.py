@@ -259,9 +259,16 @@ def measured(function: str, argument: str, type_: str, *rows: dict[str, Any]) ->
         ("avg", "x", "double", [None], None),
         ("stddev", "x", "double", [1, 2, 3, 4], 1.2909944487358056),
         ("stddev", "x", "double", [1, None], None),
+        ("stddev_pop", "x", "double", [1, 3], 1.0),
+        ("variance", "n", "double", [1, 2, 3], 1.0),
+        ("variance", "n", "double", [1], None),
+        ("var_pop", "n", "double", [1, 2, 3, 4], 1.25),
         ("count_distinct", "d", "bigint", [1, "1.00", 2, None], 2),
         ("count_distinct", "n", "bigint", [None], 0),
         ("approx_count_distinct", "n", "bigint", [1, 1, 2], 2),
+        ("percentile", "n", "double", [4, 1, None, 2], 2.0),
+        ("percentile", "d", "double", ["0.5", "0.25"], 0.375),
+        ("percentile", "x", "double", [None], None),
     ],
 )
 def test_measures(
@@ -271,6 +278,33 @@ def test_measures(
     found = measured(function, argument, type_, *rows)
     assert found == expected
     assert type(found) is type(expected)
+
+
+def test_only_rows_that_meet_a_condition_count() -> None:
+    measures = {
+        "all": Measure("count", None, "bigint", where=lambda row: row["amount"] != 1),
+        "total": Measure("sum", lambda row: row["amount"], "bigint", where=lambda row: None),
+        "few": Measure("count_if", lambda row: row["amount"] > 1, "bigint"),
+    }
+    values = [order(str(n), "10:00", amount=n) for n in (1, 2, 3)]
+    rows = gold_of(arrive(*values), replace(GOLD, by={}, measures=measures))
+    assert column(rows, "all", "total", "few") == [(2, None, 2)]
+
+
+def test_orders_decide_then_times_and_positions() -> None:
+    measures = {
+        name: Measure(name, lambda row: row["item"], "string", lambda row: row["amount"])
+        for name in ("min_by", "max_by")
+    }
+    values = [
+        order("a", "10:00:20", item="later", amount=1),
+        order("b", "10:00:10", item="earlier", amount=1),
+        order("c", "10:00:10", item="most", amount=2),
+        order("d", "10:00:10", amount=2),
+        order("e", "10:00:00", item="unordered"),
+    ]
+    rows = gold_of(arrive(*values), replace(GOLD, by={}, measures=measures))
+    assert column(rows, "min_by", "max_by") == [("earlier", None)]
 
 
 def test_first_and_last_go_by_event_time_then_position_and_skip_nulls() -> None:

@@ -30,7 +30,7 @@ from headgate.declaration.expressions.typed import (
     sql,
     with_article,
 )
-from headgate.declaration.measures import MEASURES
+from headgate.declaration.measures import measure_of
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import group_count
 
@@ -60,7 +60,7 @@ def find_function(name: str) -> Function:
     found = functions().get(lower)
     if found is not None:
         return found
-    if lower in MEASURES.names():
+    if measure_of(lower) is not None:
         raise Invalid(f"{lower}() is a measure: it belongs under measures")
     if lower in AGGREGATES:
         raise Invalid(f"{lower}() is an aggregate that is not supported")

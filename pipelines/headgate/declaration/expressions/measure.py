@@ -9,11 +9,18 @@ from headgate.declaration.expressions.expression import parse_condition, parse_e
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.tokens import Token, closing, commas, tokenize
 from headgate.declaration.expressions.typed import shown
-from headgate.declaration.measures import MEASURES, MeasureKind
+from headgate.declaration.measures import MEASURES, MeasureKind, measure_of
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import is_nested
 
+_RANKED = "count rows by the column in `by`, and order the counts in headgate query"
+_KEEPS = "it would keep each value of a window; read them from silver"
+_INSTEAD = {
+    **dict.fromkeys(("collect_list", "collect_set", "array_agg", "listagg", "string_agg"), _KEEPS),
+    **dict.fromkeys(("top_n", "approx_top_k", "mode"), _RANKED),
+}
+"""What to do instead of aggregates that no measure is like."""
 _SLIP = 3  # a misspelt name is longer or shorter by fewer letters than this
 
 
@@ -80,18 +87,21 @@ def _text(text: str, part: tuple[Token, ...]) -> str:
 
 def _function(tokens: tuple[Token, ...]) -> str:
     first = tokens[0].lower
-    called = len(tokens) > 1 and tokens[1].text == "(" and tokens[0].kind == "word"
-    kind = MEASURES.get(first)
-    if called and kind is not None:
-        return first
+    is_call = len(tokens) > 1 and tokens[1].text == "(" and tokens[0].kind == "word"
+    found = measure_of(first)
+    if is_call and found is not None:
+        return found
     names = MEASURES.names()
-    if called:
-        # median() is not a misspelt min().
+    if is_call:
+        if first in _INSTEAD:
+            raise Invalid(f"{first}() is not a measure: {_INSTEAD[first]}")
+        # mode() is not a misspelt mean().
         similar = [name for name in names if abs(len(name) - len(first)) < _SLIP]
         likely = (name for name in names if first in MEASURES[name].also_called)
         guess = next(likely, None) or nearest(first, similar)
         known = "" if guess else f"; the measures are {', '.join(names)}"
         raise Invalid(f"{first}() is not a measure{known}", guess)
-    if kind is not None:
-        raise Invalid("a measure is a call", f"{first}(*)" if kind.takes_rows else f"{first}(...)")
+    if found is not None:
+        rows = MEASURES[found].takes_rows
+        raise Invalid("a measure is a call", f"{found}(*)" if rows else f"{found}(...)")
     raise Invalid(f"must be one of {', '.join(names)} over an expression, such as sum(price)")

@@ -210,7 +210,8 @@ def _measures() -> Iterator[str]:
     for name in MEASURES.names():
         kind = MEASURES[name]
         rows = f"`{name}(*)`, " if kind.takes_rows else ""
-        yield f"| {rows}`{usage(name)}` | {kind.result} | {kind.keeps} |"
+        others = "".join(f", `{other}`" for other in kind.synonyms)
+        yield f"| {rows}`{usage(name)}`{others} | {kind.result} | {kind.keeps} |"
 
 
 def write(root: Path) -> None:
