@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from headgate.cli.hidden import CONTROL
 from headgate.cli.output import grid, plural
 
 MOST = 1_000
 """Rows that a terminal shows; a pipe gets all of them."""
 
-_CONTROL = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160)) if chr(c) not in "\n\t"}
-_ONE_LINE = _CONTROL | {ord("\n"): "\\n", ord("\t"): "\\t"}
+_ONE_LINE = CONTROL | {ord("\n"): "\\n", ord("\t"): "\\t"}
 
 Row = Sequence[Any]
 
@@ -42,7 +42,7 @@ def as_text(value: object) -> str:
 def shown(value: object, *, one_line: bool = True) -> str:
     """:func:`as_text` with control characters as escapes; with ``one_line``, also line feeds and
     tabs."""
-    return as_text(value).translate(_ONE_LINE if one_line else _CONTROL)
+    return as_text(value).translate(_ONE_LINE if one_line else CONTROL)
 
 
 def cells(*values: object) -> tuple[Text, ...]:

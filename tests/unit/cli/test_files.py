@@ -251,3 +251,26 @@ def test_no_start_reaches_spark_while_files_have_changed(
     assert code == 3
     assert "3 files are not as they were recorded" in err
     assert "files accept" in err
+
+
+def test_the_list_names_what_cannot_be_recorded(ask: Ask, landing: Path, of_lake: OfLake) -> None:
+    assert last_object(ask("files", "list", *of_lake, "--json")[1])["unnamed"] == []
+    (landing / os.fsdecode(b"bad\xff.json")).touch()
+    assert last_object(ask("files", "list", *of_lake, "--json")[1])["unnamed"] == [r"bad\xff.json"]
+    assert (
+        r"not recorded, because their names are not UTF-8: bad\xff.json; rename"
+        in (ask("files", "list", *of_lake)[1])
+    )
+
+
+def test_a_terminal_obeys_no_name_of_a_file(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    (landing / "\x1b[31mred\u202e.json").touch()
+    log = FilesLog.of(empty_lake.layout.storage, "tiny", "events")
+    log.load()
+    log.record([s for s in Storage(str(landing)).list() if "red" in s.path], NOW)
+    assert r"\x1b[31mred\u202e.json" in ask("files", "list", *of_lake)[1]
+    (landing / "\x1b[31mred\u202e.json").unlink()
+    code, _, err = ask("start", *of_lake)
+    assert (code, r"/\x1b[31mred\u202e.json: the file was recorded" in err) == (3, True)

@@ -22,6 +22,7 @@ from headgate.sources.contract import connector_of
 from headgate.sources.files.changes import Change
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog, LoggedFile
+from headgate.sources.naming import some_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
 from headgate.tables.payloads.bronze import BronzePayload
@@ -65,7 +66,10 @@ def list_files(
     rows = (["" if value is None else str(value) for value in file.values()] for file in shown)
     columns = ["", "seq:", "path", "bytes:", "modified", "status", "reason"]
     table = grid(*columns, *(["now"] if changed else []), rows=rows)
-    respond(json, {"pipeline": declared.name, "files": shown}, table)
+    document = {"pipeline": declared.name, "files": shown}
+    names = sorted(_intake(declared, log).list_unnamed())
+    said = f"not recorded, because their names are not UTF-8: {some_of(names)}; rename them"
+    respond(json, document | {"unnamed": names}, table, *([said] if names else []))
 
 
 @app.command("accept")

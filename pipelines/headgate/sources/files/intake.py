@@ -96,6 +96,12 @@ class FilesIntake:
             found.append(change(file, now))
         return tuple(filter(None, found))
 
+    def list_unnamed(self) -> tuple[str, ...]:
+        """The files and folders that cannot be recorded. An object store has none."""
+        return (
+            tuple(tree_of(self.landing, IGNORED_PREFIXES).unnamed) if self.landing.is_local else ()
+        )
+
     def require_unchanged(self, after: int) -> None:
         """Raises FileChangedError if a driver that continues after a sequence would stop because
         files have changed."""
