@@ -45,7 +45,8 @@ gold:
     measures: {{events: count(*)}}
     allowed_lateness: 0 s
 """
-HEADERS = (("a", b"\xff"), ("headgate.mends", b"no position"), ("empty", None))
+TIME = "headgate.mends_time"
+HEADERS = (("a", b"\xff"), ("headgate.mends", b"no position"), ("empty", None), (TIME, b"x"))
 RECORDS = (
     Sent(reading("same", NOON, level=20), partition=0),
     Sent(reading("same", NOON, level="x"), key=b"\xff\x00", partition=1, headers=HEADERS),
@@ -89,9 +90,10 @@ def test_partitions_are_logs_of_their_own(
         for row in read(engine.root, "bronze/raw")
         if row["partition"] < 0
     }
+    noon = int(NOON.timestamp()) * 10**6
     assert kept == {
-        -2: (b"\xff\x00", [HEADERS[0], HEADERS[2], ("headgate.mends", b"1:0")]),
-        -3: (b"k", [("headgate.mends", b"2:0")]),
+        -2: (b"\xff\x00", [HEADERS[0], HEADERS[2], ("headgate.mends", b"1:0"), (TIME, b"")]),
+        -3: (b"k", [("headgate.mends", b"2:0"), (TIME, str(noon).encode())]),
     }
     assert balance(engine.layout, engine.pipeline).differences == ()
     assert by_id(engine.layout, engine.pipeline).findings == ()

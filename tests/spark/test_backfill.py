@@ -12,13 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.backfill.plan import Planned, planned
-from headgate.backfill.running import Asked
+from headgate.backfill.running import Asked, plan_of
 from headgate.cli.backfill.windows import windows_of
 from headgate.declaration.model import Pipeline
 from headgate.gold import recomputing
 from headgate.gold.fold_stage import FoldStage
 from headgate.gold.late_replay import Selection
 from headgate.operators.windows import Windows, assigning
+from headgate.replay.refused import Selection as Refused
 from headgate.savepoints.holds import FOLDER
 from headgate.tables.errors import DamagedFileError
 from headgate.tables.live_files import live_files
@@ -30,7 +31,7 @@ from tests.support.landing import Landing, split
 from tests.support.maintained import compacted, trimmed
 from tests.support.prepared import Prepared
 from tests.support.readings import NOON, declare
-from tests.support.replay_project import ReplayProject, event
+from tests.support.replay_project import CORRECTION, ReplayProject, event
 from tests.support.rounds import in_full
 from tests.support.ruled import declare_ruled
 from tests.support.tables import read
@@ -175,6 +176,45 @@ def test_which_copies_are_taken_may_depend_on_copies_far_from_the_range(
     assert sorted(taken) == [NOON - timedelta(minutes=18), NOON]
     found = backfill(engine, begin=NOON)
     assert [(table.result, table.equal) for table in found.report.tables] == [("equal", 1)]
+
+
+def test_after_replays_only_the_files_of_the_range_and_of_its_corrections_are_read(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Each hour has a file. One correction keeps the time of its record, another one changes it
+    from the second hour to the fifth."""
+    project = ReplayProject(tmp_path, spark)
+    engine, first = project.engine(), NOON - timedelta(hours=6)
+    for hour in range(6):
+        names = ("good", *(("low",) if hour in (0, 2) else ()))
+        levels = {"good": 50, "low": 5}
+        project.land([event(f"{name}{hour}", levels[name], 3600 * (hour - 6)) for name in names])
+        engine.list_new()
+        engine.ingest()
+    engine.catch_up()
+    later = (first + timedelta(hours=5, minutes=30)).isoformat()
+    moved = f'json_merge_patch(value, \'{{"level": 50, "at": "{later}"}}\')'
+    for id_, patch in (("low0", CORRECTION), ("low2", moved)):
+        assert project.ask(engine, patch, Refused(event_id=id_)) == 1
+        engine.take_in()
+    engine.operate("drain")
+    engine.catch_up()
+
+    def batches(begin: int, end: int) -> set[int]:
+        """The batches of the files that are read for some hours."""
+        times = [first + timedelta(hours=hour) for hour in (begin, end)]
+        asked = Asked(engine.pipeline, engine.pipeline, ["per_minute"], times[0], times[1])
+        _, plan = plan_of(engine.layout, asked)
+        return {file.n for file in plan.read}
+
+    assert [batches(n, n + 1) for n in range(3)] == [{1, 7}, {2}, {3, 8}]
+    assert (batches(3, 5), batches(5, 6)) == ({4, 5}, {3, 6, 8})
+    for hour in (0, 2, 5):
+        begin = first + timedelta(hours=hour)
+        found = backfill(engine, begin=begin, end=begin + timedelta(hours=1))
+        assert unequal(found) == []
+    project.check(engine)
+    assert project.ids("silver/clean")[-2:] == ["low0", "low2"]
 
 
 @pytest.mark.parametrize("left_out", ["replays", pytest.param("drains", marks=in_full)])

@@ -14,7 +14,7 @@ from headgate.ledger.balance import balance
 from headgate.replay import requests
 from headgate.replay.refused import RefusedRecords, Selection
 from headgate.silver.replacements import Replacements
-from headgate.tables.replay import Position
+from headgate.tables.replay import Position, corrected_time
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed
@@ -239,4 +239,8 @@ def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
     engine.take_in()
     (copy,) = [row for row in project.read("bronze/raw") if row["partition"] < 0]
     assert json.loads(copy["value"])["level"] == 50
-    assert [header["key"] for header in copy["headers"]] == ["headgate.mends"]
+    assert corrected_time(copy["headers"]) == "", "no table has rejected an invalid record"
+    assert [header["key"] for header in copy["headers"]] == [
+        "headgate.mends",
+        "headgate.mends_time",
+    ]

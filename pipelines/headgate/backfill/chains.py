@@ -1,13 +1,14 @@
-"""How far duplicates extend the part of bronze that a backfill reads.
+"""How far duplicates and replayed copies extend the part of bronze that a backfill reads.
 
 Whether a duplicate takes the place of a rejected row depends on the copies of its id up to
 ``within`` away (``silver.copies``), and these depend on further ones. A *chain* has duplicates of
-one id, each at most ``within`` from the next. A backfill reads whole chains, whatever the rules.
+one id, each at most ``within`` from the next. A backfill reads whole chains, whatever the rules. A
+replayed copy takes the place of the record that it corrects, which may have another time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,8 @@ from headgate.backfill.selection import EVERYTHING, Span
 from headgate.storage.files import Storage
 from headgate.tables.damage import sound_batches
 from headgate.tables.data_file import DataFile
-from headgate.tables.live_files import overlapping_files
+from headgate.tables.live_files import files_of_batches, overlapping_files
+from headgate.tables.replay import corrected_time
 
 Duplicate = tuple[str, int]
 """The id of a duplicate, and its event time in microseconds since 1970 UTC."""
@@ -87,3 +89,54 @@ class BronzeDuplicates:
             part = pa.table({"id": ids, "time": micros}, found.schema)
             found = pa.concat_tables([found, part.filter(flags)])
         return found
+
+
+Link = tuple[int, int]
+"""The event times of a replayed copy and of the rejected record that it corrects."""
+
+
+def with_links(span: Span, links: Iterable[Link], extended: Callable[[Span], Span]) -> list[Span]:
+    """The event times of all rows that decide which rows of ``span`` are in a table with rules, as
+    disjoint, rising spans. ``extended`` returns those that duplicates decide about. A copy and the
+    record that it corrects decide about each other, however far apart: a correction may have
+    changed the time."""
+    left, spans = set(links), [extended(span)]
+    while reached := {each for each in left if any(_is_in(time, spans) for time in each)}:
+        left -= reached
+        far = {time for each in reached for time in each if not _is_in(time, spans)}
+        spans = merged([*spans, *(extended((time, time)) for time in sorted(far))])
+    return spans
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Some spans as disjoint, rising spans."""
+    found: list[Span] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
+
+
+def _is_in(time: int, spans: Iterable[Span]) -> bool:
+    return any(first <= time <= last for first, last in spans)
+
+
+def links_of(storage: Storage, handle: DeltaTable, batches: Collection[int]) -> list[Link] | None:
+    """The links of the replays with these batch ids, in a version of bronze; None if a copy does
+    not say which time the corrected record has. Only the files of replays are read. Raises
+    DamagedFileError."""
+    found: list[Link] = []
+    for file in files_of_batches(handle, batches):
+        for rows in sound_batches(storage, file, (*_COLUMNS, "partition", "headers")):
+            is_copy = pc.and_(rows.column("duplicate"), pc.less(rows.column("partition"), 0))
+            copies = rows.filter(is_copy)
+            times = copies.column("event_time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+            corrected = map(corrected_time, copies.column("headers").to_pylist())
+            for time, other in zip(times.to_pylist(), corrected, strict=True):
+                if other is None:
+                    return None
+                if other:  # no table has rejected an invalid record
+                    found.append((time, int(other)))
+    return found

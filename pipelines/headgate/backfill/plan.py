@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from headgate.backfill.chains import BronzeDuplicates, with_chains
+from headgate.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
 from headgate.backfill.errors import NotBackfilledError, OtherDeclarationError
 from headgate.backfill.selection import (
     EVERYTHING,
@@ -141,15 +141,17 @@ def _overlaps(document: Document, wanted: Range) -> bool:
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
 
-def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) -> Span:
-    """The event times of the rows that decide which rows of a span are in a table with rules. A
-    replayed copy may correct a record at any time. Raises DamagedFileError."""
-    if BronzePayload.of(bronze.state).replays:
-        return EVERYTHING
-    if within is None:
-        return span
-    find = BronzeDuplicates(bronze.table.storage, bronze.handle).find
-    return with_chains(span, micros(within), find)
+def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) -> list[Span]:
+    """The event times of the rows that decide which rows of a span are in a table with rules.
+    Raises DamagedFileError."""
+    storage, find = bronze.table.storage, BronzeDuplicates(bronze.table.storage, bronze.handle).find
+
+    def extended(span: Span) -> Span:
+        return span if within is None else with_chains(span, micros(within), find)
+
+    batches = {replay.n for replay in BronzePayload.of(bronze.state).replays}
+    links = links_of(storage, bronze.handle, batches) if batches else []
+    return [EVERYTHING] if links is None else with_links(span, links, extended)
 
 
 def _steps(
@@ -164,9 +166,10 @@ def _steps(
     if not spans:
         return ()
     span = min(first for first, _ in spans), max(last for _, last in spans)
+    read = [span]
     if table.suite is not None:
-        span = _with_copies(position, span, used.sources[table.source].record.one_copy_within)
-    files = overlapping_files(position.handle, "event_time", [span])
+        read = _with_copies(position, span, used.sources[table.source].record.one_copy_within)
+    files = overlapping_files(position.handle, "event_time", read)
     if not all(file.is_ours for file in files):
         raise NotBackfilledError(
             f"{position.table.name}: another tool has rewritten its files, so the batches of their "

@@ -19,7 +19,8 @@ from headgate.bronze.copies import CorrectedCopies, copies_schema
 from headgate.declaration.sources import kind_of_source
 from headgate.errors import HeadgateError
 from headgate.replay.refused import Refused, RefusedRecords
-from headgate.tables.replay import CORRECTS, Position
+from headgate.tables.replay import CORRECTS, CORRECTS_TIME, Position
+from headgate.tables.state import commit_time
 
 PATCHED = ("value", "event_id", "event_time", "table", "reasons", "column", "detail", "place")
 """The columns that a patch may read. ``value`` is the record as text."""
@@ -255,14 +256,20 @@ def copies(
 
 def _copy(each: CorrectedRecord, origin: Position, kept: tuple[Any, Any]) -> dict[str, Any]:
     key, headers = kept
-    corrects = {"key": CORRECTS, "value": str(each.position).encode()}
+    record, time = each.of[0], ""
+    if record.is_valid and record.event_time is not None:
+        time = str(commit_time(record.event_time))
+    own = {CORRECTS: str(each.position), CORRECTS_TIME: time}
     return {
         "partition": origin.partition,
         "offset": origin.offset,
-        "was_valid": each.of[0].is_valid,
+        "was_valid": record.is_valid,
         "value": each.document,
         "key": key,
-        "headers": [*(h for h in headers or () if h["key"] != CORRECTS), corrects],
-        "where": each.of[0].where,
-        "ingested_at": each.of[0].ingested_at,
+        "headers": [
+            *(h for h in headers or () if h["key"] not in own),
+            *({"key": name, "value": value.encode()} for name, value in own.items()),
+        ],
+        "where": record.where,
+        "ingested_at": record.ingested_at,
     }

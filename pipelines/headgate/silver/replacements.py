@@ -19,7 +19,7 @@ from headgate.silver.transform import REJECTED, SilverTransform
 from headgate.storage.files import Storage
 from headgate.tables.damage import read_sound, require_sound
 from headgate.tables.data_file import DataFile
-from headgate.tables.live_files import live_files, overlapping_files
+from headgate.tables.live_files import files_of_batches, live_files, overlapping_files
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Position, corrected_record, positions_of, table_of
 from headgate.tables.table import Table
@@ -155,7 +155,7 @@ class Replacements:
             return set()
         taken = {
             position
-            for file in _of_batches(self._silver, batches)
+            for file in files_of_batches(self._silver.handle, batches)
             for position in positions_of(
                 read_sound(self._silver.storage, file, _OF_SILVER[:2]), _OF_SILVER[:2]
             )
@@ -163,7 +163,7 @@ class Replacements:
         columns = (*_COPY[:2], "headers")
         return {
             corrects
-            for file in _of_batches(self._bronze, batches)
+            for file in files_of_batches(self._bronze.handle, batches)
             for row in read_sound(self._bronze.storage, file, columns).to_pylist()
             if Position(row["partition"], row["offset"]) in taken
             and (corrects := corrected_record(row["headers"])) is not None
@@ -223,12 +223,6 @@ def _rows(
     for file in files:
         rows = read_sound(storage, file, names).select(list(names)).rename_columns(list(_COPY))
         yield from _copies(_in_micros(rows.filter(pc.is_in(rows.column(2), value_set=ids))))
-
-
-def _of_batches(table: Table, batches: Collection[int]) -> Iterator[DataFile]:
-    """The files of a table that may have rows of some batches, those of replays. Headgate never
-    merges these with other batches."""
-    return (f for f in live_files(table.handle) if not f.is_ours or f.n in batches)
 
 
 def _copies(rows: pa.Table) -> Iterator[Copy]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,6 +29,12 @@ def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataF
     all files of a large table would cost more than the data of a batch."""
     actions = _add_actions(handle)
     return _described(actions.filter(pc.equal(_nested(actions, "partition", column), value)))
+
+
+def files_of_batches(handle: DeltaTable, batches: Collection[int]) -> tuple[DataFile, ...]:
+    """The live files that may have rows of some batches, those of replays. Headgate never merges
+    these with other batches."""
+    return tuple(f for f in live_files(handle) if not f.is_ours or f.n in batches)
 
 
 def overlapping_files(

@@ -2,7 +2,7 @@
 
 The copies of partition p are in partition ~p (-1 - p), numbered from 0 in the order in which they
 arrived. They continue p's log: duplicates are found across both partitions. The header
-``CORRECTS`` of a copy names the record that it corrects.
+``CORRECTS`` of a copy names the record that it corrects, and ``CORRECTS_TIME`` its event time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 CORRECTS = "headgate.mends"
 """The header of a copy: partition and offset of the corrected record, as in ``0:4711``.
 The name is part of the format on disk."""
+CORRECTS_TIME = f"{CORRECTS}_time"
+"""The header with the event time of the corrected record, in microseconds since 1970 UTC; empty if
+the record is invalid, so that no table has rejected it."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +83,9 @@ def corrected_record(headers: Iterable[Mapping[str, Any]] | None) -> Position | 
         if header["key"] == CORRECTS:
             return Position.parse(bytes(header["value"]).decode())
     return None
+
+
+def corrected_time(headers: Iterable[Mapping[str, Any]] | None) -> str | None:
+    """The value of ``CORRECTS_TIME``; None if there is no such header."""
+    found = (bytes(each["value"]) for each in headers or () if each["key"] == CORRECTS_TIME)
+    return next((value.decode() for value in found), None)

@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.backfill import chains
-from headgate.backfill.chains import BronzeDuplicates, Duplicate, with_chains
+from headgate.backfill.chains import (
+    BronzeDuplicates,
+    Duplicate,
+    Link,
+    merged,
+    with_chains,
+    with_links,
+)
 from headgate.backfill.selection import EVERYTHING, LATEST, Span
 from headgate.silver.copies import Copy, Earlier, candidates, first_copies
 from headgate.storage.files import Storage
@@ -96,6 +103,86 @@ def test_the_rows_of_a_range_are_those_of_everything(log: list[Sent], end: int) 
     first, last = with_chains((0, end), WITHIN, finding(duplicates))
     read = [row for row in rows if first <= row[0].time <= last]
     whole, part = ({c for c in silver(of) if 0 <= c.time <= end} for of in (rows, read))
+    assert part == whole
+
+
+@pytest.mark.parametrize(
+    ("links", "spans"),
+    [
+        ([], [(0, 99)]),
+        ([(50, 60), (200, 300)], [(0, 99)]),
+        ([(50, 300)], [(0, 99), (300, 300)]),  # a copy in the range
+        ([(300, 50)], [(0, 99), (300, 300)]),  # a record in the range, which is not lost
+        ([(300, 50), (300, -70), (7, 8)], [(-70, -70), (0, 99), (300, 300)]),
+        ([(50, 99), (99, 100)], [(0, 99), (100, 100)]),
+    ],
+)
+def test_a_copy_and_the_record_that_it_corrects_are_read_both(
+    links: list[Link], spans: list[Span]
+) -> None:
+    assert with_links((0, 99), links, lambda span: span) == spans
+
+
+def test_chains_of_a_corrected_record_are_read_too() -> None:
+    find = finding([("a", 296), ("a", 305), ("b", 400)])
+    read = with_links((0, 99), [(50, 300)], lambda span: with_chains(span, WITHIN, find))
+    assert read == [(0, 99), (286, 315)]
+
+
+def test_spans_are_merged() -> None:
+    assert merged([(5, 9), (0, 5), (20, 30), (22, 25)]) == [(0, 9), (20, 30)]
+
+
+Corrected = tuple[int, int]
+"""Which record of a log a replay corrects, and the time of its copy."""
+
+
+def replayed(
+    rows: Sequence[tuple[Copy, bool, bool]], corrections: Sequence[Corrected]
+) -> list[Copy]:
+    """Good copies, each in a replay of its own. Their positions say in which order."""
+    of = [(rows[index % len(rows)][0], time) for index, time in corrections]
+    return [
+        Copy(record.id, Position(-1, number), time, record.position)
+        for number, (record, time) in enumerate(of)
+    ]
+
+
+def silver_after(rows: Sequence[tuple[Copy, bool, bool]], copies: Sequence[Copy]) -> set[Copy]:
+    """Silver after replays of good copies, which are all duplicates."""
+    kept = silver(rows)
+    apart = [copy for copy, is_duplicate, passes in rows if not passes and not is_duplicate]
+    for copy in copies:
+        corrected = {each.corrects for each in kept}
+        rejected = Earlier(WITHIN, (row for row in apart if row.position not in corrected))
+        kept |= set(first_copies(candidates([copy], rejected), Earlier(WITHIN, kept)))
+    return kept
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(SENT, min_size=5, max_size=25),
+    st.lists(st.tuples(st.integers(0, 25), st.integers(-60, 60)), max_size=6),
+    st.integers(0, 15),
+)
+def test_the_rows_of_a_range_with_replays_are_those_of_everything(
+    log: list[Sent], corrections: list[Corrected], end: int
+) -> None:
+    rows = placed(log)
+    copies = replayed(rows, corrections)
+    duplicates = [(copy.id, copy.time) for copy, is_duplicate, _ in rows if is_duplicate]
+    find = finding([*duplicates, *((copy.id, copy.time) for copy in copies)])
+    times = {copy.position: copy.time for copy, _, _ in rows}
+    links = [(copy.time, times[copy.corrects]) for copy in copies if copy.corrects]
+    spans = with_links((0, end), links, lambda span: with_chains(span, WITHIN, find))
+
+    def is_read(copy: Copy) -> bool:
+        return any(first <= copy.time <= last for first, last in spans)
+
+    read = [row for row in rows if is_read(row[0])], [copy for copy in copies if is_read(copy)]
+    whole, part = (
+        {c for c in silver_after(*of) if 0 <= c.time <= end} for of in ((rows, copies), read)
+    )
     assert part == whole
 
 
