@@ -200,6 +200,7 @@ class Driver:
         take_in(self._layout, runtime, _now, self._say)
         self._say("catching up")
         run.catch_up.run(one_step=True)
+        run.progress.caught_up(runtime)
         stream.process(run)
         drains = run.task.drain and run.writes_bronze and not control.is_stopping
         if drains and not drain.is_drained(runtime.head.table.refresh()):

@@ -95,6 +95,11 @@ class Progress:
         bronze = (total for path, total in self.totals.items() if kind_of(path) == BRONZE)
         return sum(total.get("read", 0) for total in bronze)
 
+    def caught_up(self, runtime: PipelineRuntime) -> None:
+        """Update the totals from the tables, which have caught up without a batch of this run."""
+        with self._lock:
+            self._take(runtime)
+
     def source_ready(self, backlog: Backlog) -> None:
         """Record that the source has answered and the first batch can be planned."""
         with self._lock:

@@ -69,13 +69,14 @@ class StreamSupervisor:
     def supervise(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         """Start the query and supervise it until it ends."""
         run = self._run
-        if (backlog := source.backlog()).count:
+        backlog = source.backlog()
+        run.progress.source_ready(backlog)
+        if backlog.count:
             run.say(f"found {backlog} to read")
         else:
             run.report(run.progress)
         self._plan(source, batches)
         query = self._start(batches)
-        run.progress.source_ready(source.backlog())
         try:
             self._until_end(query, source, batches)
         finally:

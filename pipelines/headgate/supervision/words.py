@@ -44,11 +44,12 @@ def line(job: Reported, now: datetime) -> str:
 
 
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
-    """Batch, records read and speed (not for a job without bronze), backlog, watermark, late,
-    quarantined, rejected (if there are some), when gold last changed, a pause, and what fails
-    now."""
-    speed = (job.rows or 0) / job.seconds if job.seconds else 0.0
-    read = (f"read {_total(job, BRONZE, 'read'):,}", f"{speed:,.0f} rows/s")
+    """Batch, records read in all and the speed of the last batch (neither for a job without bronze,
+    and no speed before this run has ended a batch), backlog, watermark, late, quarantined, rejected
+    (if there are some), when gold last changed, a pause, and what fails now."""
+    read = [f"read {_total(job, BRONZE, 'read'):,}"]
+    if job.seconds:
+        read.append(f"{(job.rows or 0) / job.seconds:,.0f} rows/s")
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     remarks = (job.trouble,) if job.trouble else ()

@@ -19,14 +19,18 @@ from headgate.jobs import driver as module
 from headgate.jobs import lease_store, stream
 from headgate.jobs.driver import Driver
 from headgate.jobs.errors import JavaDiedError, JavaEndedError
+from headgate.jobs.progress import Progress
 from headgate.jobs.task import Task
 from headgate.operations.requests import ask
 from headgate.storage.backlog import Backlog
 from headgate.storage.ownership import LAYERS
 from headgate.storage.stopping import request_stop
+from headgate.supervision.words import line
 from tests.support.lake import declared
 from tests.unit.jobs.conftest import Tables
 from tests.unit.jobs.test_jvm import session
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -114,7 +118,9 @@ def test_a_stop_ends_the_wait_for_sinks(
         asked.append(is_stopped())
         return False
 
-    nothing = SimpleNamespace(finish=lambda *_, **__: None, backlog=Backlog("files", 0))
+    nothing = SimpleNamespace(
+        finish=lambda *_, **__: None, caught_up=lambda _: None, backlog=Backlog("files", 0)
+    )
     run: Any = SimpleNamespace(
         runtime=tables.runtime,
         task=task,
@@ -127,6 +133,36 @@ def test_a_stop_ends_the_wait_for_sinks(
     assert (asked, said[-1]) == ([False, True], "gold/hours is damaged")
     driver.stop()
     assert driver.left == "all input is read, but not all tables, loads and publications are done"
+
+
+def test_a_run_that_only_catches_up_reports_what_the_tables_have_then(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver has died between bronze and gold, and this one has nothing else to do."""
+    tables.commit("bronze/b", n=3, total={"read": 60})
+    tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
+    tables.runtime.stages = SimpleNamespace(trouble=None)
+    progress = Progress.begin(tables.runtime.pipeline, tables.layout, "fused", 1, tables.runtime)
+    lines: list[str] = []
+
+    def catch_up(**_: object) -> None:
+        tables.commit("silver/s", n=3, total={"quarantined": 4})
+        tables.commit("gold/one", n=3, total={"late": 7})
+
+    monkeypatch.setattr(stream, "process", lambda run: lines.append(line(run.progress, NOW)))
+    monkeypatch.setattr(module, "take_in", lambda *_: None)
+    task = Task(tables.runtime.pipeline, str(tmp_path))
+    run: Any = SimpleNamespace(
+        runtime=tables.runtime,
+        task=task,
+        catch_up=SimpleNamespace(run=catch_up),
+        progress=progress,
+        writes_bronze=True,
+    )
+    Driver(task)._process(run)
+    assert lines == [
+        "12:00:00  batch 3  read 60  backlog -  watermark -  late 7  quarantined 4  gold -"
+    ]
 
 
 def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
