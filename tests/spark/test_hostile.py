@@ -95,7 +95,7 @@ def test_quarantine_says_what_was_expected_and_shows_what_came(outcome: Outcome)
     )
     assert rows[VALUES["level {}"]]["detail"] == "level is not of type int: {}"
     told = {row["reason"] for row in rows.values() if row["detail"] is not None}
-    assert told == {"unparsable_time", "wrong_type"}
+    assert told == {row["reason"] for row in rows.values()} - {"future", "differing_duplicate"}
 
 
 def test_every_table_equals_the_oracle(outcome: Outcome, expected: Tables) -> None:

@@ -27,7 +27,8 @@ UNPARSABLE = ValidationResult(Reason.UNPARSABLE)
 
 def validated(value: bytes, record: Record = RECORD) -> ValidationResult:
     """The result of the validator without the id, the time and the fields of the record."""
-    return replace(RecordValidator(record, "json").validate(value), id=None, time=None, fields=None)
+    found = RecordValidator(record, "json").validate(value)
+    return replace(found, id=None, time=None, fields=None)
 
 
 def result(field: bytes, record: Record = RECORD) -> ValidationResult:
@@ -59,7 +60,7 @@ def fits(type_: str, text: str) -> bool:
     ],
 )
 def test_beyond_the_limits_a_record_is_unparsable(field: bytes, expected: ValidationResult) -> None:
-    assert result(field) == expected
+    assert replace(result(field), detail=None) == expected
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def read_document(text: bytes | None) -> object:
         object_pairs_hook=_object,
     )
     if _depth(decoded) > MAX_DEPTH:
-        raise ValueError("nested too deep")
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return document
 
 
@@ -67,7 +67,7 @@ def in_utf8(text: str) -> str:
 
 
 def _refuse(constant: str) -> object:
-    raise ValueError(constant)
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _depth(document: str) -> int:
@@ -80,14 +80,14 @@ def _depth(document: str) -> int:
 
 def _limited(number: str) -> str:
     if len(number) > MAX_DIGITS and sum(map(str.isdigit, number)) > MAX_DIGITS:
-        raise ValueError("a number with too many digits")
+        raise ValueError(f"a number with more than {MAX_DIGITS} digits")
     return number
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if max(map(len, found), default=0) > MAX_NAME:
-        raise ValueError("a name that is too long")
+        raise ValueError(f"a name with more than {MAX_NAME} characters")
     return found
 
 

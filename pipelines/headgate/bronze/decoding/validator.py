@@ -13,6 +13,7 @@ import numpy as np
 from headgate.bronze.decoding.documents import in_utf8, json_text, read_document
 from headgate.bronze.decoding.event_times import EARLIEST, epoch_micros
 from headgate.bronze.decoding.ids import exact_text, id_of
+from headgate.bronze.decoding.no_documents import why_no_object, why_unparsable
 from headgate.bronze.decoding.texts import cell_value
 from headgate.bronze.decoding.time_hints import time_hint
 from headgate.bronze.decoding.values import Misfit, instant_reader, reader
@@ -77,10 +78,10 @@ class RecordValidator:
         the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
         try:
             document = read_document(given)
-        except (ValueError, RecursionError):
-            return ValidationResult(Reason.UNPARSABLE)
+        except (ValueError, RecursionError) as error:
+            return ValidationResult(Reason.UNPARSABLE, detail=why_unparsable(given, error))
         if not isinstance(document, dict):
-            return ValidationResult(Reason.NOT_AN_OBJECT)
+            return ValidationResult(Reason.NOT_AN_OBJECT, detail=why_no_object(document))
         values = {name: document.get(field) for name, field in self._fields.items()}
         id_, (time, form) = self._id(values), self._time(values)
         fields, misfit = self._read_fields(values)

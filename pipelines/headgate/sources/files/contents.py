@@ -68,7 +68,9 @@ def not_parquet(first: bytes) -> WrongContentError | None:
     packed = compression_of(first)
     known = f"compressed with {packed}" if packed else _known(_OTHERS, first)
     shown = beginning(first[:_SHOWN].decode("utf-8", "replace"))
-    return WrongContentError(f"it is {known or f'not Parquet, and begins with {shown}'}")
+    if known is None:
+        return WrongContentError(f"it is not Parquet, and begins with {shown}")
+    return WrongContentError(f"it is {known}, not Parquet; give it a source of its own")
 
 
 def _known(begins: Mapping[bytes, str], first: bytes) -> str | None:

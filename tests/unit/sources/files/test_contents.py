@@ -133,7 +133,10 @@ def test_other_contents_are_never_taken_as_lines(
     ("content", "says"),
     [
         (LINES, 'it is not Parquet, and begins with \'{"a": 0}\\n{"a": 1}\\n{"a": 2}\\n{"a":\''),
-        (gzip.compress(LINES), "it is compressed with gzip"),
+        (
+            gzip.compress(LINES),
+            "it is compressed with gzip, not Parquet; give it a source of its own",
+        ),
         (zipped(LINES), "it is a zip archive, as .xlsx files are"),
         (parquet()[:-4], "ArrowInvalid: Parquet magic bytes not found in footer."),
         (b"", "ArrowInvalid: Parquet file size is 0 bytes"),
