@@ -43,6 +43,26 @@ def test_dashboards_are_checked(shop: Charted, capsys: pytest.CaptureFixture[str
     assert "headgate dashboard --check" in said
 
 
+def test_of_one_pipeline_only_its_dashboards_are_checked(
+    shop: Charted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.board(RIGHT)
+    declared, board = Path("pipelines/shop.yml").read_text(), Path("dashboards/board.yml")
+    other = declared.replace("pipeline: shop", "pipeline: clicks").replace("  sales:", "  visits:")
+    Path("pipelines/clicks.yml").write_text(other)
+    wrong = RIGHT.replace("dashboard: one", "dashboard: two").replace("orders", "ordres")
+    for sql in ("clicks.gold.visits", "gold.visits"):
+        Path("dashboards/clicks.yml").write_text(wrong.replace("gold.sales", sql))
+        assert answer(["dashboard", "clicks", "--check"]) == 2
+        assert answer(["dashboard", "shop", "--check"]) == 0
+        assert capsys.readouterr().out == "no mistake in: one\n"
+    Path("pipelines/clicks.yml").write_text("pipeline: clicks\nsources: 3\n")
+    Path("dashboards/clicks.yml").write_text(wrong.replace("gold.sales", "clicks.gold.visits"))
+    assert answer(["dashboard", "shop", "--check"]) == 0
+    board.write_text(RIGHT.replace("gold.sales", "shpo.gold.sales"))
+    assert answer(["dashboard", "shop", "--check"]) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

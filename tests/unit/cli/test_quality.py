@@ -35,6 +35,11 @@ def test_a_page_or_a_site(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -
     code, out, _ = ask("quality", "report", *of_lake, "--output", "page.html")
     assert (code, out) == (0, "page.html\n")
     assert "3 rows break it" in Path("page.html").read_text()
+    before = sorted(Path().iterdir())
+    code, out, _ = ask("quality", "report", *of_lake)
+    page = Path(lake.layout.storage.root) / "_headgate/quality.html"
+    assert (code, out, sorted(Path().iterdir())) == (0, f"{page}\n", before)
+    assert "3 rows break it" in page.read_text()
     code, out, _ = ask("quality", "report", *of_lake, "--data-docs", "site")
     assert (code, out) == (0, "site/index.html\n")
     assert "batch 7 version 9" in Path("site/index.html").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,8 @@ from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
 from headgate.commands import rendered, shell_command
 from headgate.dashboard import FOLDER, PORT
-from headgate.dashboard.boards.reading import board_files, read_board
+from headgate.dashboard.boards.model import TableName
+from headgate.dashboard.boards.reading import board_files, read_board, tables_read
 from headgate.dashboard.boards.runner import ChartRunner
 from headgate.dashboard.errors import DashboardError
 from headgate.dashboard.login.passwords import close, made
@@ -22,7 +24,8 @@ from headgate.dashboard.server.serving import Settings, checked_base, serve
 from headgate.declaration.files import declarations_in, project_folder
 from headgate.declaration.load import load
 from headgate.declaration.loopback import is_loopback
-from headgate.errors import UsageError
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError, UsageError
 from headgate.process_tree.ports import free_port
 
 _LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."
@@ -64,7 +67,7 @@ def dashboard(
     ] = False,
     awaits_password: Annotated[bool, typer.Option("--awaits-password", hidden=True)] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the files in dashboards/ and end.")
+        bool, typer.Option("--check", help="Check the dashboards of these pipelines and end.")
     ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
@@ -131,15 +134,46 @@ def _respond(address: str, password: str | None, keep: Path | None, json: bool) 
 
 
 def _respond_checked(files: list[Path], json: bool) -> None:
-    """Raises BoardError for the first file with problems."""
-    declared = {each.name: each for each in (load(file, needs_secrets=False) for file in files)}
+    """Check the dashboards of these pipelines. Raises BoardError for the first file with
+    problems."""
+    wanted = {each.name: each for each in (load(file, needs_secrets=False) for file in files)}
     projects = dict.fromkeys(project_folder(file) for file in files)
+    others = {n: p for project in projects for n, p in _beside(project) if n not in wanted}
+    declared = wanted | {name: other for name, other in others.items() if other is not None}
     runner = ChartRunner()
     try:
         found = [file for project in projects for file in board_files(project)]
+        found = [file for file in found if not _is_of_others(file, wanted, others)]
         boards = [read_board(file, declared, runner.bind) for file in found]
     finally:
         runner.close()
     names = [board.name for board in boards]
     said = f"no mistake in: {', '.join(names)}" if names else "no dashboards"
     respond(json, {"dashboards": names}, said)
+
+
+def _beside(project: Path) -> Iterator[tuple[str, Pipeline | None]]:
+    """All pipelines of a project, by name. None for a declaration that cannot be read, which has
+    the name of its file."""
+    for file in declarations_in(project / "pipelines"):
+        try:
+            declared = load(file, needs_secrets=False)
+        except HeadgateError:
+            yield file.stem, None
+        else:
+            yield declared.name, declared
+
+
+def _is_of_others(
+    board: Path, wanted: Mapping[str, Pipeline], others: Mapping[str, Pipeline | None]
+) -> bool:
+    """Whether a dashboard reads only tables of other pipelines than those wanted."""
+
+    def is_other(table: TableName) -> bool:
+        if table.pipeline is not None:
+            return table.pipeline in others
+        having = [other for other in others.values() if other and table.table in other.gold]
+        return bool(having) and not any(table.table in each.gold for each in wanted.values())
+
+    tables = tables_read(board)
+    return bool(tables) and all(map(is_other, tables))

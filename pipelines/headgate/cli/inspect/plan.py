@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from headgate.jobs.refusing import require_apart
 from headgate.savepoints.declarations import kept
 from headgate.savepoints.deployment import Deployment, deployment
 from headgate.storage.layout import Layout
+from headgate.supervision.job_state import probe
 
 
 def plan(
@@ -44,7 +46,8 @@ def plan(
         return
     shown: list[Shown] = [describe(declared)]
     if found.action != "new":
-        shown += [lambda: show(found, root), *next_commands(found)]
+        runs = any(job.is_alive for job in probe(layout, datetime.now(UTC)))
+        shown += [lambda: show(found, root), *next_commands(found, runs=runs)]
     respond(json, planned(declared) | {"deployed": as_dict(found)}, *shown)
 
 
@@ -61,10 +64,13 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
     respond(json, document, lambda: sys.stdout.write(text))
 
 
-def next_commands(found: Deployment) -> list[str]:
+def next_commands(found: Deployment, *, runs: bool) -> list[str]:
     if found.action == "refuse":
         return ["read the source into a root of its own:", command("run", "--root", NEW_ROOT)]
-    goes_on = command("upgrade" if found.action in ("extend", "rebuild", "reread") else "run")
+    if found.action == "resume" and runs:
+        changed = f"it runs; settings that change no table are used after: {command('restart')}"
+        return [changed, command("status")]
+    goes_on = command("run" if found.action == "resume" else "upgrade")
     if not any(plan.late_again for plan in found.tables):
         return [goes_on]
     return [goes_on, f"afterwards, the rows that are late again: {command('late list')}"]

@@ -16,6 +16,7 @@ from headgate.expectations.data_docs import build
 from headgate.quality.data_docs import runs
 from headgate.quality.findings import findings
 from headgate.quality.page import page
+from headgate.storage.layout import CONTROL
 
 app = typer.Typer(help="What rules have decided.", no_args_is_help=True, callback=lambda: None)
 
@@ -25,7 +26,7 @@ def report(
     pipeline: PipelineName,
     output: Annotated[
         Path | None,
-        typer.Option("--output", metavar="FILE", help="Default: PIPELINE_quality.html."),
+        typer.Option("--output", metavar="FILE", help="Default: a file beside the tables."),
     ] = None,
     data_docs: Annotated[
         Path | None,
@@ -49,7 +50,7 @@ def report(
     """
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = findings(layout, declared, datetime.now(UTC))
-    file = output or Path(f"{declared.name}_quality.html")
+    file = output or Path(layout.storage.uri(f"{CONTROL}/quality.html"))
     if data_docs is not None:
         named = [*(t.suite for t in found.silver), *(t.suite for t in found.gold)]
         suites = {suite.name: suite for suite in named}

@@ -54,6 +54,24 @@ def read_board(file: Path, pipelines: Mapping[str, Pipeline], bind: Bind) -> Boa
     raise BoardError(file, report.problems)
 
 
+def tables_read(file: Path) -> tuple[TableName, ...]:
+    """The tables that the charts of a dashboard read; none if the file, or some SQL in it, cannot
+    be read."""
+    report = Report(file)
+    node = parse(read_file(file, report, "dashboard"), report)
+    root = Checker(report, file.parent).check(node, BOARD, "", 1) if node is not None else None
+    charts = Section.of(root).entries("charts") if root else {}
+    found: list[TableName] = []
+    for field in charts.values():
+        if (sql := Section.of(field).get("sql")) is None:
+            return ()
+        try:
+            found += tables_in(sql.text)
+        except Invalid:
+            return ()
+    return tuple(found)
+
+
 def _build(
     root: Section, report: Report, pipelines: Mapping[str, Pipeline], bind: Bind
 ) -> Board | None:
