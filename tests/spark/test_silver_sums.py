@@ -26,7 +26,12 @@ gold:
     window: {hopping: {size: 3 minutes, every: 1 minute}}
     where: site <> 'South'
     by: [site]
-    measures: {threshold: count(*), total: sum(level), means: sum(level / 3)}
+    measures:
+      threshold: count(*)
+      total: sum(level)
+      means: sum(level / 3)
+      high: sum(level) filter (where level > 10)
+      highs: count_if(level > 10)
     columns: {twice: total * 2}
     allowed_lateness: 1 minute
     expectations: sums
@@ -36,6 +41,14 @@ expectations:
   - {id: side, expect: expect_column_sum_to_equal_silver, column: threshold, silver: 1}
   - {id: some, expect: expect_column_sum_to_equal_silver, column: total, silver: level}
   - {id: twice, expect: expect_column_sum_to_equal_silver, column: twice, silver: level + level}
+  - id: high
+    expect: expect_column_sum_to_equal_silver
+    column: high
+    silver: if(level > 10, level, null)
+  - id: highs
+    expect: expect_column_sum_to_equal_silver
+    column: highs
+    silver: if(level > 10, 1, 0)
   - id: near
     expect: expect_column_sum_to_equal_silver
     column: means

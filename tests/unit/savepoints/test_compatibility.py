@@ -51,6 +51,18 @@ CHANGES: dict[str, Change] = {
         {MINUTE: "rebuild"},
         "measures: low changed",
     ),
+    "a measure's filter": (
+        "filter (where level >= 5)",
+        "filter (where level > 5)",
+        {MINUTE: "rebuild"},
+        "measures: strong changed",
+    ),
+    "the same filter in other words": (
+        "sum(value) filter (where level >= 5)",
+        "SUM(value) FILTER(WHERE level>=5)",
+        {},
+        "",
+    ),
     "a column over measures": (
         "per_event: total / events",
         "per_event: total / levels",
