@@ -197,13 +197,15 @@ def test_a_redraw_knows_each_element(page: DashboardPage) -> None:
 
 def test_figures_are_exact(page: DashboardPage) -> None:
     found = page.run(
-        """import('/static/format.js').then(({ number, ticks }) => [
+        """import('/static/format.js').then(({ exact, number, ticks }) => [
           [123456.78, 1234567.891, 0.1234567, 2 ** 53, 42].map(number),
-          ticks([1200000, 1201000], 1000), ticks([0, 0.25], 0.25), ticks([0, 25000], 25000)])"""
+          ticks([1200000, 1201000], 1000), ticks([0, 0.25], 0.25), ticks([0, 25000], 25000),
+          ["25.63700000000000000000", "1234.0000000", "-0.50", "36.2644444444"].map(exact)])"""
     )
     assert found == [
         ["123,456.78", "1,234,567.89", "0.123457", "≈ 9,007,199,254,740,992", "42"],
         *[["1.2M", "1.201M"], ["0", "0.25"], ["0", "25K"]],
+        ["25.637", "1,234", "-0.50", "36.2644444444"],
     ]
 
 

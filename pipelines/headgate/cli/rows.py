@@ -20,6 +20,7 @@ from headgate.cli.output import grid, plural
 MOST = 1_000
 """Rows that a terminal shows; a pipe gets all of them."""
 
+_DECIMALS = 6
 _ONE_LINE = CONTROL | {ord("\n"): "\\n", ord("\t"): "\\t"}
 
 Row = Sequence[Any]
@@ -34,6 +35,8 @@ def as_text(value: object) -> str:
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, datetime):
         return value.isoformat(sep=" ").replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # never 0E-20
     if isinstance(value, list | dict):
         return json.dumps(value, default=as_text, ensure_ascii=False)
     return str(value)
@@ -41,8 +44,12 @@ def as_text(value: object) -> str:
 
 def shown(value: object, *, one_line: bool = True) -> str:
     """:func:`as_text` with control characters as escapes; with ``one_line``, also line feeds and
-    tabs."""
-    return as_text(value).translate(_ONE_LINE if one_line else CONTROL)
+    tabs. A decimal with more than ``_DECIMALS``, such as a quotient, is without zeros at its
+    end."""
+    text = as_text(value)
+    if isinstance(value, Decimal) and len(text.partition(".")[2]) > _DECIMALS:
+        return text.rstrip("0").rstrip(".")
+    return text.translate(_ONE_LINE if one_line else CONTROL)
 
 
 def cells(*values: object) -> tuple[Text, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from headgate.cli.rows import MOST, print_rows, shown
+from headgate.cli.rows import MOST, as_text, print_rows, shown
 from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, NOON, Lake
@@ -234,6 +234,24 @@ def test_an_escape_sequence_does_not_reach_the_terminal(terminal: bool) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("25.63700000000000000000", "25.637"),
+        ("36.26444444444444444444", "36.26444444444444444444"),
+        ("7.00000000000000000000", "7"),
+        ("0E-20", "0"),
+        ("-0.000000100", "-0.0000001"),
+        ("96.00", "96.00"),
+        ("100", "100"),
+        ("1.500000", "1.500000"),
+    ],
+)
+def test_a_decimal_is_shown_without_the_zeros_of_a_quotient(value: str, text: str) -> None:
+    assert shown(Decimal(value)) == text
+    assert "E" not in as_text(Decimal(value)), "JSON has every digit"
+
+
 def test_numbers_stand_on_the_right(terminal: bool) -> None:
     rows = [(1, "a", None), (10_000, "bcd", Decimal("2.50"))]
     lines = [

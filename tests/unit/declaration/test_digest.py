@@ -111,13 +111,14 @@ def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read
     other = base.replace("format: json", "format: csv, order: modified, csv: {delimiter: ';'}")
     other = other.replace("      schema:", "      unknown_fields: rescue\n      schema:")
     other = other.replace("{tumbling: 1 minute}", "{hopping: {size: 5 minutes, every: 1 minute}}")
-    example = re.sub("    expectations: .*\n", "", (ROOT / EXAMPLE).read_text())
+    with_suites = (ROOT / EXAMPLE).read_text().replace("round(volume / bids, 2)", "volume / bids")
+    example = re.sub("    expectations: .*\n", "", with_suites)
     assert [read(base).digest, read(other).digest, read(example).digest] == [
         "3579577db3550897718b901e6c71235e086eb312e35ee654eacd056a2ccb2519",
         "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",
         "17c989b2d92506c8fd1b79f960b8d9fcc108560fcbef0313d4737e4abacb5a1e",
     ]
-    of_suites = load(ROOT / EXAMPLE).digest
+    of_suites = load(ROOT / EXAMPLE, text=with_suites).digest
     assert of_suites == "97dbf99d0decd42c84ce9b34c50f4603f828199c5fccbec03e4f5846e6bb33e0"
 
 

@@ -144,8 +144,9 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     shown = _Filling(declared, layout, 100)
     out = Console(width=200, record=True, file=(tmp_path / "screen").open("w"))
     out.print(shown.render())
+    totals = {"bronze/bids": {"read": 50}}
     progress = Progress(
-        "auctions", "fused", 1, START, layout, n=2, totals={"bronze/bids": {"read": 50}}
+        "auctions", "fused", 1, START, layout, n=2, rows=50, seconds=10.0, totals=totals
     )
     shown.take(progress)
     shown._gold = grid("gold.bids_per_minute", "window_start", "auction", "bids")

@@ -25,11 +25,15 @@ export function ticks(values, step) {
   });
 }
 
-/** A number that came as text: its digits stay as they are, with groups. */
+/** A number that came as text: its digits stay as they are, with groups. Only more than six decimals, such as those of a
+ *  quotient, lose the zeros at their end. */
 export function exact(text) {
   if (text === null || text === undefined) return "–";
   const found = /^(-?)(\d+)(\.\d+)?$/.exec(text);
-  return found ? found[1] + found[2].replace(/\B(?=(\d{3})+$)/g, ",") + (found[3] ?? "") : text;
+  if (!found) return text;
+  const decimals = found[3] ?? "";
+  const shown = decimals.length > 7 ? decimals.replace(/\.?0+$/, "") : decimals;
+  return found[1] + found[2].replace(/\B(?=(\d{3})+$)/g, ",") + shown;
 }
 
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
