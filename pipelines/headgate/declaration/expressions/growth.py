@@ -15,7 +15,7 @@ import re
 from itertools import pairwise
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions.tokens import Token, commas, tokenize
+from headgate.declaration.expressions.tokens import commas, tokenize
 
 MOST_TEXT = 1 << 20
 """The greatest number of bytes of text that a call makes from a count, or reads into an array."""
@@ -96,14 +96,9 @@ def bounded(text: str) -> str:
         name = tokens[index - 1].lower
         if tokens[index].text != "(":
             continue
-        if name in ("format_string", "printf"):
-            _check_print(tokens, index)
-        if name == "transform_keys":
-            raise Invalid(
-                "transform_keys() is not supported; write map_from_entries(transform("
-                "map_entries(...), e -> struct(new key, e.value)))"
-            )
-        if guard := _guard(name, _arguments(text, index)):
+        given = _arguments(text, index)
+        _check(name, given)
+        if guard := _guard(name, given):
             text = _guarded(text, index, guard)
     return text
 
@@ -118,8 +113,9 @@ def _arguments(text: str, opening: int) -> list[str]:
 
 def _guard(name: str, given: list[str]) -> str | None:
     """The condition under which a call is safe; None if it always is."""
-    if name == "map" and given:
-        return _distinct(f"array({', '.join(given[::2])})")
+    if name == "map":
+        keys = given[::2]
+        return None if _are_literals(keys) else _distinct(f"array({', '.join(keys)})")
     if name == "map_concat" and given:
         return _distinct(f"concat({', '.join(f'map_keys({each})' for each in given)})")
     guard = _GUARDS.get(name)
@@ -130,6 +126,14 @@ def _guard(name: str, given: list[str]) -> str | None:
         return None
 
 
+def _are_literals(keys: list[str]) -> bool:
+    """Whether these are different texts, as in the options of from_json, which must be a call of
+    map() itself."""
+    return len(set(keys)) == len(keys) and all(
+        len(tokens) == 1 and tokens[0].kind in ("string", "raw") for tokens in map(tokenize, keys)
+    )
+
+
 def _guarded(text: str, opening: int, condition: str) -> str:
     tokens = tokenize(text)
     _, end = commas(tokens, opening)
@@ -137,11 +141,22 @@ def _guarded(text: str, opening: int, condition: str) -> str:
     return f"{text[:start]}if({condition}, {text[start:stop]}, null){text[stop:]}"
 
 
-def _check_print(tokens: tuple[Token, ...], opening: int) -> None:
-    """A width such as %999999999d would fill the memory."""
-    form = tokens[opening + 1]
-    if form.kind not in ("string", "raw") or re.search(r"\d{4}", form.text):
-        name = tokens[opening - 1].lower
+def _check(name: str, given: list[str]) -> None:
+    """Raises Invalid for a call that no guard makes safe."""
+    if name in ("format_string", "printf") and not _is_narrow(given[:1]):
         raise Invalid(
             f"{name}() takes its format as a literal text here, with widths of at most 3 digits"
         )
+    if name == "transform_keys":
+        raise Invalid(
+            "transform_keys() is not supported; write map_from_entries(transform("
+            "map_entries(...), e -> struct(new key, e.value)))"
+        )
+    has_vector = any(each not in ("''", '""') for each in given[4:5])
+    if name == "aes_encrypt" and not has_vector and given[2:3] != ["'ECB'"]:
+        raise Invalid("aes_encrypt() without an initialization vector is not deterministic")
+
+
+def _is_narrow(form: list[str]) -> bool:
+    """Whether a format is a literal; a width such as %999999999d would fill the memory."""
+    return _are_literals(form) and not re.search(r"\d{4}", "".join(form))

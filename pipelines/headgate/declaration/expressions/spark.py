@@ -58,7 +58,10 @@ def analysed(
             raise Invalid("a regular expression must be a literal text")
         check_regex(regex)
     type_ = _column_type(answer["type"].lower() if "<" not in answer["type"] else answer["type"])
-    runs = f"null_on_error({bounded(harden(text))})"
+    guarded = bounded(harden(text))
+    if "wrong" in (found := analyse(guarded, columns)):
+        raise Invalid(f"cannot run with the guards that Headgate adds: {found['wrong']}")
+    runs = f"null_on_error({guarded})"
     read = {token.text.strip("`") for token in tokens if token.kind in ("word", "quoted")}
     structs = [f"{n} {t}" for n, t in sorted(columns.items()) if n in read and _has_struct(t)]
     if structs:
