@@ -43,7 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> _Asked:
 
 
 def test_a_type_that_a_struct_has_is_part_of_the_sql(asked: _Asked) -> None:
-    """A struct's text changes with a field that is added to it, and a table must then be rebuilt."""
+    """A struct's text changes with a field that is added to it; the table must then be rebuilt."""
     before, after, same = (
         parse_expression("to_json(of)", {"of": of, "s": s}).text
         for of, s in ((STRUCT, STRING), (WIDER, STRING), (STRUCT, INT))
