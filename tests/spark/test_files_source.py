@@ -135,6 +135,56 @@ def test_csv_under_headers_in_any_order(spark: SparkSession, tmp_path: Path) -> 
     assert (third["id"], third["level"], third["site"]) == ("c4", 3, None)
 
 
+HEADER = b"id,at,level,site\n"
+MIXED: dict[str, bytes] = {
+    "01.csv": HEADER + b"a1,2026-03-01T11:31:00Z,3.0,North\na2,2026-03-01T11:31:00Z,2.7,North\n",
+    "02.csv": b"sep=;\n" + HEADER.replace(b",", b";"),
+    "03.csv": HEADER.replace(b",", b";") + b"b1;2026-03-01T11:31:00Z;1;x\n" * 400_000,
+    "04.csv": HEADER.decode().encode("utf-16"),
+    "05.csv": b"id,at,id\nc1,2026-03-01T11:31:00Z,c1\n",
+    "06.CSV.GZ": gzip.compress(HEADER + b'd1,2026-03-01T11:31:01Z, 007 ,"a ""b"""\n'),
+    "07.csv": HEADER + b'e1,2026-03-01T11:31:02Z,1,"say \\"hi\\""\ne2,2026-03-01T11:31:02Z,1\n',
+    "08.csv.gz": b"",
+    "09.csv": b"PK\x03\x04 a workbook",
+    "10.csv": HEADER,
+}
+
+
+def test_each_file_and_each_row_of_csv_that_is_not_read_is_told_why(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In workers: the parts of a file with a wrong header are read by several."""
+    monkeypatch.setattr("headgate.bronze.stage.IN_DRIVER", 0)
+    landing = Landing(tmp_path / "landing")
+    for name, content in MIXED.items():
+        landing.write(name, content)
+    assert len(MIXED["03.csv"]) > 8 << 20
+    engine = engine_over(spark, tmp_path, landing, format="csv").run_all()
+    silver = {row["id"]: row for row in read(engine.root, "silver/clean")}
+    assert {name: (row["level"], row["site"]) for name, row in silver.items()} == {
+        "a1": (3, "north"),
+        "d1": (7, 'a "b"'),
+    }
+    details = [row["detail"] for row in read(engine.root, "quarantine/raw")]
+    assert sorted(details) == [
+        "3 cells, the header has 4 names",
+        "cell 4: text after the closing quote, 'hi\\\"\"'; write a quote within a cell twice, or "
+        'declare csv: {escape: "\\\\"}',
+        "level is not of type int: 2.7",
+    ]
+    log = logged(engine)
+    expected = "expected some of id, site, value, level, weight, ..."
+    assert {name: reason for name, (status, reason) in log.items() if status == "set_aside"} == {
+        "02.csv": f"the header has 1 name, 'sep=;'; {expected}; remove the line before the header",
+        "03.csv": f"the header has 1 name, 'id;at;level;site'; {expected}; declare csv: "
+        '{delimiter: ";"}',
+        "04.csv": "it is encoded in UTF-16; convert it to UTF-8",
+        "05.csv": "the header has the name 'id' twice; rename one",
+        "09.csv": "it is a zip archive, as .xlsx files are, not lines of text; unpack it, or "
+        "compress it with gzip, bzip2 or zstd",
+    }
+
+
 def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
     landing = Landing(tmp_path / "landing")
     rows = {
