@@ -41,36 +41,33 @@ def csv_rows(text: Any, source: FilesSource) -> Iterator[Row]:
     """The rows of ``text``, a file of bytes, without its header. Blank lines are skipped. Raises
     WrongContentError if the header is wrong."""
     header = None if source.csv_header else declared(source)
-    for row in _rows(_lines(text), dialect_of(source)):
+    for line, row, cells in _rows(_lines(text), dialect_of(source)):
         if header is None:
-            header = header_of(row.text.encode(*_KEPT), source)
+            header = header_of(row.encode(*_KEPT), source)
         else:
-            yield _read(row, header)
+            yield _read(line, row, cells, header)
 
 
-class _Given(NamedTuple):
-    """A row as text, with its line, from 1 on, and its cells or why they cannot be read."""
-
-    line: int
-    text: str
-    cells: list[str] | MalformedCell
+Cells = list[str] | MalformedCell
+"""The cells of a row, or why they cannot be read."""
 
 
-def _read(row: _Given, header: Header) -> Row:
+def _read(line: int, row: str, cells: Cells, header: Header) -> Row:
     try:
-        if not row.text.isascii() and _NOT_UTF8.search(row.text):
-            row.text.encode(*_KEPT).decode()
-        if isinstance(row.cells, MalformedCell):
-            raise row.cells
-        document = header.document(row.cells)
+        if not row.isascii() and _NOT_UTF8.search(row):
+            row.encode(*_KEPT).decode()
+        if isinstance(cells, MalformedCell):
+            raise cells
+        document = header.document(cells)
     except (UnicodeDecodeError, MalformedCell, UnfitRow) as error:
         problem = not_utf8(error) if isinstance(error, UnicodeDecodeError) else str(error)
         separator = ", " if isinstance(error, MalformedCell) else ": "
-        return Row(row.text.encode(*_KEPT), None, f"line {row.line}{separator}{problem}")
+        return Row(row.encode(*_KEPT), None, f"line {line}{separator}{problem}")
     return Row(document, document, None)
 
 
-def _rows(lines: Iterator[str], dialect: Dialect) -> Iterator[_Given]:
+def _rows(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int, str, Cells]]:
+    """Each row with its line, from 1 on."""
     blanks = f"{csv_blanks(dialect.delimiter)}\n"
     ahead, number = _Ahead(lines, dialect), 0
     while (line := ahead.take()) is not None:
@@ -80,16 +77,16 @@ def _rows(lines: Iterator[str], dialect: Dialect) -> Iterator[_Given]:
             continue
         text = line.removesuffix("\n")
         try:
-            yield _Given(number, text, dialect.cells(text))
+            yield number, text, dialect.cells(text)
         except MalformedCell as error:
             if not error.is_open:
-                yield _Given(number, text, error)
+                yield number, text, error
             elif (problem := ahead.problem(number, len(line))) is not None:
-                yield _Given(number, text, MalformedCell(error.number, problem))
+                yield number, text, MalformedCell(error.number, problem)
             else:
                 more = ahead.take_continuation()
                 text = "".join([line, *more]).removesuffix("\n")
-                yield _Given(number, text, dialect.cells(text))
+                yield number, text, dialect.cells(text)
                 number += len(more)
 
 
@@ -166,7 +163,11 @@ def _lines(text: Any) -> Iterator[str]:
     ends a line."""
     buffered = io.BufferedReader(text, _PROBE)
     end = _line_end(buffered.peek(_PROBE))
-    for line in io.TextIOWrapper(buffered, "utf-8-sig", "surrogateescape", newline=end):
+    lines = io.TextIOWrapper(buffered, "utf-8-sig", "surrogateescape", newline=end)
+    if end == "\n":
+        yield from lines
+        return
+    for line in lines:
         ended = f"{line.removesuffix(end)}\n" if line.endswith(end) else line
         yield from _BREAK.findall(ended)
 

@@ -151,7 +151,7 @@ def slowly(text: str, escape: str) -> list[list[str] | str]:
 def test_rows_are_those_of_the_rule(text: str, escape: str) -> None:
     dialect = Dialect(",", escape)
     given = reading._rows(iter(reading._BREAK.findall(text)), dialect)
-    found = [row.text if isinstance(row.cells, ValueError) else row.cells for row in given]
+    found = [row if isinstance(cells, MalformedCell) else cells for _, row, cells in given]
     assert found == slowly(text, escape)
 
 
