@@ -75,3 +75,10 @@ def test_an_unparsable_record_tells_what_was_seen(value: bytes | None, detail: s
 def test_what_is_no_object_is_told(value: bytes, detail: str) -> None:
     found = RecordValidator(RECORD, "json").validate(value)
     assert (found.reason, found.detail) == (Reason.NOT_AN_OBJECT, detail)
+
+
+def test_a_row_of_csv_that_is_no_object_was_to_be_corrected() -> None:
+    found = RecordValidator(RECORD, "csv").validate(b"a,b")
+    assert found.detail == (
+        "a corrected row of CSV is a JSON object of its cells: no JSON at character 1, 'a'"
+    )

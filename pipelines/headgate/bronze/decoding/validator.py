@@ -32,6 +32,8 @@ from headgate.declaration.time_forms import TimeForm
 
 Read = Callable[[object], object]
 
+_CORRECTED = "a corrected row of CSV is a JSON object of its cells: "
+
 
 @dataclass(frozen=True)
 class ValidationResult:
@@ -54,6 +56,8 @@ class RecordValidator:
 
     def __init__(self, record: Record, format: RecordFormat) -> None:
         self._record = record
+        # Rows of a file are documents. Those that cannot be read have a detail already.
+        self._of_a_correction = _CORRECTED if format == "csv" else ""
         read = (
             _cell_reader if format == "csv" else _parquet_reader if format == "parquet" else reader
         )
@@ -79,7 +83,8 @@ class RecordValidator:
         try:
             document = read_document(given)
         except (ValueError, RecursionError) as error:
-            return ValidationResult(Reason.UNPARSABLE, detail=why_unparsable(given, error))
+            why = self._of_a_correction + why_unparsable(given, error)
+            return ValidationResult(Reason.UNPARSABLE, detail=why)
         if not isinstance(document, dict):
             return ValidationResult(Reason.NOT_AN_OBJECT, detail=why_no_object(document))
         values = {name: document.get(field) for name, field in self._fields.items()}
