@@ -7,6 +7,7 @@ from sqlglot import exp
 from headgate.declaration import types
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
+from headgate.declaration.expressions.arguments import check_configuring, check_operand
 from headgate.declaration.expressions.coercion import common_type
 from headgate.declaration.expressions.conditions import check_widened, compare
 from headgate.declaration.expressions.lambdas import LAMBDA_CALLS
@@ -109,11 +110,11 @@ def _call(node: exp.Expression, type_of: TypeOf) -> Typed:
     arguments = calls.arguments_for(function, len(node.expressions))
     operands: list[calls.Operand] = []
     for argument, operand in zip(arguments, node.expressions, strict=True):
-        if calls.check_configuring(function, argument, operand):
+        if check_configuring(function, argument, operand):
             operands.append(calls.Operand(operand, Typed(types.INT)))
         else:
             typed = type_of(operand)
-            calls.check_operand(function, argument, typed)
+            check_operand(function, argument, typed)
             operands.append(calls.Operand(operand, typed))
     if any(argument.kind in ("same", "alike") for argument in arguments):
         check_widened(operand.typed for operand in operands)
