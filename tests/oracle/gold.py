@@ -54,7 +54,7 @@ class GoldTable:
             self.take(row)
 
     def replay(self, replay: Replay, number: int) -> None:
-        """Folds late pairs. A result that changes has the next revision."""
+        """Folds late pairs. A result that changes has the next revision; a new one has none."""
         before: dict[Group, Row | None] = {}
         for pair in self.late:
             key = self.key(pair)
@@ -67,7 +67,7 @@ class GoldTable:
                 before.setdefault(group, self.values(group) if group in self.groups else None)
                 self.groups[group].append(pair)
         for group, values in before.items():
-            self.revisions[group] += self.values(group) != values
+            self.revisions[group] += values is not None and self.values(group) != values
 
     def close(self, closing: Closing) -> None:
         ends = [end for (_, end), _ in self.groups]

@@ -41,8 +41,21 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
         elif callable(each):
             each()
         else:
-            console().print(each)
+            _print(each)
     sys.stdout.flush()
+
+
+def _print(table: Table) -> None:
+    """Print a table. In a file or a pipe, no line ends in spaces: the last value of another line
+    may be long."""
+    out = console()
+    if out.is_terminal:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip(), file=out.file)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

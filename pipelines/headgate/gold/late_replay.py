@@ -140,8 +140,8 @@ class LateReplay:
         return Change(replace(state, total=total), remove=files, moved=moved)
 
     def fold(self, state: State, document: Document) -> Change:
-        """Compute again the rows of the pairs that ``mark`` has marked. A row that changes, or is
-        new, gets the next revision."""
+        """Compute again the rows of the pairs that ``mark`` has marked. A row that changes gets the
+        next revision."""
         self._late.refresh()
         marked = self._late_within([Selection.of(document).span])
         if REPLAYED not in marked.columns:
@@ -214,7 +214,8 @@ class LateReplay:
         return self._fold.aggregator.folded(states, nothing, constants)
 
     def _changed(self, new: DataFrame, old: DataFrame) -> DataFrame:
-        """The new rows that differ from the old ones or are not among them, with their revision."""
+        """The new rows that differ from the old ones or are not among them, with their revision: a
+        row that nobody has seen before is no correction."""
         values = ("revision", *self._values)
         before = self._keyed(old).select(
             "_key", *(F.col(f"`{name}`").alias(f"_old_{name}") for name in values)
@@ -223,7 +224,7 @@ class LateReplay:
         is_same = F.col("_old_revision").isNotNull()
         for name in self._values:
             is_same &= F.col(f"`{name}`").eqNullSafe(F.col(f"`_old_{name}`"))
-        revision = F.coalesce(F.col("_old_revision"), F.lit(0)) + F.lit(1)
+        revision = F.coalesce(F.col("_old_revision") + F.lit(1), F.lit(0))
         changed = joined.where(~is_same).withColumn("revision", revision.cast("int"))
         return changed.select(*(f"`{name}`" for name in self._columns))
 

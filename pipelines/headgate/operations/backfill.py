@@ -118,7 +118,7 @@ def _patched(place: Place, state: State, patch: Patch) -> Change:
     old = _keyed(place.rows(files).drop(STATE), patch)
     asked = _keyed(_read(old, table.home, patch), patch)
     before = old.select("_key", F.col("revision").alias("_old"))
-    revision = F.coalesce(F.col("_old"), F.lit(0)) + F.lit(1)
+    revision = F.coalesce(F.col("_old") + F.lit(1), F.lit(0))
     new = asked.where(F.col(CHANGE) != GONE).join(before, "_key", "left")
     new = new.withColumn("revision", revision.cast("int"))
     new = new.withColumn("updated_at", F.lit(time_of(state.at)))

@@ -111,6 +111,13 @@ class RefusedRecords:
         parts = [self._quarantine(), *map(self._rejected, self._at.rejected)]
         self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
 
+    @property
+    def behind(self) -> list[str]:
+        """The silver tables that have not processed all of bronze: a replay may not have reached
+        them."""
+        n = self.bronze.n
+        return [f"silver.{name}" for name, each in self._at.silver.items() if each.n < n]
+
     def groups(self, selection: Selection) -> list[Group]:
         """The counts by table and reason. A record that breaks several rules is in several
         groups."""

@@ -72,6 +72,8 @@ def test_list_names_the_rules_of_gold_too(ask: Ask, project: Path) -> None:
     (project / "expectations/versions.yml").write_text(f"expectations: [{rule}]\n")
     out = ask("expectations", "list", "tiny")[1].splitlines()[-1]
     assert out.split()[:5] == ["gold.per_minute", "some", "hold", "critical", "-"]
+    assert out.endswith("expect_table_row_count_to_be_between min_value: 1")
+    assert "expect_table_row_count_to_be_between min_value: 1\n" in ask("plan", "tiny")[1]
     suites = last_object(ask("expectations", "list", "tiny", "--json")[1])["suites"]
     assert [suite["table"] for suite in suites] == ["silver.good", "gold.per_minute"]
 

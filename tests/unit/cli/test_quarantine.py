@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from headgate.cli.quarantine import replaying, verbs
 from headgate.replay import requests
-from headgate.replay.refused import Group, Selection
+from headgate.replay.refused import Group, Refused, Selection
 from headgate.replay.requests import Request
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Replay
@@ -81,11 +82,17 @@ def test_a_reason_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
         assert "; a rule's id is for --rule\n" in err
 
 
+@dataclass(frozen=True)
+class Bronze:
+    n: int
+
+
 class Records:
     """Refused records in these groups; a filter by rule matches none."""
 
     def __init__(self, lake: Lake, *groups: Group) -> None:
         self.source = lake.pipeline.sources["events"]
+        self.bronze, self.behind = Bronze(5), list[str]()
         self._groups = groups
 
     def groups(self, wanted: Selection) -> list[Group]:
@@ -125,3 +132,46 @@ def test_a_file_is_never_replaced(ask: Ask, of_lake: OfLake, lake: Lake, tmp_pat
     code, _, err = ask("quarantine", "export", *of_lake, "--output", tmp_path / "mine")
     assert (code, "exists, and is not overwritten" in err) == (2, True)
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_the_list_says_which_tables_may_not_know_a_replay_yet(
+    ask: Ask, of_lake: OfLake, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Records(lake, Group("rejected.good", "sane", 1, 0, NOW))
+    monkeypatch.setattr(verbs, "records_of", lambda *_: found)
+    assert "not yet processed" not in ask("quarantine", "list", *of_lake)[1]
+    found.behind = ["silver.good"]
+    out = ask("quarantine", "list", *of_lake)[1]
+    assert "not yet processed up to batch 5: silver.good\n" in out
+    document = last_object(ask("quarantine", "list", *of_lake, "--json")[1])
+    assert (document["n"], document["behind"]) == (5, ["silver.good"])
+
+
+def test_a_replay_is_done_once_silver_has_it(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silver says which rejected rows were replaced."""
+    monkeypatch.setattr(replaying, "PATIENCE", 0.0)
+    n = lake.table("silver/good").refresh().n
+    assert replaying._await_silver(lake.pipeline, lake.layout, n) == []
+    assert replaying._await_silver(lake.pipeline, lake.layout, n + 1) == ["silver/good"]
+    monkeypatch.setattr(replaying, "PATIENCE", 60.0)
+    monkeypatch.setattr(
+        time, "sleep", lambda _: lake.commit("silver/good", n + 1, [], {"silver": 0})
+    )
+    assert replaying._await_silver(lake.pipeline, lake.layout, n + 1) == []
+
+
+def test_a_long_value_lengthens_no_other_line(
+    ask: Ask, of_lake: OfLake, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        Refused(
+            "quarantine", 0, number, None, None, ["wrong_type"], None, None, "f", NOW, value, True
+        )
+        for number, value in enumerate((b"x" * 800, b"y"))
+    ]
+    found = Records(lake)
+    monkeypatch.setattr(found, "rows", lambda *_: rows)
+    monkeypatch.setattr(verbs, "records_of", lambda *_: found)
+    lines = ask("quarantine", "show", *of_lake)[1].splitlines()
+    assert len(max(lines, key=len)) > 800
+    assert sorted(map(len, lines))[-2] < 100

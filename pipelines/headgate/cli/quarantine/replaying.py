@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from headgate.cli.requesting import PATIENCE, await_request
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.replay import corrections, requests
@@ -32,6 +34,7 @@ from headgate.storage.documents import new_id
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.replay import Replay
+from headgate.tables.table import Table
 
 if TYPE_CHECKING:
     from headgate.replay.outcomes import Outcome
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 MOST = 100_000
 """The most records of one replay. They form one batch, and are in memory at the same time."""
 SHOWN = 20
+_POLL = 0.5  # seconds
 _STAYS = {
     "invalid": "it is still invalid",
     "rejected": "it still breaks a rule",
@@ -103,12 +107,14 @@ def replay_records(
         return
     request = _ask(layout, records, good, note)
     done = _carried_out(declared, layout, root, request)
+    behind = _await_silver(declared, layout, done.n)
     left = len(found) - done.rows
     respond(
         json,
         {**document, "replayed": done.rows, "n": done.n},
         f"replayed {done.rows:,} as batch {done.n:,}"
         + (f"; {left:,} stay refused" if left else ""),
+        *(f"{each} has not processed it yet: {command('status')}" for each in behind),
         command("ledger", "--by-id"),
     )
 
@@ -162,6 +168,21 @@ def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request
             + pipeline_command("quarantine cancel"),
         ),
     )
+
+
+def _await_silver(declared: Pipeline, layout: Layout, n: int) -> list[str]:
+    """Wait until all silver tables have processed batch ``n``: before that, the records are still
+    refused. Returns those that have not after a while."""
+    ends = time.monotonic() + PATIENCE
+    while True:
+        tables = (
+            Table(layout.storage, SILVER.path(name), pipeline=declared.name)
+            for name in declared.silver
+        )
+        behind = [table.name for table in tables if table.refresh().n < n]
+        if not behind or time.monotonic() >= ends:
+            return behind
+        time.sleep(_POLL)
 
 
 def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:

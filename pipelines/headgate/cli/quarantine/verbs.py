@@ -62,8 +62,13 @@ def list_refused(
     document = {
         "pipeline": declared.name,
         "refused": [vars(each) | {"newest": each.newest.isoformat()} for each in groups],
+        "n": records.bronze.n,
+        "behind": records.behind,
     }
     words = [command("quarantine show"), command("quarantine replay", "--dry-run")]
+    if records.behind:
+        behind = f"not yet processed up to batch {records.bronze.n:,}: {', '.join(records.behind)}"
+        words = [behind, *words]
     respond(json, document, *([shown, *words] if groups else [nothing_meant(records, wanted)]))
 
 
