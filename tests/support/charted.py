@@ -50,6 +50,7 @@ gold:
 """
 MONEY = pa.decimal128(20, 2)
 STATUS = [("revision", pa.int32()), ("updated_at", TIME)]
+RULES = pa.list_(pa.struct([("id", pa.string()), ("severity", pa.string())]))
 SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
     "gold/sales": [
         *[("window_start", TIME), ("window_end", TIME), ("channel", pa.string())],
@@ -68,6 +69,11 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
         *[("detail", pa.string()), ("table", pa.string()), ("value", pa.binary())],
         *[("file", pa.string()), ("ingested_at", TIME)],
     ],
+    "rejected/clean": [
+        *[("partition", pa.int32()), ("offset", pa.int64()), ("event_id", pa.string())],
+        *[("event_time", TIME), ("rules", RULES), ("suite", pa.string())],
+        *[("value", pa.binary()), ("file", pa.string()), ("ingested_at", TIME)],
+    ],
     "silver/clean": [("id", pa.string()), ("_event_time", TIME)],
     "bronze/orders": [("event_id", pa.string()), ("event_time", TIME)],
     "_headgate/files/orders": [(field.name, field.type) for field in FILES],
@@ -76,6 +82,7 @@ TIMES = {
     "gold/sales": "window_start",
     "late/sales": "_event_time",
     "quarantine/orders": "ingested_at",
+    "rejected/clean": "ingested_at",
     "silver/clean": "_event_time",
     "bronze/orders": "event_time",
     "_headgate/files/orders": "modified",
@@ -153,7 +160,10 @@ class Charted:
         self.file.write_text(DECLARATION)
         self.pipeline = load(self.file)
         self.layout = Layout.of(self.root, "shop")
-        self._tables = {path: self._created(path) for path in SCHEMAS}
+        # Without rules, there is no table of rejected rows.
+        has_rules = self.pipeline.silver["clean"].suite is not None
+        paths = (path for path in SCHEMAS if has_rules or not path.startswith("rejected/"))
+        self._tables = {path: self._created(path) for path in paths}
 
     @property
     def file(self) -> Path:
@@ -223,3 +233,17 @@ class Charted:
         if not table.exists:
             put(Path(self.layout.storage.root), ("shop", path, definition), create)
         return table
+
+
+def rejected_row(minute: float, *rules: str) -> Row:
+    return {
+        "partition": 0,
+        "offset": int(minute),
+        "event_id": "Kim-7",
+        "event_time": None,
+        "rules": [{"id": rule, "severity": "critical"} for rule in rules],
+        "suite": "clean",
+        "value": b'{"id": "Kim-7"}',
+        "file": "a.json",
+        "ingested_at": NOON + timedelta(minutes=minute),
+    }

@@ -53,7 +53,7 @@ def _fill(folder: Path) -> None:
         "quarantine/orders",
         [
             invalid(0, "unparsable", b"{oops"),
-            invalid(3, "missing_id", b'{"id": null}', detail="Kim 7"),
+            invalid(3, "missing_id", b'{"id": null}', detail="missing: Kim 7"),
         ],
         quarantined=2,
     )

@@ -18,14 +18,20 @@ from headgate.dashboard.questions import about
 from headgate.dashboard.questions import rows as rows_of_gold
 from headgate.dashboard.questions.cells import is_number, text_of
 from headgate.dashboard.questions.reader import Reader
-from headgate.dashboard.questions.refused import RefusedQuestion, late_rows, quarantined
+from headgate.dashboard.questions.refused import (
+    RefusedQuestion,
+    late_rows,
+    quarantined,
+    rejected,
+)
 from headgate.dashboard.questions.rows import RowsQuestion, rows, write_file
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.top import top, values
 from headgate.dashboard.questions.view import GoldView, TableView
 from headgate.dashboard.reading.engine import Engine, Limits
 from headgate.declaration.load import load
-from tests.support.charted import Charted, invalid, late_sale, sale
+from tests.support import charted
+from tests.support.charted import Charted, invalid, late_sale, rejected_row, sale
 
 YEAR_10000 = 253_402_300_800_000_000
 """In microseconds since 1970."""
@@ -268,7 +274,7 @@ def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
     ]
     row = dict(zip(found["columns"], found["cells"][0], strict=True))
     assert row["reason"] == "missing_id"
-    assert (row["event_id"], row["detail"]) == ("xxx-9", "xxx 9")
+    assert (row["event_id"], row["detail"]) == ("xxx-9", "missing: xxx 9")
     assert row["value"] == '{"xx": xxxx}'
     assert "Kim" not in str(found)
     shop.add("quarantine/orders", [invalid(9, "unparsable", b"\xff\xfe<b>")])
@@ -276,6 +282,48 @@ def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
     assert newest["cells"][0][newest["columns"].index("value")] == "\\xxx\\xxx<x>"
     shown = quarantined(view, RefusedQuestion(show_values=True, reason="missing_id"))
     assert (shown["total"], "Kim-7" in str(shown)) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("detail", "shown"),
+    [
+        ('amount is not of type int: "Kim 7"', 'amount is not of type int: "xxx 9"'),
+        ("at is not ISO 8601, such as 2026-01-31T12:00:00: x", None),
+        ("id is missing or empty", None),
+        ("not declared: Kim7", "not declared: xxx9"),
+    ],
+)
+def test_the_words_of_a_detail_are_not_masked(
+    shop: Charted, reader: Reader, detail: str, shown: str | None
+) -> None:
+    shop.add("quarantine/orders", [invalid(9, "wrong_type", b"x", detail=detail)])
+    found = quarantined(view_of(shop, reader, "quarantine/orders"), RefusedQuestion())
+    assert found["cells"][0][found["columns"].index("detail")] == (shown or detail)
+
+
+def test_rejected_rows_are_counted_by_rule(
+    tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [rejected_row(0, "sane"), rejected_row(1, "sane", "known"), rejected_row(2, "sane")]
+    text = charted.DECLARATION.replace("{from: orders}", "{from: orders, expectations: clean}")
+    monkeypatch.setattr(charted, "DECLARATION", text)
+    (tmp_path / "expectations").mkdir()
+    (tmp_path / "expectations/clean.yml").write_text("expectations: [{id: a, expect: true}]")
+    shop = Charted(tmp_path)
+    shop.add("rejected/clean", rows)
+    view = view_of(shop, reader, "rejected/clean")
+    found = rejected(view, RefusedQuestion())
+    assert found["reasons"] == [{"reason": "sane", "count": 3}, {"reason": "known", "count": 1}]
+    assert (found["total"], len(found["cells"])) == (3, 3)
+    assert [(each["label"], sum(each["v"])) for each in found["over_time"]["series"]] == [
+        ("sane", 3),
+        ("known", 1),
+    ]
+    row = dict(zip(found["columns"], found["cells"][0], strict=True))
+    assert "sane" in str(row["rules"])
+    assert (row["suite"], row["event_id"], row["value"]) == ("clean", "xxx-9", '{"xx": "xxx-9"}')
+    one = rejected(view, RefusedQuestion(reason="known"))
+    assert (one["total"], len(one["cells"])) == (1, 1)
 
 
 def test_reasons_without_a_line_of_their_own_are_counted(shop: Charted, reader: Reader) -> None:

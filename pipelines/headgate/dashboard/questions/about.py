@@ -55,11 +55,14 @@ def summary(shown: Shown, table: str, gold: Version) -> dict[str, Any]:
 
 
 def refused(shown: Shown, table: str) -> dict[str, Any]:
-    """How many of the records that a gold table is made of were quarantined or rejected."""
+    """How many of the records that a gold table is made of were quarantined or rejected.
+    ``rules_of`` is its silver table, if that has rules."""
     silver = shown.version(SILVER.path(shown.gold(table).silver))
     if silver is None:
-        return {"read": 0, "quarantined": 0, "quarantined_share": None, "rejected": 0}
+        nothing = {"read": 0, "quarantined": 0, "quarantined_share": None, "rejected": 0}
+        return nothing | {"rules_of": None}
     total = silver.state.total
+    declared = shown.pipeline.silver[shown.gold(table).silver]
     read = sum(total.get(each, 0) for each in OUTCOMES)
     quarantined = total.get("quarantined", 0)
     return {
@@ -67,6 +70,7 @@ def refused(shown: Shown, table: str) -> dict[str, Any]:
         "quarantined": quarantined,
         "quarantined_share": quarantined / read if read else None,
         "rejected": total.get("rejected", 0),
+        "rules_of": declared.name if declared.suite is not None else None,
     }
 
 

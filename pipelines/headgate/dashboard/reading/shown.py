@@ -11,14 +11,14 @@ from headgate.commands import Place, anywhere
 from headgate.dashboard.errors import NotFoundError
 from headgate.dashboard.reading.versions import Version, WatchedTable
 from headgate.declaration.errors import DeclarationError
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.load import load
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.graph.graph import graph_of
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
 
-WATCHED = (BRONZE, QUARANTINE, SILVER, LATE, GOLD)
+WATCHED = (BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,8 @@ class Shown:
         return found
 
     def version(self, path: str) -> Version | None:
-        return self.tables[path].current()
+        found = self.tables.get(path)
+        return None if found is None else found.current()
 
     def existing(self, path: str) -> Version:
         """Raises NotFoundError if there is no such table yet."""

@@ -24,7 +24,7 @@ from headgate.dashboard.questions.view import GoldView, TableView
 from headgate.dashboard.reading.shown import Shown
 from headgate.dashboard.server.context import context_of
 from headgate.dashboard.server.questions import Desk, Document, key_of
-from headgate.declaration.kinds import LATE, QUARANTINE
+from headgate.declaration.kinds import LATE, QUARANTINE, REJECTED
 from headgate.declaration.operators import columns_of
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
@@ -86,6 +86,12 @@ class TableEndpoints:
         (source,) = list(shown.pipeline.sources)[:1]
         path, answer = QUARANTINE.path(source), refused.quarantined
         return await self._refused(request, "quarantine", shown, path, answer)
+
+    async def rejected(self, request: Request) -> Response:
+        shown, name = _named(request)
+        return await self._refused(
+            request, "rejected", shown, REJECTED.path(name), refused.rejected
+        )
 
     async def _refused(
         self,

@@ -7,9 +7,9 @@ import { h, note } from "./dom.js";
 import { gold } from "./gold.js";
 import { ledger } from "./ledger.js";
 import { overview } from "./overview.js";
-import { late, quarantine } from "./refused.js";
+import { late, quarantine, rejected } from "./refused.js";
 
-const PAGES = { gold, late, quarantine, ledger, board };
+const PAGES = { gold, late, quarantine, rejected, ledger, board };
 const root = document.documentElement;
 
 function theme() {

@@ -60,7 +60,7 @@ class GoldPage {
         { class: "head" },
         h("h1", {}, table),
         h("span", { class: "soft" }, this.about.operator.replace(/^window: /, "")),
-        h("p", { class: "links" }, h("a", { href: at("late", pipeline, table) }, "Late rows"), h("a", { href: at("quarantine", pipeline) }, "Quarantine"), h("a", { href: at("ledger", pipeline) }, "Ledger")),
+        h("p", { class: "links" }, h("a", { href: at("late", pipeline, table) }, "Late rows"), h("a", { href: at("quarantine", pipeline) }, "Quarantine"), this.about.rules_of && h("a", { href: at("rejected", pipeline, this.about.rules_of) }, "Rejected rows"), h("a", { href: at("ledger", pipeline) }, "Ledger")),
       ),
       this.figures.trouble,
       this.held,
@@ -95,6 +95,7 @@ class GoldPage {
         within && { name: "Windows", value: span(within.end - within.first), below: `to ${time(within.end, 60)} UTC` },
         { name: "Late", value: percent(found.late_share), below: `${count(found.late)} of ${count(found.pairs)} pairs`, tone: found.late_share > 0.05 ? "warn" : null },
         { name: "Quarantined", value: percent(found.quarantined_share), below: `${count(found.quarantined)} of ${count(found.read)} records`, tone: found.quarantined_share > 0.05 ? "warn" : null },
+        found.rules_of && { name: "Rejected", value: count(found.rejected), below: `by the rules of ${found.rules_of}` },
       ]),
     ]);
   }

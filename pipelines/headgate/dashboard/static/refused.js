@@ -1,4 +1,4 @@
-// The pages of late rows and of quarantine.
+// The pages of late rows, of quarantine and of rejected rows.
 
 import { ask, at } from "./api.js";
 import { chart } from "./chart.js";
@@ -33,6 +33,16 @@ export function quarantine(main, pipeline) {
       { name: "Records", value: count(found.reasons.reduce((sum, each) => sum + each.count, 0)) },
       ...found.reasons.slice(0, 5).map((each) => ({ name: each.reason.replaceAll("_", " "), value: count(each.count) })),
     ],
+  });
+}
+
+export function rejected(main, pipeline, table) {
+  const address = `rejected/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
+  return page(main, address, pipeline, `rejected/${table}`, {
+    title: `Rejected rows of ${table}`,
+    below: "Records that break rules, by the time of their arrival. A record may break several:",
+    links: h("a", { href: at("ledger", pipeline) }, "Ledger"),
+    facts: (found) => found.reasons.slice(0, 5).map((each) => ({ name: each.reason, value: count(each.count) })),
   });
 }
 
