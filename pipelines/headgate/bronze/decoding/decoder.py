@@ -38,6 +38,7 @@ from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
 from headgate.declaration.model import Record, RecordFormat
 
 _TIME = pa.timestamp("us", "UTC")
+_EARLIEST = pa.scalar(EARLIEST, _TIME)
 # The native decoder has no fields with such names; they are rare.
 _NOT_NATIVE = re.compile(r'["\\\x00-\x1f]')
 
@@ -135,14 +136,14 @@ class Decoder:
     def _time(self, columns: Mapping[str, pa.Array]) -> pa.Array:
         form = self._record.event_time.form
         found = _at(columns, self._record.event_time.column)
-        if not pa.types.is_string(found.type):
-            known = flags(pc.is_valid(found))
-            micros = pc.fill_null(found.cast(pa.int64()), 0).to_numpy()
-            if not pa.types.is_timestamp(found.type):
-                micros, valid = epoch_micros(micros, form)
-                known = known & valid
-        else:
+        if pa.types.is_timestamp(found.type):
+            early = pc.less(found, _EARLIEST)
+            return pc.if_else(early, None, found) if pc.any(early).as_py() else found
+        if pa.types.is_string(found.type):
             micros, known = text_micros(found, form)
+        else:
+            micros, known = epoch_micros(pc.fill_null(found.cast(pa.int64()), 0).to_numpy(), form)
+            known = known & flags(pc.is_valid(found))
         return pa.array(micros, mask=~known | (micros < EARLIEST)).cast(_TIME)
 
     def _id(self, columns: Mapping[str, pa.Array], block: pa.Table) -> pa.Array:
