@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.broker.running import Broker
+from headgate.ledger.balance import balance
+from headgate.ledger.by_id import by_id
 from headgate.sources.errors import SourceError
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, produce
@@ -64,6 +67,31 @@ def test_keys_headers_and_bytes_are_kept(
         one.value for one in ODD[3:8]
     ]
     engine.close()
+
+
+def test_tombstones_can_be_ignored(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
+    """They are in bronze, and each is accounted for as filtered, in a table with a `where` as in
+    one without."""
+    topic = create_topic(broker, 1)
+    records = [Sent(GOOD), Sent(None, key=b"a"), Sent(b""), Sent(None), Sent(reading("low", NOON))]
+    produce(broker, topic, [Sent(**vars(one) | {"at": ARRIVED}) for one in records])
+    pipeline = declare_kafka(
+        tmp_path, broker.servers, topic=topic, tombstones="ignore", gold=("sliding", "bands")
+    )
+    engine = KafkaEngine(spark, pipeline, tmp_path / "root", now=ARRIVED)
+    engine.read_all()
+    engine.close()
+    ignoring = replace(rules(gold=("sliding", "bands")), ignores_tombstones=True)
+    expected = derive(records_of(broker, topic, read_at=ARRIVED), ignoring)
+    assert differences(engine.root, expected) == {}
+    assert [row["reason"] for row in read(engine.root, "quarantine/raw")] == ["unparsable"]
+    assert [row["reason"] for row in read(engine.root, "bronze/raw")].count("ignored") == 2
+    found = {each.table: each for each in balance(engine.layout, engine.pipeline).silver}
+    clean, strong = found["clean"], found["strong"]
+    assert (clean.quarantined, clean.silver, clean.filtered) == (1, 2, 2)
+    assert (strong.quarantined, strong.silver, strong.filtered) == (1, 0, 4)
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
 
 
 def test_when_a_record_was_seen(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:

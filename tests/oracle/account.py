@@ -54,6 +54,7 @@ def derive(
         }
         drains = [*drains, Closing(everything, closed_through)]
     conformed = [one for one in stamped if not one.duplicate and not one.reason]
+    ignored = [one for one in stamped if one.reason == "ignored"]
     offered = {
         name: [each for one in conformed if (each := offer(one, table)) is not None]
         for name, table in rules.silver.items()
@@ -74,7 +75,7 @@ def derive(
     rows = {name: table.rows(clock) for name, table in gold.items()}
     return Tables(
         bronze=[bronze_row(one) for one in stamped],
-        quarantine=[quarantine_row(one) for one in stamped if one.reason and not one.duplicate],
+        quarantine=[quarantine_row(one) for one in stamped if is_refused(one)],
         silver=silver,
         rejected={
             name: [rejected_row(each, table) for each in offered[name] if each.is_rejected]
@@ -85,7 +86,9 @@ def derive(
         counts=record_counts(stamped)
         | {
             "silver": {name: len(rows) for name, rows in silver.items()},
-            "filtered": {name: len(conformed) - len(found) for name, found in offered.items()},
+            "filtered": {
+                name: len(ignored) + len(conformed) - len(found) for name, found in offered.items()
+            },
             "suites": {name: suite_counts(offered[name], replaced[name]) for name in suites},
             "gold": {
                 name: {
@@ -101,10 +104,15 @@ def derive(
     )
 
 
+def is_refused(one: Stamped) -> bool:
+    """Whether a record goes to quarantine. An ignored one is in bronze alone."""
+    return one.reason not in (None, "ignored") and not one.duplicate
+
+
 def record_counts(stamped: list[Stamped]) -> dict[str, Any]:
     """read = duplicate + quarantined + conformed."""
     copies = [one for one in stamped if one.duplicate]
-    quarantined = [one for one in stamped if one.reason and not one.duplicate]
+    quarantined = [one for one in stamped if is_refused(one)]
     return {
         "read": len(stamped),
         "duplicate": len(copies),

@@ -45,10 +45,8 @@ def read_files(files: Iterable[tuple[bytes, datetime]]) -> list[SourceRecord]:
     return records
 
 
-def parse_document(value: bytes | None) -> Any:
+def parse_document(value: bytes) -> Any:
     """The one JSON document in ``value``; numbers as Number. Raises ValueError on any other."""
-    if value is None:
-        raise ValueError("a record of a broker that has no value")
     text = value.decode("utf-8")
     if is_deep(text):
         raise ValueError("nested too deep")

@@ -101,6 +101,7 @@ class Rules:
     differing: str = "warn"
     future_after: timedelta = timedelta(hours=1)
     unknown_fields: str = "ignore"
+    ignores_tombstones: bool = False
 
 
 @dataclass(frozen=True)

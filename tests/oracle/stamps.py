@@ -133,6 +133,9 @@ def examine(source: SourceRecord, rules: Rules) -> Stamped:
     record = Stamped(source)
     if not rules.event_id:
         record.event_id = f"{source.partition}:{source.offset}"
+    if source.value is None:
+        record.reason = "ignored" if rules.ignores_tombstones else "tombstone"
+        return record
     try:
         document = parse_document(source.value)
     except (ValueError, RecursionError):

@@ -121,6 +121,7 @@ class KafkaKeys(TypedDict, total=False):
     idle_after: str
     unreachable_after: str
     isolation: str
+    tombstones: str
 
 
 def declare(

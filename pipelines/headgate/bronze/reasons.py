@@ -6,6 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
+    TOMBSTONE = "tombstone"
     UNPARSABLE = "unparsable"
     NOT_AN_OBJECT = "not_an_object"
     MISSING_ID = "missing_id"
@@ -17,7 +18,7 @@ class Reason(StrEnum):
     DIFFERING_DUPLICATE = "differing_duplicate"
 
 
-UNREADABLE = (Reason.UNPARSABLE, Reason.NOT_AN_OBJECT)
+UNREADABLE = (Reason.TOMBSTONE, Reason.UNPARSABLE, Reason.NOT_AN_OBJECT)
 """A record with one of these reasons has no fields, no id and no time."""
 
 BEFORE_FUTURE = (*UNREADABLE, Reason.MISSING_ID, Reason.MISSING_TIME, Reason.UNPARSABLE_TIME)

@@ -1,8 +1,8 @@
 """The digest of what a pipeline means.
 
 Two declarations with the same digest fill the same tables with the same rows, except for rows that
-the rules of a suite keep out. Comments, layout, explicit defaults, the order of tables, `jobs` and
-the location of a source do not count.
+the rules of a suite keep out, and tombstones. Comments, layout, explicit defaults, the order of
+tables, `jobs` and the location of a source do not count.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from headgate.declaration.model import (
     GoldTable,
     Measure,
     Pipeline,
+    Record,
     SilverTable,
     Source,
 )
@@ -36,6 +37,7 @@ GOLD_LAYOUT = 2
 # checks expect; and fields that ``_plain`` adds in another form. For ``reads``, the kind of the
 # source has a list of its own.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
+    Record: ("ignores_tombstones",),
     GoldTable: ("salt", "kind", "operator", "suite", "late"),
     SilverTable: ("suite",),
     Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),

@@ -81,6 +81,7 @@ class Record:
     duplicates: Duplicates | None = None
     future_after: timedelta = timedelta(hours=1)
     unknown_fields: OnUnknown = "ignore"
+    ignores_tombstones: bool = False
 
     @property
     def types(self) -> Columns:

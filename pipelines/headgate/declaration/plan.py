@@ -14,7 +14,6 @@ from headgate.declaration.model import (
     Measure,
     Pipeline,
     Publication,
-    Record,
     SilverTable,
     Source,
 )
@@ -98,14 +97,15 @@ def _bronze(source: str) -> dict[str, Any]:
 
 
 def _reasons(pipeline: Pipeline) -> list[str]:
-    found = (
-        reason for source in pipeline.sources.values() for reason in _reasons_of(source.record)
-    )
+    found = (reason for source in pipeline.sources.values() for reason in _reasons_of(source))
     return list(dict.fromkeys(found))
 
 
-def _reasons_of(record: Record) -> list[str]:
-    reasons = ["unparsable", "not_an_object"]
+def _reasons_of(source: Source) -> list[str]:
+    record = source.record
+    has_tombstones = kind_of_source(source).has_tombstones and not record.ignores_tombstones
+    reasons = ["tombstone"] if has_tombstones else []
+    reasons += ["unparsable", "not_an_object"]
     reasons += ["missing_id"] if record.event_id else []
     reasons += ["missing_time", "unparsable_time", "future"]
     reasons.append("wrong_type")

@@ -30,7 +30,8 @@ class SourceKind(ABC, Generic[Reads]):
 
     ``place`` is the column that says where in the source a record was. ``keeps`` are the kinds of
     tables that the source has beside bronze, under its own name. ``needs_jars`` says whether Spark
-    needs the jars of ``headgate.jars``.
+    needs the jars of ``headgate.jars``. ``has_tombstones`` says whether a record may be without a
+    value.
     """
 
     key: ClassVar[Key]
@@ -38,6 +39,7 @@ class SourceKind(ABC, Generic[Reads]):
     not_meant: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[tuple[Kind, ...]] = ()
     needs_jars: ClassVar[bool] = False
+    has_tombstones: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, section: Section, report: Report, project: Path) -> Reads | None:
@@ -67,6 +69,10 @@ class SourceKind(ABC, Generic[Reads]):
     def datasets(self, reads: Reads) -> Iterable[tuple[str, str]]:
         """Namespace and name of what is read, by the naming rules of OpenLineage."""
         return ()
+
+    def ignores_tombstones(self, reads: Reads) -> bool:
+        """Whether records without a value are in bronze alone, and not in quarantine."""
+        return False
 
     def would_read(self, section: Section, sink: object) -> bool:
         """Whether a source with these checked keys reads what goes to a sink of a publication."""

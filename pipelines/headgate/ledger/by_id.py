@@ -19,6 +19,7 @@ from headgate.ledger.position import (
 )
 from headgate.storage.layout import Layout
 from headgate.tables.damage import naming_damage
+from headgate.tables.record_shape import IGNORED
 from headgate.tables.replay import sql_of_log
 from headgate.tables.snapshot import TablePosition, tables_of
 
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 SHOWN = 20
 """The number of misplaced rows that are listed."""
 
-_BRONZE = """
+_BRONZE = f"""
     SELECT partition, "offset", event_id,
-           CASE WHEN duplicate THEN 'duplicate' WHEN reason IS NOT NULL THEN 'quarantined'
+           CASE WHEN duplicate THEN 'duplicate' WHEN reason = '{IGNORED}' THEN 'ignored'
+                WHEN reason IS NOT NULL THEN 'quarantined'
                 ELSE 'conformed' END AS outcome
     FROM bronze_rows
 """
@@ -144,7 +146,8 @@ class _Prover:
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
         """Check that the number of valid rows neither in silver nor rejected is that of filtered
         rows."""
-        filtered = silver.total("filtered") if table.where else 0
+        ignored = self._number("SELECT count(*) FROM bronze WHERE outcome = 'ignored'")
+        filtered = silver.total("filtered") - ignored if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
             problem = f"valid records are missing, but {filtered:,} were filtered"

@@ -21,6 +21,7 @@ from headgate.tables.data_file import DataFile
 from headgate.tables.frames import arrow_schema, struct_type
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
+from headgate.tables.record_shape import IGNORED
 from headgate.tables.table import Table
 
 _POSITION = ["partition", "offset"]
@@ -110,4 +111,6 @@ def _may_have_reasons(group: pq.RowGroupMetaData) -> bool:
 
 
 def _is_failed(rows: pa.Table) -> pa.ChunkedArray:
-    return pc.and_(pc.is_valid(rows.column("reason")), pc.invert(rows.column("duplicate")))
+    reason = rows.column("reason")
+    is_refused = pc.and_(pc.is_valid(reason), pc.not_equal(reason, IGNORED))
+    return pc.and_(is_refused, pc.invert(rows.column("duplicate")))

@@ -15,6 +15,7 @@ from headgate.silver.rules import MASK, RowRules
 from headgate.tables.frames import struct_type
 from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.projection import Projection
+from headgate.tables.record_shape import IGNORED
 
 REJECTED = "_rejected"
 """Whether a row breaks a rule that keeps it out of silver: a column that only staged rows have."""
@@ -82,6 +83,7 @@ _ELSEWHERE = re.compile("_(partition|offset|clock)", re.IGNORECASE)
 def _outcome(table: SilverTable, rules: RowRules | None) -> Column:
     passes = F.coalesce(F.expr(table.where), F.lit(False)) if table.where else F.lit(True)
     outcome = F.when(F.col("_duplicate"), _number("duplicate"))
+    outcome = outcome.when(F.col("_reason") == IGNORED, _number("filtered"))
     outcome = outcome.when(F.col("_reason").isNotNull(), _number("quarantined"))
     if rules is None:
         return outcome.when(passes, _number("silver")).otherwise(_number("filtered"))

@@ -27,6 +27,10 @@ POSITION_BITS = 36  # an offset is sequence << 36 | position: files up to 64 GiB
 HEADERS = Array(Struct.of({"key": STRING, "value": BINARY}))
 """The type of ``headers``."""
 
+IGNORED = "ignored"
+"""What bronze has in the place of a quarantine reason for a record that goes to no other table: a
+tombstone, if the declaration ignores them. Silver counts it as filtered."""
+
 
 def offset_of(sequence: int, position: int = 0) -> int:
     """The offset of a position in the file recorded with ``sequence``."""

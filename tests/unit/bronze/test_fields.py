@@ -132,3 +132,19 @@ def test_a_wrong_time_inside_of_a_struct_is_named_with_its_path() -> None:
     (row,) = both(INSIDE, {"pay load": {"key": "k", "at": "noon"}})
     assert row["reason"] == "unparsable_time"
     assert row["reason_detail"].startswith("pay load.at is not ISO 8601")
+
+
+@pytest.mark.parametrize("ignores", [False, True])
+def test_a_record_without_a_value_is_a_tombstone(ignores: bool) -> None:
+    record = replace(INSIDE, ignores_tombstones=ignores)
+    values: list[bytes | None] = [None, b"", b"null"]
+    rows = decoded(record, values)
+    assert rows == decoded(record, values, all_validated=True)
+    reason = "ignored" if ignores else "tombstone"
+    assert [row["reason"] for row in rows] == [reason, "unparsable", "not_an_object"]
+    assert [row["record"] for row in rows] == [None] * 3
+    # A line of CSV that has no cells is not a tombstone.
+    flat = replace(
+        record, event_id=(), event_time=EventTime("at"), schema=(Column("at", TIMESTAMP),)
+    )
+    assert decoded(flat, [None], format="csv")[0]["reason"] == "unparsable"

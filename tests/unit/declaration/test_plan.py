@@ -144,6 +144,7 @@ def test_kafka_is_shown_as_it_is_declared(
         "idle_after": "1 minute",
         "unreachable_after": "2 minutes",
         "isolation": "read_committed",
+        "tombstones": "quarantine",
         "options": ["client.id"],
     }
     assert "from 12 of 0, 0 of 3" in describe(read(text))

@@ -36,6 +36,7 @@ from headgate.bronze.decoding.times import Flags, time_texts
 from headgate.bronze.decoding.validator import RecordValidator, ValidationResult
 from headgate.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason
 from headgate.declaration.model import Record, RecordFormat
+from headgate.tables.record_shape import IGNORED
 
 _TIME = pa.timestamp("us", "UTC")
 _EARLIEST = pa.scalar(EARLIEST, _TIME)
@@ -178,11 +179,11 @@ class Decoder:
             )
             if self._record.event_id:
                 id_ = patched(id_, rows, pa.array([one.id for one in results], pa.string()))
-        found = _spread(results, rows, len(block))
+        found = _spread(results, rows, len(block), self._record)
         found["reason"], is_future = self._future(found["reason"], time, block)
         for name in ("reason_column", "reason_detail"):
             found[name] = pc.if_else(is_future, pa.scalar(None, pa.string()), found[name])
-        unreadable = pc.is_in(found["reason"], value_set=pa.array([r.value for r in UNREADABLE]))
+        unreadable = pc.is_in(found["reason"], value_set=pa.array([*UNREADABLE, IGNORED]))
         record = pa.StructArray.from_arrays(
             [columns[name] for name in self._columns],
             fields=[pa.field(name, columns[name].type) for name in self._columns],
@@ -224,10 +225,13 @@ def positions(block: pa.Table) -> pa.Array:
     return pc.binary_join_element_wise(*texts, ":")
 
 
-def _spread(results: Sequence[ValidationResult], rows: Any, length: int) -> dict[str, pa.Array]:
+def _spread(
+    results: Sequence[ValidationResult], rows: Any, length: int, record: Record
+) -> dict[str, pa.Array]:
     """The columns of the results; null for the other rows."""
+    tombstone = IGNORED if record.ignores_tombstones else Reason.TOMBSTONE.value
     given = {
-        "reason": [None if one.reason is None else one.reason.value for one in results],
+        "reason": [tombstone if one.reason == Reason.TOMBSTONE else one.reason for one in results],
         "reason_column": [one.column for one in results],
         "reason_detail": [one.detail for one in results],
         "rescued": [one.rescued for one in results],

@@ -58,6 +58,7 @@ class RecordValidator:
         self._record = record
         # Rows of a file are documents. Those that cannot be read have a detail already.
         self._of_a_correction = _CORRECTED if format == "csv" else ""
+        self._has_tombstones = format != \"csv\"
         read = (
             _cell_reader if format == "csv" else _parquet_reader if format == "parquet" else reader
         )
@@ -80,6 +81,8 @@ class RecordValidator:
     def validate(self, given: bytes | None) -> ValidationResult:
         """The reasons are checked in the order of :class:`Reason`, except those that need more than
         the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
+        if given is None and self._has_tombstones:
+            return ValidationResult(Reason.TOMBSTONE)
         try:
             document = read_document(given)
         except (ValueError, RecursionError) as error:

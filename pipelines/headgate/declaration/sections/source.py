@@ -38,6 +38,7 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     kind, reads = read[0]
     if SOURCES[kind].format(reads) == "csv":
         _check_flat(record, section, report)
+    record = replace(record, ignores_tombstones=SOURCES[kind].ignores_tombstones(reads))
     expected = section.values("expect_input_every", "expect_event_time_within")
     return Source(name, record, kind, SOURCES[kind].with_record(reads, record), **expected)
 

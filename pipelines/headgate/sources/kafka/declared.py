@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 StartAt = Literal["earliest", "latest"]
+OnTombstone = Literal["quarantine", "ignore"]
 Isolation = Literal["read_committed", "read_uncommitted"]
 
 
@@ -35,5 +36,7 @@ class KafkaSource:
     # How long to wait for brokers that do not answer.
     unreachable_after: timedelta = timedelta(minutes=2)
     isolation: Isolation = "read_committed"
+    # What happens to records without a value.
+    tombstones: OnTombstone = "quarantine"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     written: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)

@@ -94,6 +94,16 @@ KAFKA = Key(
             default="read_committed",
             choices=("read_committed", "read_uncommitted"),
         ),
+        Key(
+            "tombstones",
+            "choice",
+            "What happens to a record without a value, which deletes a key of a compacted topic. "
+            "`quarantine`: it goes to quarantine with the reason `tombstone`. `ignore`: it stays "
+            "in bronze alone, and silver counts it as filtered. You can change it at any time: it "
+            "applies to records that are read from then on.",
+            default="quarantine",
+            choices=("quarantine", "ignore"),
+        ),
         Key("options", "options", OPTIONS, refused=_REFUSED_READING),
     ),
 )

@@ -38,10 +38,12 @@ class Kafka(Connector[KafkaSource]):
             "min_per_batch",
             "batch_target",
             "unreachable_after",
+            "tombstones",
             "written",
         }
     )
     needs_jars = True
+    has_tombstones = True
     is_remote = True
     why_no_gap = None
     # A topic's first records expire, so the first record is not known.
@@ -86,6 +88,7 @@ class Kafka(Connector[KafkaSource]):
             "idle_after": format_duration(reads.idle_after),
             "unreachable_after": format_duration(reads.unreachable_after),
             "isolation": reads.isolation,
+            "tombstones": reads.tombstones,
             "options": sorted(reads.options),
         }
 
@@ -101,8 +104,12 @@ class Kafka(Connector[KafkaSource]):
             f"{planned['batch_target']}",
             f"  idle     a partition after {planned['idle_after']}",
             f"  wait     {planned['unreachable_after']} for brokers that do not answer",
+            *(["  ignored  tombstones"] if planned["tombstones"] == "ignore" else []),
             *option_lines(planned),
         ]
+
+    def ignores_tombstones(self, reads: KafkaSource) -> bool:
+        return reads.tombstones == "ignore"
 
     def secrets(self, reads: KafkaSource) -> Iterable[str]:
         return secrets_in(reads.options)
