@@ -21,11 +21,9 @@ class Fraction(str):
     __slots__ = ()
 
 
-def read_document(text: bytes | None) -> object:
+def read_document(text: bytes) -> object:
     """The only document in ``text``. If several fields have the same name, the last one counts.
     Raises ValueError or RecursionError."""
-    if text is None:
-        raise ValueError("no text")
     decoded = text.decode("utf-8")
     document = json.loads(
         decoded,

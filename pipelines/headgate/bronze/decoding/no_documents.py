@@ -14,10 +14,8 @@ _WORD = re.compile(r"[A-Za-z]+|[+.]\d")
 _UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
 
 
-def why_unparsable(given: bytes | None, error: Exception) -> str:
+def why_unparsable(given: bytes, error: Exception) -> str:
     """The detail of a record that is not JSON. ``error`` is that of ``read_document``."""
-    if given is None:
-        return "the record has no value"
     if _UTF16.match(given):
         return "it is encoded in UTF-16; write UTF-8"
     if given.startswith(b"\0"):

@@ -58,7 +58,7 @@ class RecordValidator:
         self._record = record
         # Rows of a file are documents. Those that cannot be read have a detail already.
         self._of_a_correction = _CORRECTED if format == "csv" else ""
-        self._has_tombstones = format != \"csv\"
+        self._without_value = Reason.UNPARSABLE if format == "csv" else Reason.TOMBSTONE
         read = (
             _cell_reader if format == "csv" else _parquet_reader if format == "parquet" else reader
         )
@@ -81,8 +81,8 @@ class RecordValidator:
     def validate(self, given: bytes | None) -> ValidationResult:
         """The reasons are checked in the order of :class:`Reason`, except those that need more than
         the record: ``FUTURE`` and ``DIFFERING_DUPLICATE``."""
-        if given is None and self._has_tombstones:
-            return ValidationResult(Reason.TOMBSTONE)
+        if given is None:
+            return ValidationResult(self._without_value)
         try:
             document = read_document(given)
         except (ValueError, RecursionError) as error:
