@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,9 @@ def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None
         {"event": 2, "sequence": 2, "path": "b.gz", "status": "recorded", "reason": None},
         {"event": 1, "sequence": 1, "path": "a.json", "status": "recorded", "reason": None},
     ]
-    lake.commit("_headgate/files/events", 2, events, {"files": 2})
+    seen = datetime(2026, 3, 1, tzinfo=UTC)
+    times = {"modified": seen, "at": seen}
+    lake.commit("_headgate/files/events", 2, [event | times for event in events], {"files": 2})
     account = balance(lake.layout, lake.pipeline)
     assert account.files is not None
     assert [(f.sequence, f.path, f.status, f.reason) for f in account.files] == [

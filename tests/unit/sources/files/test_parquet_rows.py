@@ -7,6 +7,7 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from headgate.bronze.decoding.decoder import Decoder
 from headgate.declaration.model import Column, Record
 from headgate.declaration.time_forms import EventTime
 from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import STRING, TIMESTAMP
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import records
 from headgate.sources.files.rows import documents, parquet_rows
@@ -93,6 +95,37 @@ def test_nested_text_that_is_not_utf_8_is_unparsable_in_its_row_alone() -> None:
         assert b"\xe9" in found[1]
     several = pa.MapArray.from_arrays([0, 2], key, value)
     assert read(parquet({"it": several})) == [b'{"it":{"\xe9":"ok","ok":"\xe9"}}']
+
+
+def test_naive_times_and_all_digits_of_ids_arrive() -> None:
+    """As pandas writes them: times in nanoseconds without a zone, and names with blanks."""
+    noon = np.datetime64("2026-03-01T11:00:00.123456789", "ns")
+    columns = {
+        "read at": pa.array([noon, noon + 1], pa.timestamp("ns")),
+        "price": pa.array([Decimal("1.0010"), Decimal("1.0010")], pa.decimal128(9, 4)),
+        "ratio": pa.array([0.1, 0.1]),
+    }
+    schema = (
+        Column("at", TIMESTAMP, "read at"),
+        Column("price", parse_type("decimal(9,2)")),
+        Column("ratio", STRING),
+    )
+    zoned = EventTime("at", "iso", "Europe/Paris")
+    record = Record(("at", "price", "ratio"), zoned, schema)
+    block = records(
+        LoggedFile(1, "a.parquet", 1, AT, AT), 0, {"value": pa.array(read(parquet(columns)))}
+    )
+    found = Decoder(record, "parquet").decode(block).to_pylist()
+    assert [row["event_id"] for row in found] == [
+        '["2026-03-01 10:00:00.123456789","1.001","0.1"]',
+        '["2026-03-01 10:00:00.12345679","1.001","0.1"]',
+    ]
+    naive = Record(("at",), EventTime("at"), schema)
+    (row, _) = Decoder(naive, "parquet").decode(block).to_pylist()
+    assert row["reason"] == "missing_id"
+    assert row["reason_detail"].endswith(
+        "(it has no offset: add the key zone beside its format, such as zone: UTC)"
+    )
 
 
 def test_int96_is_an_instant_at_every_depth() -> None:
