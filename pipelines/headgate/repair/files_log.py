@@ -107,8 +107,7 @@ def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: d
     log.shape.create(FILES_LOG)
     log.table.fence(epoch)
     events = enumerate(wanted.rows, start=wanted.events + 1)
-    # Read back, the earlier of the two times is when the file was seen.
-    rows = [{"event": number, **vars(file), "at": file.seen} for number, file in events]
+    rows = [{"event": number, **vars(file), "at": now} for number, file in events]
     held = log.table.refresh()
     state = held.advanced_to(wanted.last, now).counting({"files": len(rows)})
     staged = stage_arrow(log.table, state, pa.Table.from_pylist(rows, SCHEMA), time_column="at")

@@ -114,6 +114,9 @@ class _Walk:
             entries = os.scandir(folder)
         except (FileNotFoundError, NotADirectoryError):  # there is none, or it is gone again
             return below
+        except OSError as error:
+            error.filename = os.fsdecode(folder)  # for messages
+            raise
         with entries:
             for entry in entries:
                 name = entry.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli.machine_faults import machine_fault
 from headgate.storage.files import Stat, Storage
 from headgate.storage.tree import Tree, tree_of
 
@@ -132,6 +134,25 @@ def test_names_that_are_not_utf8_are_named_unless_they_are_ignored(folder: Path)
     link(folder / "read.json", os.fsdecode(b"x\xff.json"))
     assert listed(folder) == ["a.json", "day/b.json", "read.json"]
     assert sorted(tree(folder).unnamed) == [r"day/\xe4/", r"l\xff/", r"x\xff.json"]
+
+
+def test_a_folder_that_may_not_be_read_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are not left out."""
+    allowed = os.scandir
+
+    def scandir(path: bytes) -> object:
+        if path.endswith(b"/day"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return allowed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError) as refused:
+        tree(folder)
+    fault = machine_fault(refused.value)
+    assert fault is not None
+    assert fault.message == f"Permission denied: {folder}/day"
 
 
 def test_what_is_no_file_is_not_listed(folder: Path) -> None:

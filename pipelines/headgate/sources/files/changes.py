@@ -72,6 +72,8 @@ def _remedy(changes: Sequence[Change]) -> str:
         accept = pipeline_command("files accept")
         lines.append(f"if only the times are new, as after a restore from a backup: {accept}")
     put_back = "put the old files back with their times, and give new content a new name"
+    if all(each.now is None for each in changes):
+        put_back = "put back what has vanished"
     if len(changes) == 1:
         skip = pipeline_command("files skip", str(changes[0].file.sequence))
         return "\n".join([*lines, f"{put_back}, or accept the change: {skip}"])
