@@ -291,6 +291,8 @@ def test_quarantine_is_masked(shop: Charted, reader: Reader) -> None:
         ("at is not ISO 8601, such as 2026-01-31T12:00:00: x", None),
         ("id is missing or empty", None),
         ("not declared: Kim7", "not declared: xxx9"),
+        ("it ends within the document, '{Kim'; a", "it ends within the document, '{xxx'; x"),
+        ("not UTF-8: the byte 0xFF after 'Kim'", "not UTF-8: xxx xxxx 9xxx xxxxx 'xxx'"),
     ],
 )
 def test_the_words_of_a_detail_are_not_masked(

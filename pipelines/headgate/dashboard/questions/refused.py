@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ QUARANTINE_PLAIN = (
 )
 REJECTED_PLAIN = ("ingested_at", "rules", "suite", "event_time", "partition", "offset")
 DETAIL = "detail"
-"""Says what is wrong with a record, and after a colon the value that the producer sent."""
+"""Says what is wrong with a record. What the producer sent is after a colon, or in quotes."""
+_SENT = re.compile(r": |['\"]")
 LATE_PLAIN = (
     *("late_seconds", "reason", "replayed", "_event_time", "_clock", "_partition", "_offset"),
     WARNINGS,
@@ -128,8 +130,11 @@ def _shown(columns: Sequence[str], plain: Sequence[str], row: Sequence[object]) 
 
 def _masked(name: str, text: str) -> str:
     """The words that say what is wrong are Headgate's own."""
-    words, colon, value = text.partition(": ") if name == DETAIL else ("", "", text)
-    return f"{words}{colon}{masked(value)}"
+    begin = 0
+    if name == DETAIL:
+        found = _SENT.search(text)
+        begin = found.start() if found else len(text)
+    return text[:begin] + masked(text[begin:])
 
 
 def _over_time(view: TableView, table: _Table, reasons: Sequence[str]) -> dict[str, Any]:
