@@ -271,6 +271,8 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
     assert code == 10
     assert "gold.per_minute is not published yet: a rule of its gate holds it" in out
     assert "published: gold.per_minute" not in out
+    assert "headgate gate show" in out
+    assert "to take it back" not in out
     assert "gold.per_minute waits" in ask("backfill", *of_lake)[1]
     # A person releases it, and it becomes visible. The command has ended long ago.
     state = replace(gold.refresh().held("operation", gold.epoch), operation=1)
@@ -282,3 +284,24 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
     assert (code, err) == (0, "")
     assert "as operation 1" in out
     assert "waits" not in out
+
+
+def test_the_list_says_what_a_person_has_rejected(
+    ask: Ask, empty_lake: Lake, of_lake: OfLake
+) -> None:
+    bronze, gold = empty_lake.table("bronze/events"), empty_lake.table("gold/per_minute")
+    document = {"backfill": "b1", "tables": {"per_minute": {}}, "savepoint": "s1"}
+    document["rejected"] = {"per_minute": {"by": "anna", "reason": "x", "at": "now"}}
+    state = bronze.refresh()
+    payload = replace(BronzePayload.of(state), operations=(Operation(1, "backfill", 0, document),))
+    bronze.commit(replace(state, payload=payload, operation=1))
+    gold.commit(replace(gold.refresh().held("operation", gold.epoch), operation=1))
+    differing = replace(TABLE, changed=1)
+    held = Published(1, "s1", waiting=("per_minute",))
+    report = Report("b1", "tiny", NOON, NOON, None, "digest", (differing,), held)
+    write_report(empty_lake.layout, report)
+    out = ask("backfill", *of_lake)[1]
+    assert "gold.per_minute rejected" in out
+    assert "as operation" not in out
+    (found,) = last_object(ask("backfill", *of_lake, "--json")[1])["backfills"]
+    assert (found["published"]["waiting"], found["published"]["rejected"]) == ([], ["per_minute"])

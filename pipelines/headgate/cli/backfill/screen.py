@@ -49,8 +49,11 @@ def next_steps(asked: Asked, report: Report) -> Iterator[str]:
     """How to take a publication back, and how to change later windows as well."""
     if report.published is None:
         return
+    for name in report.published.waiting:
+        yield f"see the rows, then release or reject them: {command('gate show', f'gold.{name}')}"
     back = command("savepoint restore", report.published.savepoint)
-    yield f"to take it back, stop the pipeline, and then: {back}"
+    if report.taken_over:
+        yield f"to take it back, stop the pipeline, and then: {back}"
     if asked.used.file != asked.deployed.file:
         yield (
             f"the stream computes later windows by {asked.deployed.file.name} as before; "
