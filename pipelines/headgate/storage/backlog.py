@@ -48,7 +48,11 @@ class Backlog:
     def __str__(self) -> str:
         if not self.count:
             return "none"
-        size = "" if self.size is None else f" {self.size / 1_000_000:,.1f} MB"
+        size = "" if self.size is None else f" {_in_words(self.size)}"
         age = f" {self.seconds:,.0f} s" if self.partitions else ""
         unit = {"files": "file", "records": "record", "batches": "batch"}[self.unit]
         return f"{self.count:,} {unit if self.count == 1 else self.unit}{size}{age}"
+
+
+def _in_words(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1_000:,.1f} kB"

@@ -49,7 +49,8 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
     (if there are some), when gold last changed, a pause, and what fails now."""
     read = [f"read {_total(job, BRONZE, 'read'):,}"]
     if job.seconds:
-        read.append(f"{(job.rows or 0) / job.seconds:,.0f} rows/s")
+        speed = (job.rows or 0) / job.seconds
+        read.append(f"{speed:,.1f} rows/s" if 0 < speed < 10 else f"{speed:,.0f} rows/s")
     clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     remarks = (job.trouble,) if job.trouble else ()

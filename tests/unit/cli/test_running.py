@@ -199,6 +199,10 @@ def test_a_line_of_progress() -> None:
         "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
         "watermark 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
     )
+    progress.rows = 3
+    assert "  1.5 rows/s  " in line(progress, NOW)
+    progress.seconds = 0.0
+    assert "  read 9,000  backlog" in line(progress, NOW), "this run has not read anything"
     progress.totals["silver/a"]["rejected"] = 1200
     progress.totals["silver/b"]["rejected"] = 34
     assert "quarantined 7  rejected 1,234  gold changed" in line(progress, NOW)
