@@ -38,13 +38,18 @@ class BatchRunner:
         run, source = self._run, self._source
         run.control.check()
         began, number = time.monotonic(), run.progress.n + 1
-        run.say(f"batch {number}: reading")
+        if run.writes_bronze:
+            run.say(f"batch {number}: reading")
         if not source.ingest():
             run.say("")
             self.position = end
             return
         failpoint("bronze.ingested")
-        run.say(f"batch {number}: committed to bronze; next: silver and gold")
+        if run.writes_bronze:
+            then = "" if run.job == "bronze" else "; next: silver and gold"
+            run.say(f"batch {number}: committed to bronze{then}")
+        else:
+            run.say("processing what is committed upstream")
         run.catch_up.run(one_step=True)
         self.position = end
         source.batch_took(timedelta(seconds=time.monotonic() - began))

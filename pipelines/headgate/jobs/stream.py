@@ -72,7 +72,8 @@ class StreamSupervisor:
         backlog = source.backlog()
         run.progress.source_ready(backlog)
         if backlog.count:
-            run.say(f"found {backlog} to read")
+            # A job that does not write bronze counts all batches, also those that it has processed.
+            run.say(f"found {backlog} to read" if run.writes_bronze else "looking for batches")
         else:
             run.report(run.progress)
         self._plan(source, batches)

@@ -103,6 +103,19 @@ def test_a_driver_that_dies_before_its_rows_are_there_leaves_an_empty_table(
     assert server.ask("SELECT shop, total FROM reports.sales") == [("a", 1)]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["postgres.created", "postgres.prepared"])
+def test_a_server_that_restarts_before_the_rows_are_there(server: Server, place: str) -> None:
+    with closing(_publication(server, "sales")) as first:
+        with passing(_at(place, server.stop)), pytest.raises(psycopg2.Error):
+            first.apply(step(rows(("a", 1)), 1))
+        server.start()
+        assert first.held() is None
+        first.apply(step(rows(("a", 1)), 1))
+        assert first.held() == version(1)
+    assert server.ask("SELECT shop, total FROM reports.sales") == [("a", 1)]
+
+
 @pytest.mark.parametrize("place", ["postgres.created", "postgres.prepared"])
 def test_rows_that_others_write_to_the_created_table_are_kept(server: Server, place: str) -> None:
     def write() -> None:
