@@ -188,6 +188,25 @@ def test_the_rows_that_break_a_rule_are_those_that_it_counts(spark: SparkSession
     assert len({row.digest for row in found.rows}) == len(found.rows)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "rows"),
+    [
+        ("max", "column: g, max_value: 9007199254740991", 2),
+        ("max", "column: at, max_value: 2026-03-02, strict_max: true", 1),
+        ("max", "column: day, max_value: 2026-03-01", 1),
+        ("min", "column: d, min_value: 0.15", 1),
+        ("max", "column: at, min_value: 2027-01-01", 0),
+        ("max", "column: at, max_value: now - 10 minutes", 0),
+    ],
+)
+def test_the_rows_beyond_a_bound_are_shown(
+    spark: SparkSession, name: str, given: str, rows: int
+) -> None:
+    frame = frame_of(spark, ROWS)
+    (rule,) = rules_of([(f"{name}_to_be_between", given)])
+    assert len(broken_rows(frame, frame.limit(0), [rule], ["g"]).rows) == rows
+
+
 def test_a_row_is_the_same_until_a_value_changes(spark: SparkSession) -> None:
     """Its status may change, and the last digits of a sum of doubles."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headgate.backfill.errors import NotBackfilledError
@@ -66,7 +68,7 @@ def test_one_drain_of_an_older_version_is_known_and_several_are_not() -> None:
 
 
 def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() -> None:
-    def published(id_: str, span: list[int], table: str = "sales", **more: str) -> Operation:
+    def published(id_: str, span: list[int], table: str = "sales", **more: Any) -> Operation:
         return Operation(
             1, "backfill", 1, {"backfill": id_, "tables": {table: {"span": span}}, **more}
         )
@@ -77,6 +79,7 @@ def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() 
         published("after", [200, 300]),
         published("other", [100, 150], "visits"),
         published("back", [100, 150], taken_back="savepoint"),
+        published("rejected", [100, 150], rejected={"sales": {}}),
         Operation(2, "drain", 2, {}),
     ]
     assert published_into(Range(100, 200), "sales", asked) == ("inside",)

@@ -25,12 +25,13 @@ SILVER_SUM = "expect_column_sum_to_equal_silver"
 """Not an expectation of Great Expectations, which validates one table at a time."""
 
 UNIQUE = ("expect_column_values_to_be_unique", "expect_compound_columns_to_be_unique")
+GREATEST, LEAST = "expect_column_max_to_be_between", "expect_column_min_to_be_between"
 Z_SCORES = "expect_column_value_z_scores_to_be_less_than"
 
 OBSERVE_VALUES = frozenset(
     {
-        "expect_column_min_to_be_between",
-        "expect_column_max_to_be_between",
+        LEAST,
+        GREATEST,
         "expect_column_distinct_values_to_be_in_set",
         "expect_column_distinct_values_to_contain_set",
         "expect_column_distinct_values_to_equal_set",
@@ -56,8 +57,8 @@ COUNT_NULLS = (*ABOUT_NULLS, "expect_column_proportion_of_non_null_values_to_be_
 TABLE_EXPECTATIONS: Mapping[str, tuple[Argument, ...]] = {
     "expect_table_row_count_to_be_between": _NUMBERS,
     "expect_table_row_count_to_equal": (Argument("value", ArgumentKind.LENGTH, required=True),),
-    "expect_column_min_to_be_between": (COLUMN, *_VALUES),
-    "expect_column_max_to_be_between": (COLUMN, *_VALUES),
+    LEAST: (COLUMN, *_VALUES),
+    GREATEST: (COLUMN, *_VALUES),
     "expect_column_sum_to_be_between": (COLUMN, *_NUMBERS),
     SILVER_SUM: (
         COLUMN,

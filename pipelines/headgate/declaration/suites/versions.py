@@ -6,10 +6,10 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.expressions.words import readable
-from headgate.declaration.suites.arguments import BEFORE_NOW, named_columns
+from headgate.declaration.suites.arguments import BEFORE_NOW, named_columns, text_literal
 from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.rows import ENDS, ROW_EXPECTATIONS, Arguments, ignored
-from headgate.declaration.suites.tables import UNIQUE, Z_SCORES
+from headgate.declaration.suites.tables import GREATEST, LEAST, UNIQUE, Z_SCORES
 from headgate.declaration.types import is_floating, is_time
 
 _BETWEEN, _IN_SET = "expect_column_values_to_be_between", "expect_column_values_to_be_in_set"
@@ -33,8 +33,9 @@ def row_condition(name: str, given: Arguments, scope: Scope) -> str:
 
 
 def breaking(rule: Rule) -> str | None:
-    """The rows of a version that break a rule, as a column in Spark SQL; None if the rule is not
-    about rows. A column may look at all rows of the version."""
+    """The rows of a version that break a rule, as a column in Spark SQL; None if no single row
+    does. The column may look at all rows of the version. A rule about the greatest or the least
+    value is broken by the rows beyond its bound."""
     name, given = rule.expectation, rule.arguments
     if rule.condition:
         return f"not {rule.condition}"
@@ -48,6 +49,10 @@ def breaking(rule: Rule) -> str | None:
         score = f"({x} - avg({x}) over ()) / stddev_samp({x}) over ()"
         score = f"abs({score})" if given["double_sided"] else score
         return f"{score} > {given['threshold']}"
+    for of, key, sign in ((GREATEST, "max_value", ">"), (LEAST, "min_value", "<")):
+        if name == of and key in given and not BEFORE_NOW.fullmatch(str(given[key])):
+            strict = "=" if given.get(f"strict_{key[:3]}") else ""
+            return f"{readable(given['column'])} {sign}{strict} {text_literal(str(given[key]))}"
     return None
 
 
