@@ -454,3 +454,28 @@ def test_a_rejection_that_comes_too_late_changes_nothing(project: Project) -> No
     assert engine.runtime.head.table.refresh() == version
     assert max(row["total"] for row in project.gold()) == BAD
     assert by_id(engine.layout, engine.pipeline).findings == ()
+
+
+def test_a_rejection_and_a_release_reach_a_job_per_layer(project: Project) -> None:
+    """The job of gold asks the job of bronze, and no longer tries what is rejected."""
+    engine, held = hold_replay(project)
+    documents.release(engine.layout, "per_minute", held.release("bert", "ours", engine.clock()))
+    engine.catch_up_per_layer()
+    assert max(row["total"] for row in project.gold()) == BAD
+    engine = project.engine()
+    project.land([{"id": "more", "site": "North", "level": 1, "at": held.since.isoformat()}])
+    engine.run_all()
+    early = (NOON - timedelta(hours=2)).isoformat()
+    project.land([{"id": "late, too", "site": "North", "level": BAD, "at": early}])
+    engine.run_all()
+    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    engine.catch_up_per_layer()
+    (held,) = documents.holds(engine.layout, engine.pipeline)
+    reject(engine, held)
+    engine.catch_up_per_layer()
+    assert [each.name for each in requests.waiting(engine.layout)] == ["reject"]
+    engine = project.engine()
+    engine.take_in()
+    assert documents.holds(engine.layout, engine.pipeline) == ()
+    assert sorted(row["replayed"] or 0 for row in project.read("late/per_minute")) == [0, 1]
+    assert by_id(engine.layout, engine.pipeline).findings == ()
