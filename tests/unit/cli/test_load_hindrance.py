@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +16,15 @@ from headgate.cli.load_following import follow
 from headgate.cli.load_hindrance import hindrance
 from headgate.gates import documents
 from headgate.jobs.driver import Driver
+from headgate.jobs.lease_store import LeaseHeldError
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
+from headgate.loads.state import LoadState, state_of
 from headgate.sources.loading import LoadPlan
 from headgate.storage.pausing import pause
 from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
+from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask, hold, last_object
 from tests.unit.ledger.conftest import Lake
 
@@ -53,6 +57,32 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verb, "drive", ended)
     monkeypatch.setattr(log_file, "divert_to", lambda *_: None)
     monkeypatch.setattr(verb, "require_machine", lambda _: None)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_a_load_that_a_running_driver_takes_is_reported_once(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reporter for a driver of one's own has ended before the other one begins."""
+    request, telling, told = keep(lake), list[str](), list[tuple[str, ...]]()
+
+    def follow(*_: object, is_over: Callable[[], bool] | None = None) -> LoadState:
+        if is_over is None:
+            told.append((*telling, "other"))
+        else:
+            telling.append("own")
+            wait_until(is_over, "the reporter was not ended", 10)
+            telling.remove("own")
+        return state_of(lake.layout, lake.pipeline.name, request)
+
+    def held(_: Driver) -> None:
+        wait_until(lambda: telling == ["own"], "nobody reports", 10)
+        raise LeaseHeldError("another runs", remedy="wait")
+
+    monkeypatch.setattr(verb, "follow", follow)
+    monkeypatch.setattr(verb, "drive", held)
+    ask("load", *of_lake, "--resume")
+    assert told == [("other",)]
 
 
 @pytest.mark.usefixtures("no_driver")

@@ -213,6 +213,8 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
             said = f"the load {request.id} waits: {held.message}"
             raise TablesInUseError(said, remedy=f"when it has ended: {again}") from held
         except LeaseHeldError:
+            ended.set()  # two would report it
+            teller.join(timeout=2)
             say("the running driver takes it, between the batches of the stream")
             try:
                 return follow(layout, declared, request.id, say)
