@@ -34,6 +34,7 @@ _OTHERS = {
     rb"\xff\xfe|\xfe\xff": "UTF-16",
     rb"[\x20-\x7e]\0[\x20-\x7e]\0|\0[\x20-\x7e]\0[\x20-\x7e]": "UTF-16",
 }
+_ASCII = re.compile(rb"[\t\r\n\x20-\x7e]*")
 _SHOWN = 32  # bytes
 
 
@@ -42,17 +43,12 @@ class WrongContentError(pa.ArrowInvalid):  # type: ignore[misc]
 
 
 def compression_of(first: bytes) -> str | None:
-    """How a file with these ``FIRST`` bytes is compressed; None if it is not, or if it is not
-    read."""
-    return _known(_COMPRESSED, first)
-
-
-def require_text(first: bytes) -> None:
-    """Raises WrongContentError if a text with these ``FIRST`` bytes has no lines of UTF-8."""
-    if packed := compression_of(first):
-        raise WrongContentError(f"it is compressed twice, with {packed} within; unpack it once")
-    if (known := _known(_OTHERS, first)) is None:
-        return
+    """How a text with these ``FIRST`` bytes is compressed; None if it is not. Raises
+    WrongContentError if there are no lines of UTF-8."""
+    if _ASCII.fullmatch(first):  # as nearly all are
+        return None
+    if (packed := _known(_COMPRESSED, first)) or (known := _known(_OTHERS, first)) is None:
+        return packed
     if known in ("UTF-16", "UTF-32"):
         raise WrongContentError(f"it is encoded in {known}; convert it to UTF-8")
     remedy = "unpack it, or compress it with gzip, bzip2 or zstd"
@@ -61,11 +57,18 @@ def require_text(first: bytes) -> None:
     raise WrongContentError(f"it is {known}, not lines of text; {remedy}")
 
 
+def require_unpacked(first: bytes) -> None:
+    """Raises WrongContentError if an unpacked text with these ``FIRST`` bytes has no lines of
+    UTF-8."""
+    if packed := compression_of(first):
+        raise WrongContentError(f"it is compressed twice, with {packed} within; unpack it once")
+
+
 def not_parquet(first: bytes) -> WrongContentError | None:
     """Why a file with these ``FIRST`` bytes is not Parquet; None if it begins as Parquet does."""
     if first.startswith(b"PAR1") or not first:
         return None
-    packed = compression_of(first)
+    packed = _known(_COMPRESSED, first)
     known = f"compressed with {packed}" if packed else _known(_OTHERS, first)
     shown = beginning(first[:_SHOWN].decode("utf-8", "replace"))
     if known is None:

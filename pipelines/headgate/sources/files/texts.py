@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from headgate.sources.files.contents import FIRST, compression_of, require_text
+from headgate.sources.files.contents import FIRST, compression_of, require_unpacked
 from headgate.storage.files import Storage
 
 _BUFFER = 1 << 20  # bytes that are read at once from the beginning of a file
@@ -31,7 +31,6 @@ def text_of(landing: Storage, path: str, start: int = 0) -> Iterator[Text]:
         file = io.BufferedReader(raw, FIRST if start else _BUFFER)
         first = file.peek(FIRST)[:FIRST]
         if (packed := compression_of(first)) is None:
-            require_text(first)
             file.seek(start)
             yield Text(file, is_compressed=False)
         elif start:
@@ -39,7 +38,7 @@ def text_of(landing: Storage, path: str, start: int = 0) -> Iterator[Text]:
         else:
             with _unpacked(file, packed) as opened:
                 text = io.BufferedReader(opened, _BUFFER)
-                require_text(text.peek(FIRST)[:FIRST])
+                require_unpacked(text.peek(FIRST)[:FIRST])
                 yield Text(text, is_compressed=True)
 
 
