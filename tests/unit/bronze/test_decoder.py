@@ -131,6 +131,11 @@ RULES = (
     replace(RECORD, event_time=EventTime("level", "epoch_seconds")),
     replace(RECORD, event_id=("value",), event_time=EventTime("site")),
     replace(RECORD, event_time=EventTime("at", "yyyy-MM-dd'T'HH:mm:ss", "Europe/Berlin")),
+    replace(RECORD, event_id=("wide", "seen"), event_time=EventTime("at", "epoch_seconds")),
+    replace(RECORD, event_id=("seen",), event_time=EventTime("seen", "epoch_nanos")),
+    replace(
+        RECORD, event_id=("at",), event_time=EventTime("at", "iso", "Asia/Tokyo", "quarantine")
+    ),
 )
 
 
