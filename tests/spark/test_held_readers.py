@@ -47,7 +47,8 @@ def watched(project: GatedProject, folder: Path) -> Iterator[dict[str, list[Valu
 
 
 class Story:
-    """Plays steps, and tracks which version is visible after each."""
+    """Plays steps, and tracks which version is visible after each. A released minute no longer
+    holds a version: only a correction changes it."""
 
     def __init__(self, project: GatedProject, seen: dict[str, list[Values]]) -> None:
         self._project, self._seen = project, seen
@@ -55,6 +56,7 @@ class Story:
         self._visible: Values = ()
         self._looks = dict.fromkeys(seen, 0)
         self.holds = self.releases = 0
+        self._released = set[int]()
 
     def play(self, step: str) -> None:
         project = self._project
@@ -69,13 +71,14 @@ class Story:
         else:
             project.deliver(step)
         project.catch_up(self.engine)
-        is_held = bool(project.faulty())
+        is_held = bool({*project.faulty()} - self._released)
         self._require_seen(step, len(project.events) if not is_held else None)
         self.holds += project.hold(self.engine) is not None
 
     def _release(self) -> None:
         if self._project.hold(self.engine) is not None:
             self._project.release(self.engine)
+            self._released.update(self._project.faulty())
             self.engine.catch_up()
             self.releases += 1
             self._require_seen("release", len(self._project.events))
@@ -106,7 +109,7 @@ def play(spark: SparkSession, folder: Path, steps: Sequence[str]) -> Story:
 
 def test_no_reader_sees_a_version_that_is_held(spark: SparkSession, tmp_path: Path) -> None:
     story = play(spark, tmp_path, STORY)
-    assert (story.holds, story.releases) == (3, 1)
+    assert (story.holds, story.releases) == (2, 1)
 
 
 @in_full
