@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from headgate.sources.files.declared import FilesSource
 _NAMED = 5  # names that a message shows
 _DELIMITERS = (",", ";", "\t", "|")
 _MARK = "\ufeff"
+_QUOTED = re.compile('"[^"]*"')
 
 encode = msgspec.json.Encoder().encode
 
@@ -63,6 +65,10 @@ def header_of(line: bytes, source: FilesSource) -> Header:
     except UnicodeDecodeError as error:
         remedy = "convert the file to UTF-8"
         raise WrongContentError(f"the header is {not_utf8(error)}; {remedy}") from None
+    if "\r" in _QUOTED.sub("", text.rstrip()):
+        # Its other lines would be names, and none of them a record.
+        alone = "" if source.csv_multiline else ", or declare csv: {multiline: true}"
+        raise WrongContentError(f"lines end with CR; convert the file to LF{alone}")
     try:
         given = [name.strip() for name in dialect_of(source).cells(text)]
     except MalformedCell as error:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
 from functools import lru_cache
 
 import pyarrow as pa
 
 from headgate.sources.details import not_utf8
-from headgate.sources.files.contents import WrongContentError
 from headgate.sources.files.csv_cells import Dialect, MalformedCell
 from headgate.sources.files.csv_header import Header, UnfitRow, declared, dialect_of, header_of
 from headgate.sources.files.declared import FilesSource
@@ -19,7 +17,6 @@ from headgate.sources.files.texts import text_of
 from headgate.storage.files import Storage
 from headgate.storage.places import is_address, parent
 
-_QUOTED = re.compile(b'"[^"]*"')
 _MULTILINE = "cells with line breaks need csv: {multiline: true}"
 
 
@@ -56,11 +53,6 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> Header:
     with text_of(landing, path) as text:
         lines = iter(text.opened.readline, b"")
         first = next((line for line in lines if not is_blank(line, blanks)), b"")
-        is_all = all(is_blank(line, blanks) for line in lines)
-    if is_all and b"\r" in _QUOTED.sub(b"", first.rstrip()):
-        raise WrongContentError(
-            "lines end with CR; convert the file to LF, or declare csv: {multiline: true}"
-        )
     return header_of(first.rstrip(b"\n"), source) if first else Header((), 0)
 
 

@@ -172,3 +172,8 @@ def test_a_wrong_header_is_told(content: bytes, says: str) -> None:
 @pytest.mark.parametrize("content", [b"", b"\n \r\n", b"id,note", b'"id","no\nte"\n'])
 def test_a_file_without_rows_is_fine(content: bytes) -> None:
     assert rows(content) == []
+
+
+def test_lines_that_end_with_cr_below_one_that_ends_with_lf_are_no_header() -> None:
+    with pytest.raises(WrongContentError, match="lines end with CR; convert the file to LF$"):
+        rows(b"\nid,note\r1,a\r2,b", csv_multiline=True)
