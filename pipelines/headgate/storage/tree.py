@@ -33,14 +33,14 @@ class Tree:
         return (self._named(file, is_known) for file in self.files)
 
     def _named(self, file: Stat, is_known: Callable[[str], bool]) -> Stat:
-        path = next(filter(is_known, (file.path, *self._other_names(file.path))), file.path)
+        path = next(filter(is_known, self._names(file.path)), file.path)
         return file if path == file.path else replace(file, path=path)
 
-    def _other_names(self, path: str) -> Iterator[str]:
-        yield from self._others.get(path, ())
+    def _names(self, path: str) -> Iterator[str]:
+        names = (path, *self._others.get(path, ()))
+        yield from names
         for folder, other in self._folders:
-            if path.startswith(folder):
-                yield other + path.removeprefix(folder)
+            yield from (other + n.removeprefix(folder) for n in names if n.startswith(folder))
 
 
 def tree_of(storage: Storage, ignored: tuple[str, ...]) -> Tree:

@@ -104,6 +104,14 @@ def test_a_hard_link_is_a_second_name(folder: Path) -> None:
     assert listed(folder) == ["c.json", "day/b.json", "z.json"]
 
 
+def test_a_hard_link_keeps_the_name_that_a_link_to_its_folder_gave_it(folder: Path) -> None:
+    link(folder / "y", "../else")
+    known = listed(folder)
+    os.link(folder.parent / "else/c.json", folder / "0.json")
+    link(folder / "b", "../else")
+    assert listed(folder, known) == known
+
+
 def test_ignored_names_are_not_seen_but_a_link_may_lead_to_them(folder: Path) -> None:
     """Such as a volume of Kubernetes, whose files are links into a folder that is replaced."""
     for name in ("._a", "_day/b.json", ".now/c.json"):
