@@ -26,7 +26,7 @@ _OTHERS = {
     rb"\x04\x22\x4d\x18": "compressed with lz4",
     rb"\xff\x06\0\0sNaPpY": "compressed with snappy",
     rb"\x1f\x9d": "compressed with compress",
-    rb".{257}ustar": "a tar archive",
+    rb".{257}ustar(?:\0|  \0)": "a tar archive",
     rb"PAR[1E]" + _BINARY: "a Parquet file",
     rb"ORC" + _BINARY: "an ORC file",
     rb"Obj\x01": "an Avro file",

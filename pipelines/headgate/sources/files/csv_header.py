@@ -69,13 +69,14 @@ def header_of(line: bytes, source: FilesSource) -> Header:
         # Its other lines would be names, and none of them a record.
         alone = "" if source.csv_multiline else ", or declare csv: {multiline: true}"
         raise WrongContentError(f"lines end with CR; convert the file to LF{alone}")
+    fields = source.csv_fields
     try:
-        given = [name.strip() for name in dialect_of(source).cells(text)]
+        cells = dialect_of(source).cells(text)
+        given = [name if name in fields else name.strip() for name in cells]
     except MalformedCell as error:
         problem = _other_delimiter(text, source) or str(error)
         raise WrongContentError(f"the header, {beginning(text)}, is malformed: {problem}") from None
     names = _without_last_empty(given)
-    fields = source.csv_fields
     if not names or (fields and not set(names) & set(fields)):
         raise WrongContentError(_unknown(text, names, source))
     if twice := [name for name, count in Counter(names).items() if name and count > 1]:

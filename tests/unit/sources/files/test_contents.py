@@ -166,6 +166,8 @@ def test_compressed_twice_and_cut_files_are_set_aside(tmp_path: Path) -> None:
         assert [why.startswith(says or "") for why in found.values()] == [True] * (says is not None)
 
 
-@pytest.mark.parametrize("text", ["PAR1,PAR2", "ORC,SIZE", "BZh9,x", "PK,id", "Object"])
+@pytest.mark.parametrize(
+    "text", ["PAR1,PAR2", "ORC,SIZE", "BZh9,x", "PK,id", "Object", f"é{'m' * 255}ustard"]
+)
 def test_text_that_begins_with_the_letters_of_a_format_is_text(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, "a.csv", text.encode(), format="json") == [(0, text.encode())]

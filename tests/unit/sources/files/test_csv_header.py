@@ -25,6 +25,12 @@ def test_a_header(line: bytes, names: tuple[str, ...], width: int) -> None:
     assert (header.names, header.width) == (names, width)
 
 
+def test_a_name_that_is_declared_with_blanks_keeps_them() -> None:
+    """Its column would else be null in all records."""
+    source = FilesSource("/landing", "csv", csv_fields=("id", " at"))
+    assert header_of(b" id, at,at ", source).names == ("id", " at", "at")
+
+
 EXPECTED = "expected some of id, at, price, size, note, ..."
 
 
