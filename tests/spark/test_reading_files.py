@@ -201,7 +201,13 @@ def test_parquet_rows_are_rendered_as_spark_does(spark: SparkSession, tmp_path: 
     pq.write_table(pa.table(_columns()), tmp_path / "a.parquet", row_group_size=3)
     found = _read(FilesSource(str(tmp_path), "parquet"), tmp_path / "a.parquet")
     assert found.schema == record_schema("file")
-    assert found["value"].to_pylist() == spark_parquet_rows(spark, tmp_path / "a.parquet")
+    # Bytes that are text are that text, and other bytes cannot be mistaken for a text.
+    ours = {b'"binary":"YWI="': b'"binary":"ab"', b'"/wA="': b'{"base64":"/wA="}'}
+    expected = spark_parquet_rows(spark, tmp_path / "a.parquet")
+    for theirs, text in ours.items():
+        assert sum(theirs in row for row in expected) == 1
+        expected = [row.replace(theirs, text) for row in expected]
+    assert found["value"].to_pylist() == expected
     assert found["offset"].to_pylist() == [0, 1, 2, 3]
 
 

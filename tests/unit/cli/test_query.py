@@ -233,7 +233,6 @@ def test_an_escape_sequence_does_not_reach_the_terminal(terminal: bool) -> None:
     assert not any(c in said.replace("\n", "") for c in map(chr, [*range(32), *range(127, 160)]))
 
 
-@pytest.mark.parametrize("terminal", [False, True])
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -252,6 +251,7 @@ def test_a_decimal_is_shown_without_the_zeros_of_a_quotient(value: str, text: st
     assert "E" not in as_text(Decimal(value)), "JSON has every digit"
 
 
+@pytest.mark.parametrize("terminal", [False, True])
 def test_numbers_stand_on_the_right(terminal: bool) -> None:
     rows = [(1, "a", None), (10_000, "bcd", Decimal("2.50"))]
     lines = [
