@@ -6,6 +6,7 @@ it, or round in a circle, the first name counts. A hard link is a second name of
 
 from __future__ import annotations
 
+import errno
 import os
 import stat as modes
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,9 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from headgate.storage.files import Stat, Storage, stat_of
+
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""Errors of a link that leads nowhere, or only to itself."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,11 @@ class _Walk:
     def _follow(self, path: bytes, target: bytes) -> None:
         try:
             mode = os.stat(target).st_mode  # noqa: PTH116
-        except OSError:  # it leads nowhere, or only to itself
-            return
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return
+            error.filename = os.fsdecode(target)  # for messages
+            raise  # what it leads to is not left out
         if modes.S_ISREG(mode):
             self._file_links.append((path, target))
         elif modes.S_ISDIR(mode) and not self._root.startswith(target.rstrip(b"/") + b"/"):

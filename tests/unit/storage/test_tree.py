@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,25 @@ def test_a_folder_that_may_not_be_read_is_named(
     fault = machine_fault(refused.value)
     assert fault is not None
     assert fault.message == f"Permission denied: {folder}/day"
+
+
+def test_a_link_to_what_may_not_be_read_is_not_left_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link(folder / "to", "../else")
+    allowed = os.stat
+
+    def stat(path: bytes, *args: Any, **options: Any) -> os.stat_result:
+        if os.fsencode(path).endswith(b"/else"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return allowed(path, *args, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    with pytest.raises(PermissionError, match="Permission denied") as refused:
+        tree(folder)
+    fault = machine_fault(refused.value)
+    assert fault is not None
+    assert fault.message == f"Permission denied: {folder.parent}/else"
 
 
 def test_what_is_no_file_is_not_listed(folder: Path) -> None:
