@@ -51,6 +51,7 @@ NULL = {
     "flatten(grid)",
     "from_csv(s, 'a int').a",
     "from_json(s, 'a int, b array<string>').a",
+    "from_json(s, 'a timestamp', map('timestampFormat', 'yyyy-MM-dd')).a",
     "from_utc_timestamp(ts, s)",
     "get_json_object(s, '$..a')",
     "get_json_object(s, '$.items[*].sku')",
@@ -58,6 +59,7 @@ NULL = {
     "json_object_keys(s)",
     "map_from_arrays(texts, texts)",
     "parse_url(s, 'HOST')",
+    "parse_url(s, 'QUERY', 'q')",
     "regexp_replace(s, 'a', '$1')",
     "sha2(s, i)",
     "to_number(s, '999')",
@@ -132,6 +134,13 @@ GUARDED = {
     "sequence(0L, 4611686018427387904L, 2305843009213693952L)[2]": 4_611_686_018_427_387_904,
     "array_insert(ns, i, 7L)": None,
     "size(array_insert(ns, 100000, 7L))": 100_000,
+    "format_number(x, i)": None,
+    "format_number(1234, '#,##0.0')": "1,234.0",
+    "xpath_string(concat(repeat('<a>', 5000), repeat('</a>', 5000)), 'a')": "",
+    "xpath_string(concat(repeat('<a>', 5001), repeat('</a>', 5001)), 'a')": None,
+    "length(st_asbinary(st_geomfromwkb(unhex(concat('0107000000', '00000000')))))": 9,
+    "hex(st_asbinary(st_geomfromwkb(unhex(repeat('010700000001000000', 50000)))))": None,
+    "hex(aes_encrypt(s, '0000111122223333', 'GCM', 'DEFAULT', unhex(trim(' '))))": None,
     "map('a', s, 'a', s)": None,
     "map(s, 1, cast(null as string), 2)": None,
     "map('a', s)['a']": "-",
@@ -180,6 +189,28 @@ def test_a_row_that_fails_leaves_nothing_to_the_next_one(spark: SparkSession) ->
     found = _values(spark, rows, runs)
     assert [row for row in found if row[0] != "None"] == [tuple(texts.values())] * 3
     assert [row[:-1] for row in found if row[0] == "None"] == [("None",) * (len(texts) - 1)] * 3
+
+
+def test_a_part_that_fails_is_null_wherever_spark_would_compute_it(spark: SparkSession) -> None:
+    """Spark computes a part that is constant, occurs twice, or is an operand of BETWEEN before the
+    expression, and the condition of a branch on its own."""
+    number = "to_number(s, '999')"
+    texts = {
+        f"concat(hex({number}), hex({number}))": "CC",
+        f"length(space(cast({number} as int)))": "12",
+        f"case when {number} > 5 then {number} else 0 end": "12",
+        f"if({number} > 5, 'a', 'b')": "a",
+        f"{number} between 1 and 15": "true",
+        f"nullif({number}, 5)": "12",
+        f"nvl2({number}, {number} + 1, 0)": "13",
+        f"{number} + 1": "13",
+        f"if({number} > 5, 'a', url_decode('%zz'))": "a",
+    }
+    runs = [parse_expression(text, SCOPE).text for text in texts]
+    rows = [{"s": "x"}, {"s": "12"}]
+    assert _values(spark, rows, runs) == [("None",) * len(texts), tuple(texts.values())]
+    for text, run in zip(texts, runs, strict=True):
+        assert _values(spark, rows, [run]) == [("None",), (texts[text],)]
 
 
 def test_the_names_are_those_of_spark(spark: SparkSession) -> None:

@@ -27,6 +27,10 @@ _REFUSED = {
     f"{_EXPRESSIONS}Generator": "returns several rows for one",
     f"{_EXPRESSIONS}aggregate.AggregateFunction": "is an aggregate, which belongs under measures",
     f"{_EXPRESSIONS}RaiseError": "would stop the pipeline",
+    # Which values a full sketch drops is random.
+    f"{_EXPRESSIONS}KllSketchMergeBase": "is not deterministic",
+    # Its writer keeps what it has written of a row that fails.
+    f"{_EXPRESSIONS}StructsToXml": "would write parts of other rows; write to_json(...)",
     **dict.fromkeys(
         (
             f"{_EXPRESSIONS}{name}"
@@ -43,10 +47,20 @@ _REFUSED = {
         "reads where the data came from",
     ),
 }
-# The second child of these is a regular expression.
-_REGEXES = {"RLike", "StringSplit", "RegExpReplace", "RegExpExtract", "RegExpExtractAll"}
-_REGEXES |= {"RegExpInStr", "RegExpCount", "RegExpSubStr"}
+# Which children of an expression are regular expressions.
+_REGEXES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("RLike", "StringSplit", "RegExpReplace", "RegExpExtract"), (1,)),
+    **dict.fromkeys(("RegExpExtractAll", "RegExpInStr", "RegExpCount", "RegExpSubStr"), (1,)),
+    "StringToMap": (1, 2),
+    "ParseUrl": (2,),
+}
+# The second child of these decides how deeply, or how often, a text is searched.
+_PATTERNS = {"Like": "pattern", "ILike": "pattern", "GetJsonObject": "path"}
 _READS_TEXT = ("ParseToTimestamp", "ParseToDate")
+_READS_DOCUMENTS = ("JsonToStructs", "CsvToStructs", "XmlToStructs", "VariantGet")
+_GROWING = ("string", "array", "map", "binary", "variant")
+# The types of parts that are read as text when they become times.
+_TEXT = re.compile("string|variant")
 
 
 class Answer(TypedDict, total=False):
@@ -146,9 +160,8 @@ class Analyzer:
                 return f"{node.java.prettyName()}() {why}"
         if not tree.java.deterministic():
             return "it is not deterministic"
-        return next(filter(None, map(_misread, tree)), None) or next(
-            filter(None, map(_scan, tree)), None
-        )
+        found = (rule(node) for rule in (_misread, _scan, _unbounded) for node in tree)
+        return next(filter(None, found), None)
 
     def _why(self, node: _Node) -> str | None:
         """Why expressions of the class of ``node`` are refused."""
@@ -171,10 +184,19 @@ def _misread(node: _Node) -> str | None:
         given = node.java.left().dataType().catalogString()
         is_text = given in ("string", "timestamp", "date", "timestamp_ntz")
         return None if is_text else f"{node.java.prettyName()}() takes a text here, not {given}"
+    if node.name in _READS_DOCUMENTS and "timestamp" in node.type:
+        options = "" if node.name == "VariantGet" else str(node.java.options())
+        # Without a pattern, Spark reads text as in a cast.
+        if "timestampFormat" not in options:
+            return "text would be read as a timestamp; read a string, and write to_timestamp(...)"
     for cast in node.children:
-        if cast.name != "Cast" or cast.children[0].type != "string":
+        if cast.name != "Cast":
             continue
-        target, text = cast.type, cast.children[0].java
+        source, target, text = cast.children[0].type, cast.type, cast.children[0].java
+        if source != "string":
+            if "timestamp" in target and source != target and _TEXT.search(source):
+                return f"{text.sql()} would be read as {target}; write to_timestamp(...) in it"
+            continue
         if target.startswith("timestamp") or (target == "date" and text.foldable()):
             return f"{text.sql()} would be read as a {target}; write to_{target}(...) around it"
     return None
@@ -195,6 +217,20 @@ def _scan(node: _Node) -> str | None:
     return None
 
 
+def _unbounded(node: _Node) -> str | None:
+    """What a hostile record could let grow without bound; and what reads a file."""
+    if what := _PATTERNS.get(node.name):
+        right = node.children[1].java
+        return None if right.foldable() else f"a {what} must be a literal text"
+    if node.name == "ArrayAggregate":
+        start = node.children[1].type
+        if any(each in start for each in _GROWING):
+            return f"aggregate() starts with a {start}, which could grow with every element"
+    if node.name == "XmlToStructs" and "xsdpath" in str(node.java.options()).lower():
+        return "from_xml() takes no option with the path of a file"
+    return None
+
+
 def _other_rows(written: _Node, plan: Any) -> str | None:
     """Why an expression is not one value of one row. Generators, aggregates, window functions and
     time windows make other operators than a projection; a subquery has a plan of its own."""
@@ -211,9 +247,9 @@ def _other_rows(written: _Node, plan: Any) -> str | None:
 
 def _regexes(tree: _Node) -> Iterator[str | None]:
     for node in tree:
-        if node.name in _REGEXES:
-            regex = node.children[1].java
-            yield str(regex.eval(None)) if regex.foldable() else None
+        for place in _REGEXES.get(node.name, ()):
+            for regex in [*_each(node.java.children())][place : place + 1]:
+                yield str(regex.eval(None)) if regex.foldable() else None
 
 
 def _replacement(java: Any) -> list[Any]:

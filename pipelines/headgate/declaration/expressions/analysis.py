@@ -23,7 +23,7 @@ from headgate.commands import shell_command
 from headgate.declaration.errors import Invalid
 from headgate.declaration.types import DataType
 
-_FORMAT = 1  # of kept answers; raise it when the analyzer answers otherwise than before
+_FORMAT = 3  # of kept answers; raise it when the analyzer answers otherwise than before
 _IDLE = 10.0  # seconds
 
 

@@ -25,9 +25,15 @@ MOST_DOCUMENT = 16 << 20
 """The greatest number of bytes of a document that a call parses."""
 _MOST_PAIRS = 100_000_000  # of elements, or of characters, that a call compares
 
+_MOST_DIGITS = 1_000  # of a printed number
+# Their parsers call themselves for each level, and would overflow Java's stack.
+_MOST_TAGS = 10_000
+_MOST_GEOMETRY = 1 << 12  # bytes; a level of geometries takes 9
+
 _FILLED = f"({{1}}) <= {MOST_TEXT}"
 _TEXT_READ = f"octet_length({{0}}) <= {MOST_TEXT}"
 _DOCUMENT = f"octet_length({{0}}) <= {MOST_DOCUMENT}"
+_MARKUP = f"{_DOCUMENT} and length({{0}}) - length(replace({{0}}, '<', '')) <= {_MOST_TAGS}"
 _EACH_WITH_EACH = f"size({{0}}) * cast(size({{1}}) as double) <= {_MOST_PAIRS}"
 _REPLACED = f"(octet_length({{0}}) + 1.0) * (octet_length({{2}}) + 1.0) <= {MOST_DOCUMENT}"
 _AS_NUMBER, _AS_DATE = "cast(cast({0} as string) as double)", "cast(cast({0} as string) as date)"
@@ -79,11 +85,23 @@ _GUARDS: dict[str, str | dict[int, str]] = {
         (
             *("from_json", "from_csv", "from_xml", "parse_json", "try_parse_json"),
             *("schema_of_json", "schema_of_csv", "schema_of_xml", "json_object_keys"),
-            *("xpath", "xpath_string", "xpath_boolean", "xpath_double", "xpath_float"),
-            *("xpath_int", "xpath_long", "xpath_number", "xpath_short"),
         ),
         _DOCUMENT,
     ),
+    **dict.fromkeys(
+        (
+            *("xpath", "xpath_string", "xpath_boolean", "xpath_double", "xpath_float"),
+            *("xpath_int", "xpath_long", "xpath_number", "xpath_short"),
+        ),
+        _MARKUP,
+    ),
+    **dict.fromkeys(
+        ("st_geomfromwkb", "st_geogfromwkb"), f"octet_length({{0}}) <= {_MOST_GEOMETRY}"
+    ),
+    # Its second argument may also be a pattern.
+    "format_number": f"coalesce(cast({{1}} as double), 0) <= {_MOST_DIGITS}",
+    # Spark takes a random vector in place of an empty one.
+    "aes_encrypt": dict.fromkeys((5, 6), "octet_length({4}) > 0"),
 }
 
 

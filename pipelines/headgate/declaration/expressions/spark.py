@@ -61,7 +61,10 @@ def analysed(
     guarded = bounded(harden(text))
     if "wrong" in (found := analyse(guarded, columns)):
         raise Invalid(f"cannot run with the guards that Headgate adds: {found['wrong']}")
-    runs = f"null_on_error({guarded})"
+    # Spark computes a part that is constant or occurs twice before the expression, outside of
+    # null_on_error(), and moves null_on_error() into branches. It does not do so with a branch that
+    # is in a lambda.
+    runs = f"null_on_error(transform(sequence(0, 0), _i -> if(_i = 0, {guarded}, null))[0])"
     read = {token.text.strip("`") for token in tokens if token.kind in ("word", "quoted")}
     structs = [f"{n} {t}" for n, t in sorted(columns.items()) if n in read and _has_struct(t)]
     if structs:
