@@ -78,7 +78,7 @@ def test_a_reason_that_is_none(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
         code, out, err = ask("quarantine", *verb, *of_lake, "--reason", "wrong_typ")
         assert (code, out) == (2, "")
         assert "there is no reason 'wrong_typ' (did you mean \"wrong_type\"?)\n" in err
-        assert "there are: unparsable, " in err
+        assert "there are: tombstone, unparsable, " in err
         assert "; a rule's id is for --rule\n" in err
 
 
