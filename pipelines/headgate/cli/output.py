@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from headgate.cli.hidden import CONTROL
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -37,7 +39,7 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
         return
     for each in shown:
         if isinstance(each, str):
-            print(each)
+            print(each.translate(CONTROL))
         elif callable(each):
             each()
         else:

@@ -274,3 +274,5 @@ def test_a_terminal_obeys_no_name_of_a_file(
     (landing / "\x1b[31mred\u202e.json").unlink()
     code, _, err = ask("start", *of_lake)
     assert (code, r"/\x1b[31mred\u202e.json: the file was recorded" in err) == (3, True)
+    out = ask("files", "skip", "--changed", *of_lake)[1]
+    assert r"\x1b[31mred\u202e.json; the ledger lists it" in out
