@@ -160,6 +160,7 @@ def test_values_computed_by_hand(spark: SparkSession) -> None:
         "percentile(n, 0)": 1.0,
         "percentile(n, 0.1) filter (where b)": 1.1,
         "percentile(n * n, 0.75)": 10.75,
+        "median(n >> 1)": 1.0,
         "percentile(x, 1.0)": 2.0,
         "median(x) filter (where t = 'b')": None,
     }

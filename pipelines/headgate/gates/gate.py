@@ -149,7 +149,7 @@ class TableGate:
         rules = {rule.id: rule for rule in self._suite.rules}
         asked = [rules[each.rule] for each in results if each.holds and each.error is None]
         found = self._broken_rows(version, asked)
-        name = f"version:{state.generation}.{state.n}.{state.operation}"
+        name = f"version:{self._log}:{state.generation}.{state.n}.{state.operation}"
 
         def with_all(result: RuleResult) -> RuleResult:
             digests = found.digests.get(result.rule)

@@ -117,7 +117,8 @@ def _percentile(counts: str, share: float) -> str:
 
 def _let(variable: str, value: str, body: str) -> str:
     """``body``, in which ``variable`` stands for ``value``, which is computed once."""
-    return f"transform(array({value}), {variable} -> {body})[0]"
+    # After the word array, Spark does not read >> as an operator.
+    return f"transform(array_repeat({value}, 1), {variable} -> {body})[0]"
 
 
 MEMBER = Percentile()

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, FloatType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
 NEAR = 1e-9
 """Two numbers of floating point are the same if they differ by no more than this times the larger
 of them, or of 1: a sum depends on the order of its parts."""
 SEEDS = (17, 1_000_003)
+_WHOLE = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # by default, milliseconds
 
 
 def is_floating(type_: DataType) -> bool:
@@ -19,8 +20,10 @@ def is_floating(type_: DataType) -> bool:
 
 
 def comparable(value: Column, type_: DataType) -> Column:
-    """A value in a form that can be compared."""
-    return F.to_json(value) if "map<" in type_.simpleString() else value
+    """A value in a form that can be compared. The hash skips nulls, also those in a value with
+    parts, which is text here."""
+    is_nested = isinstance(type_, ArrayType | MapType | StructType)
+    return F.to_json(value, _WHOLE) if is_nested else value
 
 
 def rounded(value: Column) -> Column:

@@ -408,6 +408,15 @@ def test_too_many_rows_are_released_for_one_version(tmp_path: Path) -> None:
     assert not held.commit(3)
 
 
+def test_too_many_rows_of_a_rebuild_are_not_released_for_another_one(tmp_path: Path) -> None:
+    Gated(tmp_path)
+    for log in (LOG, LOG.replace("7", "8")):
+        rebuilt = Held(tmp_path, "row:1", log=log)
+        rebuilt.rows = BrokenRows({}, ("c",), rebuilt.rows.rows)
+        assert not rebuilt.commit(2), log
+        rebuilt.release_held()
+
+
 @pytest.mark.parametrize(
     ("first", "then", "passes"),
     [

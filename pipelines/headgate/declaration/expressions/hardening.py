@@ -81,9 +81,10 @@ def in_calendar(text: str, type_: DataType, depth: int = 0) -> str:
         f"'{name}', {in_calendar(f'{one}.`{name}`', field, depth + 1)}"
         for name, field in type_.fields
     )
-    # The array binds the struct to a variable, so that its text occurs once.
+    # The array binds the struct to a variable, so that its text occurs once. After the word array,
+    # Spark does not read >> as an operator.
     whole = f"if({one} is null, null, named_struct({fields}))"
-    return f"transform(array({text}), {one} -> {whole})[0]"
+    return f"transform(array_repeat({text}, 1), {one} -> {whole})[0]"
 
 
 def _read_guarded(name: str, text: str, opening: int) -> str:
