@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,34 @@ def test_an_answer_is_kept_by_text_and_columns(
     analysis.analyse("hex( s)", {"s": INT})
     assert len(found.texts) == 4
     assert json.loads(kept.read_text(encoding="utf-8")) == {"type": "STRING", "regexes": []}
+
+
+def test_an_interrupted_question_does_not_leave_its_answer_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each process answers every question with its own number."""
+    started = list[subprocess.Popen[str]]()
+
+    def start() -> subprocess.Popen[str]:
+        answers = f'while read line; do echo \'{{"type": "{len(started)}"}}\'; done'
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(["sh", "-c", answers], stdin=pipe, stdout=pipe, text=True)
+        started.append(process)
+        return process
+
+    def interrupt() -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(analysis, "_start", start)
+    analyzer = analysis._Analyzer()
+    assert analyzer.ask({"text": "hex(s)", "schema": ""}) == {"type": "0"}
+    assert started[0].stdout is not None
+    monkeypatch.setattr(started[0].stdout, "readline", interrupt, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        analyzer.ask({"text": "hex(t)", "schema": ""})
+    assert analyzer.ask({"text": "hex(u)", "schema": ""}) == {"type": "1"}
+    analyzer._end_idle()
+    assert None not in [process.poll() for process in started]
 
 
 def test_no_place_to_keep_an_answer_is_no_error(

@@ -53,9 +53,14 @@ class _Analyzer:
                 self._idle.cancel()
             process = self._process = self._process or _start()
             answer = ""
-            with suppress(OSError):
+            try:
                 print(json.dumps(request), file=process.stdin, flush=True)
                 answer = process.stdout.readline() if process.stdout else ""
+            except OSError:
+                pass  # it has ended
+            except BaseException:  # such as Ctrl-C: its answer would be read as the next one's
+                self._end()
+                raise
             if not answer:
                 self._end()
                 raise Invalid(
