@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -144,3 +146,35 @@ def test_no_place_to_keep_an_answer_is_no_error(
 )  # fmt: skip
 def test_guards_are_these(text: str, runs: str) -> None:
     assert bounded(text) == runs
+
+
+_FORKED = """
+import os, subprocess, sys
+from headgate.declaration.expressions import analysis
+echo = "import json, os, sys\\nby = json.dumps({'by': os.getpid()})\\n"
+echo += "for _ in sys.stdin: print(by, flush=True)"
+pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+analysis._start = lambda: subprocess.Popen([sys.executable, "-c", echo], **pipes)
+ask = lambda: analysis._ANALYZER.ask({})["by"]
+before = ask()
+read, write = os.pipe()
+child = os.fork()
+if not child:
+    os.write(write, str(ask()).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+print(before == ask(), before == int(os.read(read, 20)))
+"""
+
+
+def test_a_fork_has_an_analyzer_of_its_own() -> None:
+    """With a shared pipe, an answer would be that of a question of the other process."""
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _FORKED],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert said.stdout == "True False\n"

@@ -73,6 +73,17 @@ class _Analyzer:
         found: Mapping[str, Any] = json.loads(answer)
         return found
 
+    def leave_to_parent(self) -> None:
+        """In a fork of this process: the analyzer answers to the parent."""
+        process, self._process, self._idle = self._process, None, None
+        self._lock = threading.Lock()
+        for stream in (process.stdin, process.stdout) if process else ():
+            if stream:
+                with suppress(OSError):
+                    stream.close()
+        if process:
+            process.returncode = 0  # it is no child of the fork
+
     def _end_idle(self) -> None:
         with self._lock:
             self._end()
@@ -89,6 +100,7 @@ class _Analyzer:
 
 
 _ANALYZER = _Analyzer()
+os.register_at_fork(after_in_child=_ANALYZER.leave_to_parent)
 
 
 def _start() -> subprocess.Popen[str]:
