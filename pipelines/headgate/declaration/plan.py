@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.declaration.ambiguous import same_ids
+from headgate.declaration.expressions.spark import readable
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, REJECTED, SILVER
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
@@ -262,8 +263,9 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
     lines = [f"  {label:<8} {operator}, {gold['allowed_lateness']} allowed lateness"]
     lines.append(f"  by       {', '.join(gold['by']) or 'nothing: one row per window'}")
     for name, measure in gold["measures"].items():
-        call = f"{measure['function']}({', '.join(measure['arguments']) or '*'})"
-        call += f" filter (where {measure['filter']})" if measure["filter"] else ""
+        arguments = map(readable, measure["arguments"])
+        call = f"{measure['function']}({', '.join(arguments) or '*'})"
+        call += f" filter (where {readable(measure['filter'])})" if measure["filter"] else ""
         lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
     if replay := gold["late"]["replay"]:
         every, within = replay["every"], replay["within"]
@@ -274,8 +276,9 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
 
 
 def _table_lines(table: Mapping[str, Any]) -> list[str]:
-    lines = [f"  where    {table['where']}"] if table["where"] else []
-    lines += [f"  column   {name} = {c['expression']}" for name, c in table["columns"].items()]
+    lines = [f"  where    {readable(table['where'])}"] if table["where"] else []
+    columns = table["columns"].items()
+    lines += [f"  column   {name} = {readable(column['expression'])}" for name, column in columns]
     width = max(map(len, table["schema"]))
     return lines + [f"    {name:<{width}}  {type_}" for name, type_ in table["schema"].items()]
 

@@ -15,7 +15,7 @@ import pytest
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import analysis, spark
 from headgate.declaration.expressions.expression import parse_expression
-from headgate.declaration.expressions.growth import bounded
+from headgate.declaration.expressions.guards import bounded
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import INT, STRING, DataType
 
@@ -57,6 +57,12 @@ def test_a_type_that_a_struct_has_is_part_of_the_sql(asked: _Asked) -> None:
     assert before == same
     texts = {parse_expression("hex(s)", {"of": of, "s": STRING}).text for of in (STRUCT, WIDER)}
     assert texts == {"null_on_error(transform(sequence(0, 0), _i -> if(_i = 0, hex(s), null))[0])"}
+
+
+def test_a_plan_shows_what_was_written(asked: _Asked) -> None:
+    text = parse_expression("hex(s)", {"s": STRING}).text
+    assert text != "hex(s)"
+    assert spark.readable(f"coalesce(({text}), ({text}))") == "coalesce((hex(s)), (hex(s)))"
 
 
 def test_what_these_rules_know_is_not_asked(asked: _Asked) -> None:

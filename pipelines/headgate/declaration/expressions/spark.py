@@ -1,7 +1,7 @@
 """Expressions that only Spark's analysis knows: its verdict on their type, and how they run.
 
 Such an expression runs as ``null_on_error(...)`` (``jvm.py``): what fails on a row is null there. A
-call that could fill the memory has a guard (``growth.py``). Refused is what is not deterministic,
+call that could fill the memory has a guard (``guards.py``). Refused is what is not deterministic,
 reads more than its row, or returns rows; and regular expressions that are not literals, because
 Java's matcher can overflow its stack.
 """
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.analysis import analyse
-from headgate.declaration.expressions.growth import bounded
+from headgate.declaration.expressions.guards import bounded
 from headgate.declaration.expressions.hardening import check_length, harden
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.expressions.literals import check_time_literal
@@ -24,6 +24,11 @@ from headgate.declaration.patterns import check_regex
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import DATE, TIMESTAMP, DataType, Struct, parts
 
+# Spark computes a part that is constant or occurs twice before the expression, outside of
+# null_on_error(), and moves null_on_error() into branches. It does not do so with a branch that is
+# in a lambda.
+_BEFORE = "null_on_error(transform(sequence(0, 0), _i -> if(_i = 0, "
+_AFTER = ", null))[0])"
 _NO_SUCH_FUNCTION = "loadFunction"
 _NO_SUCH_COLUMN = re.compile("^A column, .* with name `([^`]*)` cannot be resolved")
 # What to write instead of a type that no column can have.
@@ -61,10 +66,7 @@ def analysed(
     guarded = bounded(harden(text))
     if "wrong" in (found := analyse(guarded, columns)):
         raise Invalid(f"cannot run with the guards that Headgate adds: {found['wrong']}")
-    # Spark computes a part that is constant or occurs twice before the expression, outside of
-    # null_on_error(), and moves null_on_error() into branches. It does not do so with a branch that
-    # is in a lambda.
-    runs = f"null_on_error(transform(sequence(0, 0), _i -> if(_i = 0, {guarded}, null))[0])"
+    runs = f"{_BEFORE}{guarded}{_AFTER}"
     read = {token.text.strip("`") for token in tokens if token.kind in ("word", "quoted")}
     structs = [f"{n} {t}" for n, t in sorted(columns.items()) if n in read and _has_struct(t)]
     if structs:
@@ -73,6 +75,11 @@ def analysed(
         runs = f"if('{', '.join(structs)}' is null, null, {runs})"
     check_length(runs)
     return Typed(type_, Reach.ANYWHERE), runs
+
+
+def readable(sql: str) -> str:
+    """The SQL of an expression for a person: without what only keeps a failure from Spark."""
+    return sql.replace(_BEFORE, "").replace(_AFTER, "") if _BEFORE in sql else sql
 
 
 def _has_struct(type_: DataType) -> bool:

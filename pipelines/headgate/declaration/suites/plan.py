@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headgate.declaration.expressions.spark import readable
 from headgate.declaration.suites.model import Rule, Suite
 
 
@@ -48,6 +49,6 @@ def suite_lines(table: Mapping[str, Any]) -> list[str]:
     for name, rule in suite["rules"].items():
         above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
         how = f"{rule['severity']}, {rule['action']}{above}"
-        asks = rule.get("condition") or asked(rule["expectation"], rule["arguments"])
+        asks = readable(rule.get("condition", "")) or asked(rule["expectation"], rule["arguments"])
         lines.append(f"  rule     {name} ({how}): {asks}")
     return lines
