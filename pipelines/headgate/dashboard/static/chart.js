@@ -93,7 +93,7 @@ function options(data, width, height, hint, onselect) {
     padding: [10, 26, 0, 0],
     legend: { show: false },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
-    scales: { x: { time: data.time !== false, range: (_, low, high) => extent(low, high, data.step) }, y: { range: (_, low, high) => range(low, high, data.bars) } },
+    scales: { x: { time: data.time !== false, range: (plot, low, high) => extent(plot.data[0], low, high, data.step) }, y: { range: (_, low, high) => range(low, high, data.bars) } },
     axes: [{ ...axis, space: 76, values: data.time === false ? labels : clock }, { ...axis, size, values: labels }],
     series: [{}, ...lines(data, tones)],
     cursor: { drag: { x: Boolean(onselect), y: false, setScale: false }, points: { size: 7 } },
@@ -153,8 +153,8 @@ function alone(values) {
 
 /** From zero where that costs little of the height. */
 /** The ends of the x axis. By itself, uPlot shows years around a single point. */
-function extent(low, high, step) {
-  return low === high && step ? [low - step, high + step] : [low, high];
+function extent(points, low, high, step) {
+  return points.length === 1 && step ? [points[0] - step, points[0] + step] : [low, high];
 }
 
 function range(low, high, bars) {
