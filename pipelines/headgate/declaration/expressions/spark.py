@@ -64,7 +64,7 @@ def analysed(
         check_regex(regex)
     type_ = _column_type(answer["type"].lower() if "<" not in answer["type"] else answer["type"])
     guarded = bounded(harden(text))
-    if "wrong" in (found := analyse(guarded, columns)):
+    if guarded != text and "wrong" in (found := analyse(guarded, columns)):
         raise Invalid(f"cannot run with the guards that Headgate adds: {found['wrong']}")
     runs = f"{_BEFORE}{guarded}{_AFTER}"
     read = {token.text.strip("`") for token in tokens if token.kind in ("word", "quoted")}
