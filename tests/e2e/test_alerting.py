@@ -16,6 +16,8 @@ import psutil
 import pytest
 
 from headgate.metrics.alert_rules import rules
+from headgate.process_tree import owner, presence
+from headgate.process_tree.order import Child, Order
 from headgate.process_tree.ports import free_port
 from headgate.storage.layout import Layout
 from headgate.supervision.job_state import probe
@@ -157,6 +159,32 @@ def test_a_driver_that_is_stopped_raises_no_alert(project: Project, monitoring: 
     project.headgate("stop", "tiny.yml")
     _until(monitoring, 'headgate_condition{job="headgate", condition="resting"}', 1)
     _until(monitoring, 'headgate_running{job="headgate"}', 0)
+    assert monitoring.query("ALERTS") == {}
+    assert monitoring.receiver.firing() == set()
+
+
+def test_a_driver_that_ends_with_its_airflow_raises_no_alert(
+    project: Project, monitoring: Monitoring, tmp_path: Path
+) -> None:
+    """`headgate down` ends the tree of processes that `headgate up` has started."""
+    project.land("first", 100)
+    folder = tmp_path / "tree"
+    run = (*HEADGATE, "run", "tiny.yml", "--root", str(project.folder / "lake"))
+    order = Order(
+        *(str(folder), str(project.folder), os.environ | {"HEADGATE_DRIVER_MEMORY": "1g"}),
+        children={"driver": Child(run)},
+        tell={},
+        graces=(60.0, 5.0),
+    )
+    tree = owner.start(order, lambda: True, lambda _: AssertionError("it has ended"), PATIENCE)
+    try:
+        _until(monitoring, 'headgate_running{job="headgate"}', 1)
+        assert presence.end(folder) is not None
+    finally:
+        tree.end()
+    # A supervisor starts the stream again, so it is not at rest; but nobody has to look after it.
+    _until(monitoring, 'headgate_condition{job="headgate", condition="ended"}', 1)
+    _until(monitoring, 'headgate_meant_to_run{job="headgate"}', 0)
     assert monitoring.query("ALERTS") == {}
     assert monitoring.receiver.firing() == set()
 

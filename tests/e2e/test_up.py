@@ -24,6 +24,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.ledger.by_id import by_id
 from headgate.storage.layout import Layout
+from headgate.supervision.health import HealthContext
 from headgate.supervision.job_state import probe
 from tests.support import postgres
 from tests.support.rounds import in_full
@@ -211,6 +212,9 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
     # An exiting process has no environment any more, but its files stay open for a moment.
     wait(lambda: not place.processes(), "a process is left", patience=30.0)
     assert "no Airflow runs" in place.down()
+    now = datetime.now(UTC)
+    stopped = HealthContext(place.declared, place.layout, probe(place.layout, now), now)
+    assert (stopped.ended, stopped.is_meant_to_run) == ("stopped", False), "no alert fires"
     proof = by_id(place.layout, place.declared)
     assert (proof.findings, proof.rows > 0) == ((), True)
     logs = [

@@ -7,13 +7,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
+from headgate.process_tree.presence import ends_on_request
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -86,22 +87,32 @@ def drive(driver: Driver) -> None:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="driver", daemon=True)
-    with on_signals(driver.stop) as asked:
+    with on_signals(lambda _: driver.stop()) as asked:
         thread.start()
-        announced = False
+        observed = False
         while thread.is_alive():
             thread.join(0.2)
-            if asked and not announced and thread.is_alive():
-                announced = True
-                print(ENDING, file=sys.stderr)
+            if asked and not observed:
+                observed = True
+                if thread.is_alive():
+                    print(ENDING, file=sys.stderr)
+                if _is_of_a_person(asked[0]):
+                    with suppress(OSError, HeadgateError):  # such as a full disk
+                        driver.record_end()
     if failures:
         raise failures[0]
 
 
+def _is_of_a_person(number: int) -> bool:
+    """Whether a signal is from a person: Ctrl-C, or the end of the Airflow that runs this process.
+    Any other SIGTERM may be from a system that shuts down."""
+    return number == signal.SIGINT or ends_on_request(os.environ)
+
+
 @contextmanager
-def on_signals(stop: Callable[[], None] = lambda: None) -> Iterator[Sequence[int]]:
+def on_signals(stop: Callable[[int], None] = lambda _: None) -> Iterator[Sequence[int]]:
     """Yields a list that gets the number of a SIGINT or SIGTERM when it arrives; ``stop`` is then
-    called. A second signal ends the process at once.
+    called with it. A second signal ends the process at once.
 
     ``stop`` runs between any two instructions of the main thread. So the main thread must not wait
     on an Event that ``stop`` sets: the main thread may hold the lock that ``stop`` needs, and would
@@ -116,7 +127,7 @@ def on_signals(stop: Callable[[], None] = lambda: None) -> Iterator[Sequence[int
             os.write(2, f"{shown}\n{ENDED}\n".encode())
             os._exit(exit_codes.INTERRUPTED)
         asked.append(number)
-        stop()
+        stop(number)
 
     before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -77,6 +77,10 @@ class Driver:
         """End after the current micro-batch."""
         self._control.stop()
 
+    def record_end(self) -> None:
+        """Record that a person has ended this driver, and not the system. Raises OSError."""
+        self._control.record_end()
+
     def finish(self) -> None:
         """End after the current micro-batch as if input had ended: windows are drained if the
         task has ``drain``."""

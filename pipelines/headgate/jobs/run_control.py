@@ -11,7 +11,7 @@ from headgate.jobs.lease import Lease
 from headgate.jobs.pause_latch import PauseLatch
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
-from headgate.storage.stopping import stop_requested
+from headgate.storage.stopping import record_end, stop_requested
 from headgate.tables.errors import FencedError
 
 
@@ -52,6 +52,11 @@ class RunControl:
         """Whether a stop was requested, by a signal or a document."""
         self.observe_stop_requests()
         return self.is_stopping
+
+    def record_end(self) -> None:
+        """Record that a person has ended this driver. Does nothing before it has its lease."""
+        if self._lease.epoch:
+            record_end(self._layout, self._lease.epoch)
 
     def observe_pause(self) -> None:
         self.pause_latch.set(paused_since(self._layout))

@@ -50,6 +50,7 @@ class Guard:
     sessions: Sessions = field(default_factory=Sessions)
     since: float = inf
     ending: bool = False
+    asked: bool = False
 
     @property
     def folder(self) -> Path:
@@ -60,17 +61,19 @@ class Guard:
         pids = {name: process.pid for name, process in self.running.items()}
         details, within = self.order.tell, sum(self.order.graces)
         since = min(self.since, self.began)
-        return Presence(os.getpid(), self.began, since, pids, self.sessions, within, details)
+        return Presence(
+            *(os.getpid(), self.began, since, pids, self.sessions, within, details), self.asked
+        )
 
     def end(self, *_: object) -> None:
         # A signal handler: with an Event, it could wait for ever for a lock of the code below.
-        self.ending = True
+        self.ending = self.asked = True
 
     def watch(self) -> None:
         """Wait until the owner has closed stdin, then end the tree."""
         while os.read(0, 4096):
             pass
-        self.end()
+        self.ending = True
 
     def take_over(self) -> None:
         """Take over the folder: end what a killed guard has left, then write the order's files."""
@@ -177,6 +180,9 @@ class Guard:
                 return self.sessions.have(process)
             return False
 
+        if self.asked:
+            with suppress(OSError):  # a full disk must not keep the tree from its end
+                presence.announce(self.folder, self.presence)
         first, others = self.order.graces
         members.end(self._members, first, in_sessions)
         members.end(self._members, others)

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Presence:
     """A running tree. ``children`` are pids by name, ``sessions`` those of all children so
     far. ``began`` is the start of the guard, ``since`` that of the oldest member, in seconds since
     the machine's start. ``within`` is the longest time in seconds that an end takes. ``told`` is
-    ``tell`` of the order."""
+    ``tell`` of the order. ``asked``: the tree ends because somebody has asked for its end."""
 
     guard: int
     began: float
@@ -45,6 +45,7 @@ class Presence:
     sessions: Sessions
     within: float
     told: Mapping[str, Any]
+    asked: bool = False
 
     def members(self, folder: Path) -> list[psutil.Process]:
         return members.members(folder.absolute(), self.sessions, self.since)
@@ -92,6 +93,14 @@ def end(folder: Path) -> Presence | None:
     return found
 
 
+def ends_on_request(environment: Mapping[str, str]) -> bool:
+    """Whether the process with this environment belongs to a tree that ends because somebody has
+    asked for its end. The end of an owner that was killed is no request."""
+    folder = environment.get(members.MARK)
+    found = None if folder is None else read(Path(folder))
+    return found is not None and found.asked
+
+
 def unending(folder: Path, guard: int) -> ProcessTreeError:
     """The error of a guard that does not end, with the members that are left."""
     left = None if (found := read(folder)) is None else members.described(found.members(folder))
@@ -105,6 +114,7 @@ def clear(folder: Path) -> Presence | None:
     """End what a killed guard has left. The caller must hold the lock."""
     left = read(folder)
     if left is not None:
+        announce(folder, replace(left, asked=True))
         members.end(lambda: left.members(folder), left.within)
         (folder / _DOCUMENT).unlink(missing_ok=True)
     return left

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 
 from headgate.errors import HeadgateError
@@ -28,12 +28,14 @@ _PATH = Layout.document("stop")
 class StopRequest:
     """A request for the drivers up to ``epoch``. ``requested`` is its time, which only
     distinguishes it from other requests. ``failure`` is the time of the last failed start, and
-    ``claim`` the token of the supervisor, both as of the request; None if there was none."""
+    ``claim`` the token of the supervisor, both as of the request; None if there was none.
+    ``lasts``: supervisors start no driver after it."""
 
     requested: str
     epoch: int = field(compare=False)
     failure: str | None = field(default=None, compare=False)
     claim: str | None = field(default=None, compare=False)
+    lasts: bool = field(default=True, compare=False)
 
     def is_for(self, epoch: int) -> bool:
         """Whether the request is for the driver with ``epoch``: that driver had its lease at the
@@ -52,6 +54,15 @@ def request_stop(layout: Layout) -> None:
     write_document(layout.storage, _PATH, asdict(wanted))
 
 
+def record_end(layout: Layout, epoch: int) -> None:
+    """Record that a person has ended the driver of ``epoch`` without a request, such as by Ctrl-C
+    or with all of its Airflow. Supervisors may start the stream again. An earlier request for the
+    driver stays."""
+    if not stop_requested(layout, epoch):
+        ended = StopRequest(datetime.now(UTC).isoformat(), epoch, lasts=False)
+        write_document(layout.storage, _PATH, asdict(ended))
+
+
 def stop_asked(layout: Layout) -> StopRequest | None:
     """The last request. A request of an older version of Headgate has only its time: it applies to
     what existed then. If this time is in the future, a clock was wrong, and the request applies to
@@ -61,7 +72,8 @@ def stop_asked(layout: Layout) -> StopRequest | None:
         return None
     requested = document["requested"]
     if "epoch" in document:
-        return StopRequest(requested, *(document[key] for key in ("epoch", "failure", "claim")))
+        keys = (each.name for each in fields(StopRequest))
+        return StopRequest(**{key: document[key] for key in keys if key in document})
     at = datetime.fromisoformat(requested)
     is_past = at <= datetime.now(UTC)
     return _meant(layout, requested, lambda since: is_past and datetime.fromisoformat(since) < at)

@@ -9,9 +9,9 @@ from headgate.storage.failure import Failure
 from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState
 
-Ended = Literal["finished", "stopped", "failed"]
-"""``finished``: the run processed all input (``--once``); ``stopped``: it was stopped;
-``failed``."""
+Ended = Literal["finished", "stopped", "terminated", "failed"]
+"""``finished``: the run processed all input (``--once``); ``stopped``: a person has stopped it;
+``terminated``: a signal ended it after its batch, and nobody has asked for that; ``failed``."""
 
 
 def how_ended(
@@ -24,4 +24,7 @@ def how_ended(
         return "failed"
     if not jobs or any(job.state == "dead" for job in jobs):
         return None
-    return "finished" if all(job.finished for job in jobs) else "stopped"
+    if all(job.finished for job in jobs):
+        return "finished"
+    was_asked = stop_asked is not None and all(stop_asked.is_for(job.epoch) for job in jobs)
+    return "stopped" if was_asked else "terminated"

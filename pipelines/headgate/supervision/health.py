@@ -19,7 +19,7 @@ from headgate.sinks.letters import dead_letters
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import stop_asked
-from headgate.supervision.ending import how_ended
+from headgate.supervision.ending import Ended, how_ended
 from headgate.supervision.freshness import source_freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
@@ -41,10 +41,15 @@ class HealthContext:
 
     @property
     def is_meant_to_run(self) -> bool:
-        """The pipeline has run, has not finished (``run --once``), and is not stopped or paused."""
+        """The pipeline has run, has not finished (``run --once``), and no person has stopped or
+        paused it."""
         if self._condition in ("absent", "resting", "paused"):
             return False
-        return how_ended(self.jobs, stop_asked(self.layout), self.failure) != "finished"
+        return self.ended not in ("finished", "stopped")
+
+    @property
+    def ended(self) -> Ended | None:
+        return how_ended(self.jobs, stop_asked(self.layout), self.failure)
 
     @property
     def is_running(self) -> bool:
@@ -96,6 +101,8 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
         return
     if context.is_down:
         why = f": {context.failure.reason}" if context.failure else ""
+        if context.ended == "terminated":
+            why = ": a signal has ended it, and nobody has asked it to stop"
         yield f"no driver runs{why}"
     for job in context.jobs:
         age = context.now - (job.updated or job.since)

@@ -19,8 +19,8 @@ Condition = Literal[
 ]
 """``absent``: it never ran; ``resting``: it was asked to stop and does not run, or is silent; it
 stays stopped until it is started; ``failed``: it ended for a reason that only a person can remove,
-and stays stopped, too; ``ended``: it stopped without a request; ``dead``: its process has died or
-is silent; ``stuck``: its process runs without progress."""
+and stays stopped, too; ``ended``: it stopped without such a request; ``dead``: its process has died
+or is silent; ``stuck``: its process runs without progress."""
 
 DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
 """The conditions in which a supervisor starts a driver."""
@@ -99,9 +99,9 @@ def _condition(
 def stop_holds(
     jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None = None
 ) -> bool:
-    """Whether a stop was requested since the jobs began; if so, only a person starts the stream. If
-    there was never a job, whether a stop was requested since the last start failed."""
-    if stop_asked is None:
+    """Whether a stop that lasts was requested since the jobs began; if so, only a person starts the
+    stream. If there was never a job, whether it was requested since the last start failed."""
+    if stop_asked is None or not stop_asked.lasts:
         return False
     if not jobs:
         return failure is not None and stop_asked.is_after(failure)

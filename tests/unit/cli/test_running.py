@@ -44,7 +44,7 @@ def test_the_first_signal_asks_the_second_ends(
 
     monkeypatch.setattr(os, "_exit", end)
     before = signal.getsignal(signal.SIGTERM)
-    with on_signals(lambda: asked.append("stop")):
+    with on_signals(lambda _: asked.append("stop")):
         os.kill(os.getpid(), signal.SIGTERM)
         assert (asked, ended) == (["stop"], [])
         with pytest.raises(InterruptedError):
@@ -60,6 +60,7 @@ def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
         """Ends three seconds after a stop request, like a driver in the middle of a batch."""
 
         ended = threading.Event()
+        recorded = 0
 
         def run(self) -> None:
             os.kill(os.getpid(), signal.SIGINT)
@@ -68,8 +69,13 @@ def test_a_first_ctrl_c_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
         def stop(self) -> None:
             threading.Timer(3.0, self.ended.set).start()
 
-    driving.drive(Slow())  # type: ignore[arg-type]
+        def record_end(self) -> None:
+            self.recorded += 1
+
+    slow = Slow()
+    driving.drive(slow)  # type: ignore[arg-type]
     assert capsys.readouterr().err == f"{driving.ENDING}\n"
+    assert slow.recorded == 1
 
 
 def python(code: str) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 
 from headgate.process_tree import guard, presence
 from headgate.process_tree.guard import Guard
-from headgate.process_tree.members import started
+from headgate.process_tree.members import MARK, started
 from headgate.process_tree.order import Child, Order
 from headgate.process_tree.presence import Presence, ProcessTreeError
 from tests.support.waiting import wait_until
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 PATIENCE = 20.0  # seconds
 
 WAITING = "import time; time.sleep(60)"
+SAYING = f"""
+import os, pathlib, signal, sys, time
+from headgate.process_tree.presence import ends_on_request
+
+def say(number, frame):
+    folder.joinpath("said").write_text(str(ends_on_request(os.environ)))
+    sys.exit()
+
+folder = pathlib.Path(os.environ[{MARK!r}])
+signal.signal(signal.SIGTERM, say)
+folder.joinpath("begun").touch()
+time.sleep(60)
+"""
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}"
 
 Launch = Callable[[Order], "subprocess.Popen[bytes]"]
@@ -131,6 +144,23 @@ def test_it_ends_what_it_runs_when_its_owner_is_gone(
     assert gone(here)
     assert presence.running(tmp_path) is None
     assert presence.read(tmp_path) is None
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_child_knows_whether_its_end_was_asked_for(
+    tmp_path: Path, order: Order, launch: Launch, is_asked: bool
+) -> None:
+    """An owner that is killed asks for nothing: it closes stdin."""
+    begun, said = tmp_path / "begun", tmp_path / "said"
+    process = launch(
+        replace(order, graces=(PATIENCE, 0.5), children={"child": Child(python(SAYING))})
+    )
+    served(tmp_path)
+    wait_until(begun.exists, "it has not begun", PATIENCE)
+    assert process.stdin is not None
+    process.terminate() if is_asked else process.stdin.close()
+    assert process.wait(PATIENCE) == 0
+    assert said.read_text() == str(is_asked)
 
 
 @pytest.mark.slow

@@ -11,7 +11,13 @@ from headgate.storage.documents import write_document
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, lease_path
-from headgate.storage.stopping import SUPERVISOR, request_stop, stop_asked, stop_requested
+from headgate.storage.stopping import (
+    SUPERVISOR,
+    record_end,
+    request_stop,
+    stop_asked,
+    stop_requested,
+)
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -49,6 +55,26 @@ def test_it_is_for_what_is_there(layout: Layout) -> None:
     hold(layout, 4)
     assert stop_requested(layout, 3)
     assert not stop_requested(layout, 4), "a later driver"
+
+
+def test_an_end_by_a_person_is_for_one_driver_and_no_supervisor(layout: Layout) -> None:
+    record_end(layout, 3)
+    asked = stop_asked(layout)
+    assert asked is not None
+    assert (asked.epoch, asked.lasts, asked.is_after(FAILURE), asked.claim) == (
+        3,
+        False,
+        False,
+        None,
+    )
+
+
+def test_an_end_by_a_person_replaces_no_request(layout: Layout) -> None:
+    request_stop(layout)
+    record_end(layout, 3)
+    asked = stop_asked(layout)
+    assert asked is not None
+    assert (asked.lasts, asked.claim) == (True, "one")
 
 
 def test_one_of_an_older_version_holds_for_what_was_there(layout: Layout) -> None:

@@ -17,7 +17,7 @@ STOPPED = JobState("fused", LAYERS, "stopped", Owner(1, "here", 0.0), 3, since=N
 FAILURE = Failure(3, "a file is gone", "headgate files skip", NOW)
 
 
-@pytest.mark.parametrize(("finished", "ended"), [(True, "finished"), (False, "stopped")])
+@pytest.mark.parametrize(("finished", "ended"), [(True, "finished"), (False, "terminated")])
 def test_a_finished_run_differs_from_a_stopped_one(finished: bool, ended: Ended) -> None:
     assert how_ended([replace(STOPPED, finished=finished)], None, None) == ended
 
@@ -27,6 +27,13 @@ def test_a_failure_unless_somebody_stopped_it_since() -> None:
     earlier, since = StopRequest("", 9), StopRequest("", 9, failure=NOW.isoformat())
     assert how_ended([STOPPED], earlier, FAILURE) == "failed"
     assert how_ended([STOPPED], since, FAILURE) == "stopped"
+
+
+@pytest.mark.parametrize("lasts", [True, False])
+def test_a_person_differs_from_a_signal_of_the_system(lasts: bool) -> None:
+    asked = StopRequest("", STOPPED.epoch, lasts=lasts)
+    assert how_ended([STOPPED], asked, None) == "stopped"
+    assert how_ended([STOPPED], replace(asked, epoch=STOPPED.epoch - 1), None) == "terminated"
 
 
 def test_a_first_start_that_fails_has_no_job() -> None:

@@ -20,6 +20,7 @@ from headgate.errors import HeadgateError
 from headgate.storage.claim import Claim, claim, claimed, give_up, is_orphaned, take_up
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
+from headgate.supervision.ending import how_ended
 from headgate.supervision.keeping import (
     DOWN,
     NEEDS_A_PERSON,
@@ -169,7 +170,9 @@ class StreamOperator(StreamTask):
         jobs, asked = launcher.probe(self._stream, datetime.now(UTC)), stop_asked(layout)
         # After a failure, a later stop request shows as another condition than ``failed``.
         rests = found != "failed" and stop_holds(jobs, asked, last_failure(layout))
-        if found not in ("absent", "failed") and not rests:
+        # Such as one that `headgate down` has ended with its Airflow.
+        was_stopped = how_ended(jobs, asked, last_failure(layout)) == "stopped"
+        if found not in ("absent", "failed") and not rests and not was_stopped:
             self.log.warning("%s: its driver is %s", self.name, found)
             watch = self._counted(watch, self._last_lines(launcher))
         if found in ("dead", "stuck"):
@@ -210,7 +213,8 @@ class StreamOperator(StreamTask):
     def _repeat_stop(self, before: StopRequest | None) -> None:
         """Repeat a stop request that was made during the start: a driver ignores requests from
         before it had its lease. ``before`` is the last request before the start was decided."""
-        if stop_asked(self._stream.layout) != before:
+        asked = stop_asked(self._stream.layout)
+        if asked is not None and asked.lasts and asked != before:
             self.log.info("%s was asked to stop while it started", self.name)
             request_stop(self._stream.layout)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -49,13 +50,13 @@ def run_layers(task: Task, more: Sequence[str]) -> bool:
 def together(commands: Mapping[str, Sequence[str]]) -> bool:
     """Run processes until all have ended; False if one was asked to end before it was done."""
     running: dict[str, subprocess.Popen[bytes]] = {}
-    asked: list[str] = []
+    asked: list[int] = []
 
-    def stop() -> None:
-        asked.append("stop")
+    def stop(number: int = signal.SIGTERM) -> None:
+        asked.append(number)
         for process in running.values():
             if process.poll() is None:
-                process.terminate()
+                process.send_signal(number)
 
     failed: tuple[str, int] | None = None
     with on_signals(stop):
@@ -64,7 +65,7 @@ def together(commands: Mapping[str, Sequence[str]]) -> bool:
             # it.
             running[name] = subprocess.Popen(command, start_new_session=True)
         if asked:  # while a process was started, which was not told
-            stop()
+            stop(asked[0])
         while any(p.poll() is None for p in running.values()):
             failed = failed or _failure(running)
             if failed and not asked:

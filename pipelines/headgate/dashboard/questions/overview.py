@@ -40,7 +40,7 @@ def condition(layout: Layout, now: datetime) -> str:
     if not (jobs := probe(layout, now)):
         return "never ran"
     status = stream_status(layout, jobs, now)
-    ended = status.condition == "ended" and status.ended in ("failed", "finished")
+    ended = status.condition == "ended" and status.ended in ("failed", "finished", "stopped")
     return str(status.ended if ended else status.condition)
 
 

@@ -12,7 +12,7 @@ const KNOWN = {
   stuck: ["stuck", "bad", (l, n) => `it is alive, but has made no progress for ${span(since(l.level ?? l.since, n))}`],
   crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
   unknown: ["unknown", "bad", () => "its state cannot be read"],
-  ended: ["ended", "warn", (l, n) => `it ended by itself ${ago(l, n)}`],
+  ended: ["ended", "warn", (l, n) => `a signal ended it ${ago(l, n)}, and nobody had asked it to stop`],
   absent: ["never ran", "still", () => "it has no tables yet"],
   starting: ["starting", "busy", (l, n) => `it is opening its tables, ${lasting(l, n)}`],
   restoring: ["restoring", "busy", (l, n) => `its tables are being restored from a savepoint, ${lasting(l, n)}`],
@@ -20,6 +20,7 @@ const KNOWN = {
   paused: ["paused", "warn", (l, n) => `it reads no new data, ${lasting(l, n)}`],
   running: ["running", "good", (l, n) => lasting(l, n)],
   finished: ["finished", "good", (l, n) => `it has processed all data, and ended ${ago(l, n)}`],
+  halted: ["stopped", "still", (l, n) => `a person ended its process or its Airflow ${ago(l, n)}`],
   resting: ["stopped", "still", (l, n) => `it was asked to stop, and ended ${ago(l, n)}`],
 };
 /** A condition that is not known here is shown by its name, and comes first. */
@@ -27,7 +28,7 @@ const known = (name) => KNOWN[name] ?? [name, "warn", lasting];
 const ORDER = Object.keys(KNOWN);
 const WRONG = ORDER.indexOf("unknown");
 
-const ENDS = { failed: "crashed", finished: "finished" };
+const ENDS = { failed: "crashed", finished: "finished", stopped: "halted" };
 
 export function nameOf({ status }) {
   if (!status) return "unknown";
