@@ -21,6 +21,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import encoded, read_document, write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
+from headgate.storage.stopping import stop_requested
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import time_of
 
@@ -217,10 +218,12 @@ class Progress:
 
 def _updated_before_crash(layout: Layout, job: str) -> datetime | None:
     """The ``updated`` of the job's last driver if it crashed, so that a driver that crashes
-    repeatedly is not reported as fresh. After a normal end the time starts again."""
+    repeatedly is not reported as fresh. After a normal end, and after one that a person has asked
+    for, the time starts again."""
     try:
         before = read_document(layout.storage, Layout.document(f"status-{job}"))
     except HeadgateError:  # a damaged document is replaced
         return None
-    died = before is not None and before["state"] == "running"
-    return datetime.fromisoformat(before["updated"]) if before and died else None
+    if before is None or before["state"] != "running" or stop_requested(layout, before["epoch"]):
+        return None
+    return datetime.fromisoformat(before["updated"])

@@ -14,6 +14,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import decoded, read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.storage.stopping import record_end
 from headgate.tables.state import commit_time
 from tests.unit.jobs.conftest import Tables
 from tests.unit.ledger.conftest import DECLARATION
@@ -257,6 +258,18 @@ def test_gold_changed_when_its_commits_say(
     clock.tick(6)
     progress.idle(Backlog("files"), tables.runtime)
     assert seen(tables)["changed"] == (NOON - timedelta(minutes=3)).isoformat()
+
+
+def test_a_driver_that_was_killed_on_request_has_not_crashed(
+    tables: Tables, tmp_path: Path
+) -> None:
+    """`headgate down` kills a driver whose batch lasts longer than a minute."""
+    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("no answer")
+    record_end(tables.layout, 1)
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    began = Progress.begin(load(file), tables.layout, "fused", 2, tables.runtime)
+    assert began.updated == began.since
 
 
 def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_path: Path) -> None:
