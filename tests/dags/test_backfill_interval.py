@@ -13,24 +13,19 @@ import pytest
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
-    AirflowSkipException,
 )
 
-from headgate.airflow import GoldFinalSensor, gold_asset
+from headgate.airflow import GoldFinalSensor
 from headgate.airflow.interval import FROM, TO
 from headgate.airflow.operators import backfill
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
-    EmitRebuiltHours,
     ReplayInterval,
 )
 from headgate.airflow.operators.verb import run_verb
 from headgate.backfill.report import Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.declaration.load import load
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.state import commit_time
-from tests.dags.test_final_hours import Outlet
 from tests.unit.backfill.test_noted import asked, carried_out, taken_in
 from tests.unit.ledger.conftest import DECLARATION, Lake
 
@@ -118,32 +113,6 @@ def test_only_what_needs_a_person_is_not_tried_again(
         assert isinstance(caught.value, AirflowFailException) == is_final
 
 
-def emit(lake: Lake) -> list[str]:
-    """The hours that the run emits."""
-    outlet = Outlet()
-    to: Any = {"outlet_events": {gold_asset("tiny", "per_minute"): outlet}}
-    EmitRebuiltHours(task_id="emit", table="per_minute", **about(lake)).execute(RUN | to)
-    return outlet.keys
-
-
-@pytest.mark.slow
-def test_hours_are_emitted_whichever_attempt_has_changed_them(lake: Lake, verb: Verb) -> None:
-    """The first attempt requests the change and ends before it is carried out. The next attempt
-    finds no difference."""
-    verb(1, DIFFERS)
-    with pytest.raises(AirflowException, match="exit code 1"):
-        task(lake, "publish").execute(RUN)
-    asked(lake)
-    taken_in(lake)
-    with pytest.raises(AirflowSkipException):
-        emit(lake)
-    carried_out(lake)
-    verb(0, replace(EMPTY, equal=1, windows=1))
-    assert task(lake, "publish").execute(RUN)["published"] == []
-    keys = emit(lake)
-    assert (len(keys), keys[0], keys[-1]) == (24, "2026-05-04T00:00:00", "2026-05-04T23:00:00")
-
-
 def test_windows_that_began_before_the_interval_are_compared(
     hopping: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,32 +134,6 @@ def test_windows_that_began_before_the_interval_are_compared(
     at = words.index("--from")
     assert words[at : at + 4] == ["--from", DAY.isoformat(), "--to", NEXT.isoformat()]
     assert "--by-end" in words
-
-
-@pytest.mark.parametrize(
-    ("final", "last"), [(timedelta(0), "04T23"), (timedelta(minutes=150), "05T01")]
-)
-def test_hours_after_the_interval_are_emitted_if_they_are_final(
-    hopping: Lake, final: timedelta, last: str
-) -> None:
-    """A late row of the interval may have changed a window that ends after it."""
-    for step in (asked, taken_in, carried_out):
-        step(hopping)
-    table = hopping.table("gold/per_minute")
-    payload = GoldPayload(commit_time(NEXT + final))
-    table.commit(table.refresh().advanced_to(table.refresh().n + 1, NEXT, payload))
-    keys = emit(hopping)
-    assert (keys[0], keys[-1]) == ("2026-05-04T00:00:00", f"2026-05-{last}:00:00")
-
-
-def test_hours_that_nothing_has_changed_are_not_emitted(lake: Lake) -> None:
-    with pytest.raises(AirflowSkipException):
-        emit(lake)
-    asked(lake)
-    taken_in(lake)
-    carried_out(lake, changes=False)
-    with pytest.raises(AirflowSkipException):
-        emit(lake)
 
 
 def test_what_an_earlier_attempt_has_asked_for_is_not_asked_for_again(

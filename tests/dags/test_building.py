@@ -42,14 +42,12 @@ for folder in sys.argv[1:]:
 print(json.dumps(said))
 """
 BACKFILLS = {
-    "every: 1 day": ["compute", "per_minute", "per_minute_is_final"],
-    "every: 1 day, mode: late": ["compute", "per_minute", "per_minute_is_final", "replay"],
+    "every: 1 day": ["compute", "per_minute_is_final"],
+    "every: 1 day, mode: late": ["compute", "per_minute_is_final", "replay"],
     "every: 1 day, mode: rebuild, publish: after_approval": [
-        *("approve", "compute", "per_minute", "per_minute_is_final", "publish"),
+        *("approve", "compute", "per_minute_is_final", "publish"),
     ],
-    "every: 1 hour, mode: rebuild, publish: always": [
-        *("compute", "per_minute", "per_minute_is_final"),
-    ],
+    "every: 1 hour, mode: rebuild, publish: always": ["compute", "per_minute_is_final"],
     "every: often": None,
     "every: 1 day, mode: sometimes": None,
 }
@@ -139,7 +137,9 @@ def test_the_shipped_dags(found: Mapping[str, Found]) -> None:
         for what in ("stream", "control", "gold")
     } | {"auctions__bids_per_minute_by_hour"}
     assert shipped["dags"]["auctions__stream"] == ["preflight", "report", "supervise"]
-    assert shipped["dags"]["auctions__gold"] == ["bids_per_minute", "channels_sliding", "wait"]
+    tables = ("bids_per_minute", "channels_sliding")
+    emits = sorted(f"{table}{period}" for table in tables for period in ("", "-days"))
+    assert shipped["dags"]["auctions__gold"] == [*emits, "wait"]
 
 
 def test_a_new_project_has_the_dags_that_its_documents_count(found: Mapping[str, Found]) -> None:
@@ -169,15 +169,10 @@ def test_a_declaration_may_ask_for_backfills(
     assert bool(found[keys]["errors"]) == (tasks is None)
 
 
-def test_hours_are_emitted_also_if_nobody_is_asked(project: Path) -> None:
-    """A cleared run finds no difference if an earlier attempt has published. Only the result that a
-    person has approved is published."""
+def test_only_the_result_that_a_person_has_approved_is_published(project: Path) -> None:
     keys = "every: 1 day, mode: rebuild, publish: after_approval"
     add(project, "shop", keys=backfill(keys))
-    dag = build_dags(project / "pipelines")["shop__backfill"]
-    emitting, publish = dag.get_task("per_minute"), dag.get_task("publish")
-    assert emitting.upstream_task_ids == {"publish"}
-    assert emitting.trigger_rule == "none_failed"
+    publish = build_dags(project / "pipelines")["shop__backfill"].get_task("publish")
     assert publish.upstream_task_ids == {"approve"}
     assert getattr(publish, "approved", None) == "compute"
 
@@ -190,7 +185,7 @@ def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(
     assert set(dags) == SHARED | {
         f"{name}__{what}" for name in ("good", "broken") for what in ("stream", "control", "gold")
     }
-    assert dags["broken__gold"] == ["per_minute", "wait"]
+    assert dags["broken__gold"] == ["per_minute", "per_minute-days", "wait"]
     assert dags["headgate__health"] == ["checks"]
     ((file, said),) = found["faulty"]["errors"].items()
     assert file.endswith("declarations.py")

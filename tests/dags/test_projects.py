@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 
 from headgate.airflow import build_dags, gold_tables, require_declarations
 from headgate.airflow.operators.backfill import BackfillInterval, PublishApproval
-from headgate.airflow.operators.final_hours import EmitFinalHours
+from headgate.airflow.operators.final_periods import EmitFinalPeriods
 from headgate.airflow.projects import declared_in
 from tests.dags.test_building import add, backfill, made
 from tests.unit.ledger.conftest import DECLARATION
@@ -40,29 +40,25 @@ def test_a_table_may_be_named_like_a_task(project: Path, name: str) -> None:
     dags = with_tables(project, name, keys=APPROVED)
     gold, past = dags["shop__gold"], dags["shop__backfill"]
 
-    def ids(*fixed: str) -> set[str]:
-        return {name, *(f"{each}-" if each == name else each for each in fixed)}
-
-    assert set(gold.task_ids) == ids("wait")
-    assert set(past.task_ids) == ids("compute", "approve", "publish") | {f"{name}_is_final"}
+    assert set(gold.task_ids) == {name, f"{name}-days", "wait-" if name == "wait" else "wait"}
+    assert set(past.task_ids) == {"compute", "approve", "publish", f"{name}_is_final"}
     emits = gold.get_task(name)
-    assert isinstance(emits, EmitFinalHours)
+    assert isinstance(emits, EmitFinalPeriods)
     assert {emits.waiting} == emits.upstream_task_ids
-    compute = "compute-" if name == "compute" else "compute"
     for task in past.tasks:
         if isinstance(task, PublishApproval):
-            assert task.asks == compute
+            assert task.asks == "compute"
         if isinstance(task, BackfillInterval) and task.then == "publish":
-            assert task.approved == compute
-    assert f"the log of the task `{compute}`" in (past.doc_md or "")
+            assert task.approved == "compute"
+    assert "the log of the task `compute`" in (past.doc_md or "")
 
 
 def test_tables_may_be_named_like_what_waits_for_them(project: Path) -> None:
     keys = backfill("every: 1 day, mode: late")
     names = ("a", "a_is_final", "replay")
     dag = with_tables(project, *names, keys=keys)["shop__backfill"]
-    waiting = {"a_is_final-", "a_is_final_is_final", "replay_is_final"}
-    assert set(dag.task_ids) == {*names, *waiting, "replay-", "compute"}
+    waiting = {f"{name}_is_final" for name in names}
+    assert set(dag.task_ids) == {*waiting, "replay", "compute"}
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowSkipException
 
 from headgate.airflow import LedgerCheck, SavepointOperator
 from headgate.airflow.operators import verb_operator
-from headgate.airflow.operators.backfill import EmitRebuiltHours
 from headgate.airflow.operators.verb_operator import VerbOperator
 from headgate.declaration.load import load
 from tests.dags.test_control_operator import SECRET
@@ -54,5 +52,3 @@ def test_they_need_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(verb_operator, "run_verb", run_verb)
     VerbOperator(task_id="compact", verb=["compact"], **about).execute(context)
     assert calls == [["compact", about["file"], "--root", about["root"]]]
-    with pytest.raises(AirflowSkipException, match="has not changed"):
-        EmitRebuiltHours(task_id="emit", table="per_minute", **about).execute(context)

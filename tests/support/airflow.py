@@ -22,6 +22,7 @@ import psutil
 
 from headgate.process_tree.ports import free_port
 from tests.support.drivers import PATIENCE
+from tests.support.lossy_proxy import LossyProxy
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 
@@ -30,19 +31,28 @@ class Airflow:
     """Reads the DAGs of ``dags``. Every user of this machine is an admin."""
 
     def __init__(
-        self, home: Path, dags: Path, database: str | None = None, killing: Path | None = None
+        self,
+        home: Path,
+        dags: Path,
+        database: str | None = None,
+        killing: Path | None = None,
+        proxy: LossyProxy | None = None,
     ) -> None:
         """``killing`` is a folder of failpoints. Each one kills the first process of a task that
-        passes it."""
+        passes it. Tasks report to the API server through ``proxy``."""
         self._home = home
         self._port = free_port()
         address = f"http://127.0.0.1:{self._port}"
         self.address = address
+        self.proxy = proxy
+        reports_to = address
+        if proxy is not None:
+            proxy.target, reports_to = address, f"http://127.0.0.1:{proxy.port}"
         settings = {
             "CORE__DAGS_FOLDER": dags,
             "CORE__LOAD_EXAMPLES": False,
             "CORE__PARALLELISM": 2,
-            "CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+            "CORE__EXECUTION_API_SERVER_URL": f"{reports_to}/execution/",
             "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": True,
             "API__HOST": "127.0.0.1",
             "API__PORT": self._port,
@@ -254,10 +264,14 @@ class Airflow:
 
 @contextmanager
 def running_airflow(
-    home: Path, dags: Path, database: str | None = None, killing: Path | None = None
+    home: Path,
+    dags: Path,
+    database: str | None = None,
+    killing: Path | None = None,
+    proxy: LossyProxy | None = None,
 ) -> Iterator[Airflow]:
     home.mkdir()
-    airflow = Airflow(home, dags, database, killing)
+    airflow = Airflow(home, dags, database, killing, proxy)
     try:
         airflow.migrate()
         airflow.start()

@@ -17,8 +17,8 @@ from headgate.storage.layout import Layout
 from headgate.storage.ownership import Owner
 from headgate.storage.pausing import pause, resume
 from headgate.supervision.finality import final_up_to
-from headgate.supervision.hours import whole
 from headgate.supervision.job_state import JobState, probe
+from headgate.supervision.periods import HOUR
 from tests.support.airflow import Airflow
 from tests.support.declared import source_of
 from tests.support.events import reading, readings
@@ -121,13 +121,13 @@ class Site:
 
     def pass_by(self, hours: int) -> datetime:
         """Advance the watermark by ``hours``. Returns the end of the last hour that is over."""
-        start = whole(self.final() or NOON) + timedelta(hours=hours, minutes=30)
+        start = HOUR.whole(self.final() or NOON) + timedelta(hours=hours, minutes=30)
         event = reading(f"after-{start:%F-%H}", start, site="North", value=1)
         self.deliver(event, arrived=start)
         self.airflow.wait(
             lambda: (reached := self.final()) and reached > start - timedelta(minutes=1), "no C"
         )
-        return whole(start)
+        return HOUR.whole(start)
 
     def is_supervised(self) -> bool:
         task = self.airflow.task(STREAM, SUPERVISE)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headgate.airflow.dags.building import build_dags, require_declarations
-    from headgate.airflow.gold_table import GoldTable, gold_asset, gold_tables
+    from headgate.airflow.gold_table import GoldTable, gold_asset, gold_days, gold_tables
     from headgate.airflow.operators.control_operator import ControlOperator
     from headgate.airflow.operators.health_check import HealthCheck
     from headgate.airflow.operators.ledger_check import LedgerCheck
@@ -37,6 +37,7 @@ __all__ = [
     "StreamOperator",
     "build_dags",
     "gold_asset",
+    "gold_days",
     "gold_tables",
     "require_declarations",
 ]
@@ -52,6 +53,7 @@ _WHERE = {
     "StreamOperator": "operators.stream_operator",
     "build_dags": "dags.building",
     "gold_asset": "gold_table",
+    "gold_days": "gold_table",
     "gold_tables": "gold_table",
     "require_declarations": "dags.building",
 }

@@ -1,14 +1,13 @@
-"""The effect on gold of the requests with one note.
+"""The requests with one note.
 
 The Airflow tasks of an interval write the note of their run into each request, and bronze's commits
-keep it. So a later attempt finds what an earlier attempt has changed, however that one ended.
+keep it. So a later attempt finds the requests of an earlier one, however that one ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from headgate.backfill.publication import may_have_changed
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.graph.graph import graph_of
@@ -28,16 +27,6 @@ def is_open(layout: Layout, pipeline: Pipeline, note: str) -> bool:
         return True
     found = _operations(layout, pipeline, note)
     return any(gold.refresh().operation < operation.number for operation, gold in found)
-
-
-def changed(layout: Layout, pipeline: Pipeline, note: str) -> Collection[str]:
-    """The names of the gold tables that the requests may have changed: the tables that have carried
-    out one, except those whose log shows that it has changed nothing."""
-    return {
-        gold.name.removeprefix(GOLD.path(""))
-        for operation, gold in _operations(layout, pipeline, note)
-        if gold.refresh().operation >= operation.number and may_have_changed(gold, operation.number)
-    }
 
 
 def _operations(layout: Layout, pipeline: Pipeline, note: str) -> Iterator[tuple[Operation, Table]]:

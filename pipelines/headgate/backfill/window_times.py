@@ -3,12 +3,11 @@ also if it began before it."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from headgate.declaration.model import GoldTable
 from headgate.declaration.operators import operator_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 
 
@@ -21,11 +20,3 @@ def first_begin(table: GoldTable, begin: int, end: int) -> int | None:
     size, every = (duration // _MICRO for duration in spacing)
     first = ((begin - size) // every + 1) * every
     return first if first + size <= end else None
-
-
-def last_end(table: GoldTable, end: datetime) -> datetime:
-    """The end of the last window that an event before ``end`` can be in; at least ``end``."""
-    if (spacing := operator_of(table).spacing(table.operator)) is None:
-        return end
-    size, every = spacing
-    return _EPOCH - (_EPOCH - end) // every * every - every + size

@@ -9,7 +9,7 @@ from headgate.declaration.model import Pipeline
 from headgate.storage.documents import read_document, write_document
 from headgate.storage.layout import Layout
 from headgate.supervision.finality import final_up_to
-from headgate.supervision.hours import HOUR, whole
+from headgate.supervision.periods import HOUR
 
 MOST = 24
 """The most hours that are sent one by one; older hours that are due are sent as one range."""
@@ -23,15 +23,16 @@ def final_hour(layout: Layout, declared: Pipeline) -> datetime | None:
     HeadgateError if a table is damaged."""
     ends = [final_up_to(layout, declared, name) for name in declared.gold]
     found = [end for end in ends if end is not None]
-    return whole(min(found)) if found and len(found) == len(ends) else None
+    return HOUR.whole(min(found)) if found and len(found) == len(ends) else None
 
 
 def due(sent: datetime | None, final: datetime) -> Sequence[Range]:
     """The ranges to send, the oldest first. ``sent`` is the end of the last one; without it, only
     the last hour is due."""
-    begin = final - HOUR if sent is None else sent
-    count = (final - begin) // HOUR
-    alone = [(final - HOUR * n, final - HOUR * (n - 1)) for n in range(min(count, MOST), 0, -1)]
+    begin = final - HOUR.length if sent is None else sent
+    count = (final - begin) // HOUR.length
+    ends = [final - HOUR.length * n for n in reversed(range(min(count, MOST)))]
+    alone = [(end - HOUR.length, end) for end in ends]
     older = [(begin, alone[0][0])] if alone and begin < alone[0][0] else []
     return [*older, *alone]
 

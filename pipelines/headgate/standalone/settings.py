@@ -101,6 +101,9 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "CORE__DAGS_ARE_PAUSED_AT_CREATION": not settings.switched_on,
         # Airflow forks a process for each slot when it starts, and few tasks run at a time.
         "CORE__PARALLELISM": 4,
+        # A report whose answer is late is sent again. SQLite locks no rows, so Airflow would do the
+        # work of both.
+        "WORKERS__EXECUTION_API_TIMEOUT": 60,
         # Without this, tasks use the server at port 8080.
         "CORE__EXECUTION_API_SERVER_URL": f"{settings.address}/execution/",
         "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",

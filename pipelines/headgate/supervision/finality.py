@@ -6,12 +6,12 @@ from datetime import datetime
 
 from headgate.commands import shell_command
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import operator_of
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.state import time_of
+from headgate.tables.state import State, time_of
 from headgate.tables.table import Table
 
 
@@ -31,13 +31,17 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
             remedy=shell_command("plan", str(declared.file)),
         )
     table = Table(layout.storage, GOLD.path(gold), pipeline=declared.name)
-    if not table.exists:
-        return None
-    payload, of = GoldPayload.of(table.refresh()), declared.gold[gold]
+    return final_at(declared.gold[gold], table.refresh()) if table.exists else None
+
+
+def final_at(declared: GoldTable, state: State) -> datetime | None:
+    """As ``final_up_to``, at a state of the table."""
+    payload = GoldPayload.of(state)
     ends: list[datetime | None] = []
     if payload.watermark is not None:
         watermark = time_of(payload.watermark)
-        ends.append(operator_of(of).final_up_to(of.operator, watermark, of.allowed_lateness))
+        operator = operator_of(declared)
+        ends.append(operator.final_up_to(declared.operator, watermark, declared.allowed_lateness))
     if payload.closed_through is not None:
         ends.append(time_of(payload.closed_through))
     return max((end for end in ends if end is not None), default=None)

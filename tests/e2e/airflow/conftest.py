@@ -14,6 +14,7 @@ from headgate.supervision import local
 from tests.support.airflow import running_airflow
 from tests.support.airflow_site import CONTROL, STREAM, Site
 from tests.support.drivers import REPOSITORY
+from tests.support.lossy_proxy import lossy_proxy
 from tests.support.readings import declare
 
 SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
@@ -29,7 +30,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with ExitStack() as ends:
         # This runs last: as long as Airflow runs, it replaces a driver that is killed.
         ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
-        airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags"))
+        proxy = ends.enter_context(lossy_proxy("set by Airflow"))
+        airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags", proxy=proxy))
         place = Site(folder, airflow, declared)
         place.deliver()
         airflow.switch_on(STREAM)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from headgate.backfill import publication
-from headgate.backfill.noted import changed, is_open
+from headgate.backfill.noted import is_open
 from headgate.graph.graph import graph_of
 from headgate.operations.carrying_out import intend
 from headgate.operations.late_replay import meant
 from headgate.operations.requests import ask, remove, waiting
 from headgate.tables.arrow import stage_arrow
-from headgate.tables.errors import LogGapError
-from headgate.tables.log import Commit
-from headgate.tables.table import Table
 from tests.unit.ledger.conftest import NOON, SCHEMAS, Lake
 from tests.unit.savepoints.conftest import NOW, lake
 
@@ -50,16 +45,14 @@ def carried_out(lake: Lake, *, changes: bool = True) -> None:
     table.commit(state, add=tuple(replace(f, partition={"final": "true"}) for f in staged))
 
 
-def test_what_was_asked_for_is_open_until_gold_has_it_and_has_changed_it_then(lake: Lake) -> None:
+def test_what_was_asked_for_is_open_until_gold_has_it(lake: Lake) -> None:
     about = lake.layout, lake.pipeline, NOTE
-    assert (is_open(*about), changed(*about)) == (False, set())
+    assert not is_open(*about)
     for step in (asked, taken_in):
         step(lake)
-        assert (is_open(*about), changed(*about)) == (True, set())
+        assert is_open(*about)
     carried_out(lake)
-    for _ in range(2):
-        assert (is_open(*about), changed(*about)) == (False, {"per_minute"})
-        lake.commit(GOLD, lake.table(GOLD).refresh().n + 1, [], {})
+    assert not is_open(*about)
 
 
 @pytest.mark.parametrize("note", ["Airflow, run 11", "run 1", "Airflow, run"])
@@ -69,31 +62,3 @@ def test_another_run_has_not_asked_for_it(lake: Lake, note: str) -> None:
     assert not is_open(*about)
     taken_in(lake)
     assert not is_open(*about)
-    carried_out(lake)
-    assert changed(*about) == set()
-
-
-def test_a_request_that_has_changed_nothing_is_no_change(lake: Lake) -> None:
-    asked(lake)
-    taken_in(lake)
-    carried_out(lake, changes=False)
-    assert changed(lake.layout, lake.pipeline, NOTE) == set()
-
-
-def test_where_the_log_does_not_say_it_may_have_changed(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An hour that is emitted twice is harmless; an hour that is not emitted is lost."""
-
-    def trimmed(_: Table) -> Iterator[Commit]:
-        return iter(())
-
-    def damaged(_: Table) -> Iterator[Commit]:
-        raise LogGapError("a commit is missing", remedy="none")
-
-    asked(lake)
-    taken_in(lake)
-    carried_out(lake, changes=False)
-    for lineage in (trimmed, damaged):
-        monkeypatch.setattr(publication, "lineage", lineage)
-        assert changed(lake.layout, lake.pipeline, NOTE) == {"per_minute"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate.backfill.selection import LATEST
-from headgate.backfill.window_times import first_begin, last_end
+from headgate.backfill.window_times import first_begin
 from tests.support.operators import table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,9 +72,3 @@ def test_an_interval_may_be_at_the_ends_of_time(begin: datetime) -> None:
     assert first is not None
     assert first <= micros(begin)
     assert first_begin(declared, micros(begin), micros(begin + HOUR)) is None
-
-
-def test_where_the_last_window_of_an_event_ends() -> None:
-    assert last_end(table(windows(6, 2)), NOON) == NOON + 4 * HOUR
-    assert last_end(table(windows(6, 2)), NOON - HOUR) == NOON + 4 * HOUR
-    assert last_end(table(windows(1, 1)), NOON) == NOON

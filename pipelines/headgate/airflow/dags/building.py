@@ -16,13 +16,12 @@ from headgate.airflow.dags.shared_dags import health, maintenance
 from headgate.airflow.interval import TO
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
-    EmitRebuiltHours,
     PublishApproval,
     ReplayInterval,
     Then,
 )
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
-from headgate.airflow.operators.final_hours import AwaitFinalHours, EmitFinalHours
+from headgate.airflow.operators.final_periods import AwaitFinalPeriods, EmitFinalPeriods
 from headgate.airflow.operators.preflight import Preflight
 from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
 from headgate.airflow.operators.stop_report import StopReport
@@ -35,6 +34,7 @@ from headgate.declaration.files import declarations_in
 from headgate.declaration.settings import BackfillSchedule
 from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
+from headgate.supervision.periods import PERIODS
 
 _LASTS = timedelta(hours=24)
 _RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
@@ -185,9 +185,16 @@ def _gold(declared: Declared) -> DAG:
         tags=["headgate", stream.name],
         doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
     ) as dag:
-        waiting = AwaitFinalHours(task_id=_task_id("wait", gold), tables=gold, **about)
+        waiting = AwaitFinalPeriods(task_id=_task_id("wait", gold), tables=gold, **about)
         for table in gold:
-            waiting >> EmitFinalHours(task_id=table, table=table, waiting=waiting.task_id, **about)
+            for period in PERIODS:
+                waiting >> EmitFinalPeriods(
+                    task_id=table if period == "hour" else f"{table}-{period}s",
+                    table=table,
+                    period=period,
+                    waiting=waiting.task_id,
+                    **about,
+                )
     return dag
 
 
@@ -195,7 +202,6 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
     """Waits until an interval is final, computes it again, and publishes differences if allowed."""
     stream, gold = declared.stream, declared.gold
     about = tables(stream)
-    compute_id = _task_id("compute", gold)
     with DAG(
         f"{stream.name}__backfill",
         schedule=DeltaDataIntervalTimetable(schedule.every),
@@ -215,39 +221,25 @@ def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
         },
         tags=["headgate", stream.name],
         doc_md=docs.BACKFILL.format(
-            name=stream.name, mode=schedule.mode, publish=schedule.publish, compute=compute_id
+            name=stream.name, mode=schedule.mode, publish=schedule.publish, compute="compute"
         ),
     ) as dag:
         final = [
-            GoldFinalSensor(
-                task_id=_task_id(f"{table}_is_final", gold), table=table, up_to=TO, **about
-            )
+            GoldFinalSensor(task_id=f"{table}_is_final", table=table, up_to=TO, **about)
             for table in gold
         ]
-        compute = BackfillInterval(task_id=compute_id, then=_then(schedule), **about)
-        last = compute
+        compute = BackfillInterval(task_id="compute", then=_then(schedule), **about)
         if schedule.mode == "late":
-            replay = ReplayInterval(task_id=_task_id("replay", gold), tables=gold, **about)
+            replay = ReplayInterval(task_id="replay", tables=gold, **about)
             final >> replay >> compute
         else:
             final >> compute
         if compute.then == "show":
-            approve = PublishApproval(
-                task_id=_task_id("approve", gold), name=stream.name, asks=compute_id
+            approve = PublishApproval(task_id="approve", name=stream.name, asks=compute.task_id)
+            publish = BackfillInterval(
+                task_id="publish", then="publish", approved=compute.task_id, **about
             )
-            last = BackfillInterval(
-                task_id=_task_id("publish", gold), then="publish", approved=compute_id, **about
-            )
-            compute >> approve >> last
-        for table in gold:
-            # Runs even if nothing differs any more and the approval is skipped: an earlier attempt
-            # may have published.
-            last >> EmitRebuiltHours(
-                task_id=table,
-                table=table,
-                trigger_rule=TriggerRule.NONE_FAILED,
-                **about,
-            )
+            compute >> approve >> publish
     return dag
 
 

@@ -32,13 +32,15 @@ its action.
 """
 
 GOLD = """\
-Emits an event of the table's asset for each hour of {tables} that becomes **final**, while the
-stream **{name}** continues. The partition key is the hour (`2026-11-20T14:00:00`, in UTC). A DAG
-with `schedule=PartitionedAssetTimetable(assets=gold_asset("{name}", …))` runs once for each.
+Emits an event of the table's asset for each hour of {tables} that becomes **final** and has rows,
+while the stream **{name}** continues, and again if a final row changes: after a late replay, a
+backfill, a restore or a rebuild. The partition key is the hour (`2026-11-20T14:00:00`, in UTC). A
+DAG with `schedule=PartitionedAssetTimetable(assets=gold_asset("{name}", …))` runs once for each
+event. `gold_days` is the asset of the table's days (`2026-11-20`).
 
-A run lasts until an hour is final; then the next run begins. The assets' own events show which
-hours were emitted, so *clear*, *mark* and *delete* repeat and omit none. *Pause* delays events
-until the DAG is on again; *trigger* waits for the current run. None of them changes the stream.
+A run lasts until something is due; then the next run begins. The assets' own events show what was
+emitted, so *clear*, *mark* and *delete* repeat and omit none. *Pause* delays events until the DAG
+is on again; *trigger* waits for the current run. None of them changes the stream.
 """
 
 BACKFILL = """\
@@ -53,10 +55,9 @@ publish: `{publish}` (`airflow: {{backfill: …}}` in the declaration).
 | **clear** `{compute}` | The same; a person is asked again. |
 | **pause**, **mark**, **delete** | Change no table and no stream. |
 
-A savepoint is taken before an interval is published; restoring it undoes the publication. The hours
-of an interval that was published, or whose late rows were replayed, are emitted again as events of
-the tables' assets, so what follows them runs again; clearing such a run emits them again, too. An
-approval holds for the rows that were computed when it was asked for: others are not published.
+A savepoint is taken before an interval is published; restoring it undoes the publication.
+`{name}__gold` emits the hours that have changed again. An approval holds for the rows that were
+computed when it was asked for: others are not published.
 """
 
 HEALTH = """\

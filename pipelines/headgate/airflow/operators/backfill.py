@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,20 +16,16 @@ from airflow.sdk.exceptions import (
 )
 
 from headgate import exit_codes
-from headgate.airflow.gold_table import gold_asset
 from headgate.airflow.interval import FROM, TO, require_interval
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.operators.verb import run_verb
 from headgate.commands import pipeline_command, rendered
-from headgate.supervision import hours
 from headgate.supervision.keeping import NEEDS_A_PERSON
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from headgate.backfill.report import Report
-    from headgate.declaration.model import Pipeline
-    from headgate.storage.layout import Layout
 
 Then = Literal["verify", "show", "publish"]
 
@@ -214,49 +210,6 @@ class PublishApproval(ApprovalOperator):
         if not (context["ti"].xcom_pull(task_ids=self.asks) or {}).get("differing"):
             raise AirflowSkipException("no row differs")
         return super().execute(context)
-
-
-class EmitRebuiltHours(IntervalTask):
-    """Emits an asset event of ``table`` for every hour in which this run, or an attempt of it with
-    another ``mode``, may have changed windows, if it has changed the table, so that downstream DAGs
-    run again; skipped otherwise. These are the hours of the interval, and those after it up to the
-    end of the last window that can have rows of the interval. The change is found in bronze's
-    commits, whichever attempt requested it, so a cleared run emits the hours again."""
-
-    def __init__(self, *, table: str, **kwargs: Any) -> None:
-        self.table = table
-        asset = gold_asset(kwargs["name"], table)
-        super().__init__(outlets=[asset], **kwargs)
-
-    def execute(self, context: Context) -> None:
-        from headgate.backfill.noted import changed
-
-        declared, layout = self._opened()
-        if self.table not in changed(layout, declared, _note(context)):
-            raise AirflowSkipException(f"{self.table} has not changed")
-        keys = self._hours(declared, layout)
-        # Only EmitFinalHours writes into an event how far the table is final. A time written here
-        # could be older than that of an event that EmitFinalHours emits at the same time.
-        context["outlet_events"][gold_asset(self.name, self.table)].add_partitions(list(keys))
-        self.log.info("%s has changed: %s", self.table, ", ".join(keys))
-
-    def _hours(self, declared: Pipeline, layout: Layout) -> Sequence[str]:
-        """The hours of the interval, and those after it that are final and may have a window with a
-        replayed row of the interval."""
-        from headgate.backfill.window_times import last_end
-        from headgate.supervision.finality import final_up_to
-
-        begin, end = self._times()
-        last = _hour_end(end)
-        beyond = _hour_end(last_end(declared.gold[self.table], end))
-        if beyond > last and (final := final_up_to(layout, declared, self.table)) is not None:
-            last = max(last, min(beyond, hours.whole(final)))
-        return hours.between(hours.whole(begin), last)
-
-
-def _hour_end(time: datetime) -> datetime:
-    """The end of the hour in which a window ends at ``time``."""
-    return hours.whole(time + hours.HOUR - timedelta(microseconds=1))
 
 
 def _note(context: Context) -> str:
