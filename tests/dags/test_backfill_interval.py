@@ -70,7 +70,7 @@ def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
     def set_end(code: int, table: TableReport | None = None, digest: str = "digest") -> Any:
         calls = []
 
-        def run(words: tuple[str, ...], _: Any) -> tuple[int, str]:
+        def run(words: tuple[str, ...], *_: Any) -> tuple[int, str]:
             calls.append(words)
             if table is not None:
                 at = datetime.now(UTC)
@@ -118,7 +118,7 @@ def test_windows_that_began_before_the_interval_are_compared(
 ) -> None:
     calls = []
 
-    def run(words: list[str], _: Any) -> tuple[int, str]:
+    def run(words: list[str], *_: Any) -> tuple[int, str]:
         calls.append(words)
         at = datetime.now(UTC)
         about, found = (at, DAY, NEXT, "digest"), replace(EMPTY, equal=1, windows=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -40,7 +40,12 @@ from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 class StreamReport:
     done: ClassVar[list[str]] = []
 
-    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
+    def launch(
+        self,
+        stream: Stream,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
         StreamReport.done.append(" ".join(["launch", *options]))
         return "process 1"
 

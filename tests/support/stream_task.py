@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,10 +35,11 @@ STATES: dict[str, State | None] = {
 
 
 class FakeLauncher:
-    """Records its calls. A start calls ``meanwhile`` and then raises ``fails``, if they are set.
-    There is no job if ``state`` is None."""
+    """Records its calls, and the variables of each start in ``given``. A start calls ``meanwhile``
+    and then raises ``fails``, if they are set. There is no job if ``state`` is None."""
 
     done: ClassVar[list[str]] = []
+    given: ClassVar[list[dict[str, str]]] = []
     fails: ClassVar[Exception | None] = None
     meanwhile: ClassVar[Callable[[], None] | None] = None
     job: ClassVar[JobState] = JOB
@@ -48,6 +49,7 @@ class FakeLauncher:
     @classmethod
     def forget(cls) -> None:
         cls.done.clear()
+        cls.given.clear()
         cls.fails, cls.meanwhile, cls.log_fails = None, None, None
         cls.job, cls.state = JOB, "running"
 
@@ -59,8 +61,14 @@ class FakeLauncher:
         state = FakeLauncher.state
         return () if state is None else (replace(FakeLauncher.job, state=state),)
 
-    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
+    def launch(
+        self,
+        stream: Stream,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
         FakeLauncher.done.append("launch")
+        FakeLauncher.given.append(dict(variables or {}))
         if FakeLauncher.meanwhile is not None:
             FakeLauncher.meanwhile()
         if FakeLauncher.fails is not None:
@@ -100,8 +108,9 @@ def about(root: Path) -> dict[str, Any]:
     return {"file": "shop.yml", "name": "shop", "root": str(root), "launcher": LAUNCHER}
 
 
-def operator(root: Path) -> StreamOperator:
-    return StreamOperator(task_id="supervise", budget=RestartPolicy(crashes=3), **about(root))
+def operator(root: Path, **more: Any) -> StreamOperator:
+    policy = RestartPolicy(crashes=3)
+    return StreamOperator(task_id="supervise", budget=policy, **about(root), **more)
 
 
 def run(run_id: str, map_index: int = -1) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -42,9 +42,15 @@ class Stream:
 class Launcher(Protocol):
     """Starts, probes and ends drivers. The lease, not the launcher, prevents a second driver."""
 
-    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
+    def launch(
+        self,
+        stream: Stream,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
         """Start a driver that outlives the caller, and return its name. Blocks until the driver has
-        reached its source; if the source does not answer, the driver keeps trying. Raises
+        reached its source; if the source does not answer, the driver keeps trying. ``variables``
+        are further environment variables of the driver: their values may be secret. Raises
         HeadgateError, with the output of the driver, if it does not start.
         """
         ...
@@ -73,8 +79,14 @@ class Launcher(Protocol):
 class LocalLauncher:
     """Runs drivers as processes of this machine, each in a session of its own."""
 
-    def launch(self, stream: Stream, options: Sequence[str] = ()) -> str:
-        started = local.launch(stream.layout, stream.file, stream.root, options)
+    def launch(
+        self,
+        stream: Stream,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
+        place = stream.layout, stream.file, stream.root
+        started = local.launch(*place, options, variables=variables)
         waits = f" ({started.waits_for})" if started.waits_for else ""
         return f"process {started.pid}{waits}"
 

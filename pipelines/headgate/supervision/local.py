@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,14 +60,15 @@ def launch(
     root: str,
     options: Sequence[str] = (),
     say: Callable[[str], None] = lambda _: None,
+    variables: Mapping[str, str] | None = None,
 ) -> Started:
     """Start ``headgate run`` detached from this terminal.
 
     Blocks until the driver has reached its source and can plan its first batch. A driver with open
     tables is left running: the wait ends after ``REACHES_WITHIN`` if its source does not answer,
-    and after ``STARTS_WITHIN`` if it is still busy. ``say`` receives its stages. Raises
-    NotAliveError, with its output, if it ends before that, or if its tables are not open in time;
-    it is then killed.
+    and after ``STARTS_WITHIN`` if it is still busy. ``say`` receives its stages. ``variables`` are
+    added to its environment. Raises NotAliveError, with its output, if it ends before that, or if
+    its tables are not open in time; it is then killed.
     """
     log = run_log(layout)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,7 @@ def launch(
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
-            env=_environment(),
+            env={**_environment(), **(variables or {})},
             start_new_session=True,
         )
     deadline, opened = time.monotonic() + STARTS_WITHIN, None

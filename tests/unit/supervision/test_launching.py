@@ -123,6 +123,23 @@ def test_why_a_driver_ended_is_read_from_its_json_lines(
     assert ended.value.message == "wrong\ndo this"
 
 
+def test_secrets_are_in_the_environment_of_the_driver_alone(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_DB", "of Airflow")
+    script = """
+import os, sys
+token = os.environ["TOKEN"]
+is_alone = "AIRFLOW_CONN_DB" not in os.environ and token not in str(sys.orig_argv)
+sys.exit(3 if token == "s3" + "cret" and is_alone else 4)
+"""
+    monkeypatch.setattr(local, "HEADGATE", (sys.executable, "-c", script))
+    with pytest.raises(NotAliveError) as ended:
+        launch(layout, Path("tiny.yml"), "lake", variables={"TOKEN": "s3cret"})
+    assert ended.value.exit_code == 3
+    assert "s3cret" not in run_log(layout).read_text()
+
+
 def test_a_source_that_refuses_is_the_starts_error(
     layout: Layout, launches: Callable[[str], Started]
 ) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule
-from airflow.timetables.interval import DeltaDataIntervalTimetable
 
+from headgate.airflow.connections import require_connections
 from headgate.airflow.dags import docs
-from headgate.airflow.dags.common import SINCE, keywords, tables
+from headgate.airflow.dags.attached import Access, Attached, Callbacks
+from headgate.airflow.dags.backfill_dag import backfill
+from headgate.airflow.dags.common import RETRIES, SINCE, Schedule, keywords, tables, task_id
 from headgate.airflow.dags.shared_dags import health, maintenance
-from headgate.airflow.interval import TO
-from headgate.airflow.operators.backfill import (
-    BackfillInterval,
-    PublishApproval,
-    ReplayInterval,
-    Then,
-)
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
 from headgate.airflow.operators.final_periods import AwaitFinalPeriods, EmitFinalPeriods
 from headgate.airflow.operators.preflight import Preflight
@@ -27,21 +22,14 @@ from headgate.airflow.operators.release_approval import ReleaseApproval, Release
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, declared_twice, place
-from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.files import declarations_in
-from headgate.declaration.settings import BackfillSchedule
 from headgate.supervision.launcher import LOCAL, Stream
 from headgate.supervision.limits import Limits
 from headgate.supervision.periods import PERIODS
 
 _LASTS = timedelta(hours=24)
-_RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
-"""For workers that die, and for an answer of a person that arrives before the scheduler knows that
-the task waits: Airflow fails that attempt, and the next one asks again."""
-_BACKFILLS_AT_A_TIME = 2
-"""Each backfill starts a Spark of its own."""
 
 
 def build_dags(
@@ -50,6 +38,17 @@ def build_dags(
     root: str | Path | None = None,
     launcher: str = LOCAL,
     limits: Limits | None = None,
+    connections: Mapping[str, str] | None = None,
+    default_args: Mapping[str, Any] | None = None,
+    owner: str | None = None,
+    pool: str | None = None,
+    queue: str | None = None,
+    tags: Collection[str] = (),
+    on_failure_callback: Callbacks | None = None,
+    on_success_callback: Callbacks | None = None,
+    access_control: Access | None = None,
+    health_schedule: Schedule = timedelta(minutes=5),
+    maintenance_schedule: Schedule = timedelta(hours=1),
 ) -> dict[str, DAG]:
     """The DAGs of every declaration in a folder, by their ids.
 
@@ -59,14 +58,49 @@ def build_dags(
     declaration, so a mistake in it ends no DAG of the stream: ``require_declarations`` reports it,
     and the stream refuses to start. If other files declare the same pipeline, its DAGs still use
     NAME.yml.
+
+    ``connections`` are environment variables of the drivers and backfills, each with the field of
+    an Airflow connection that has its value: ``{"DB_PASSWORD": "shop_db.password"}``. Fields are
+    ``host``, ``port``, ``login``, ``schema``, ``password``, ``uri`` and ``extra.KEY``. A value is
+    read when a process starts.
+
+    The other arguments are those of every DAG, or with ``default_args`` of every task. Headgate's
+    own retries, dates, trigger rules, dependencies on earlier runs, execution timeouts and limits
+    of active tasks win, because the supervision of a stream depends on them. ``owner``, ``pool``
+    and ``queue`` may be in ``default_args`` as well. Only backfills and ``headgate__maintenance``
+    use the ``pool``: a task that supervises, waits, checks or asks a person never waits behind
+    them, and holds no slot of the pool, even of one that includes deferred tasks.
+    ``on_failure_callback`` and ``on_success_callback`` are called once for each run; those of
+    tasks are in ``default_args``. A schedule of None means: only if it is triggered.
+
+    Raises ValueError or TypeError if an argument is wrong.
     """
+    named = {"owner": owner, "pool": pool, "queue": queue}
+    callbacks = {
+        "on_failure_callback": on_failure_callback,
+        "on_success_callback": on_success_callback,
+    }
+    attached = Attached.of(default_args, tags, named, callbacks, access_control)
+    secrets = {} if connections is None else connections
+    require_connections(secrets)
     found = declared_in(place(folder), root)
     streams = [each.stream for each in found]
-    dags = [make(stream, launcher) for stream in streams for make in (_stream, _control)]
-    dags += [_gold(each) for each in found if each.gold]
-    dags += [_backfill(each, each.backfill) for each in found if each.gold and each.backfill]
+    dags = [
+        make(stream, launcher, secrets, attached)
+        for stream in streams
+        for make in (_stream, _control)
+    ]
+    dags += [_gold(each, attached) for each in found if each.gold]
+    dags += [
+        backfill(each, each.backfill, secrets, attached)
+        for each in found
+        if each.gold and each.backfill
+    ]
     if streams:
-        dags += [health(streams, launcher, limits or Limits()), maintenance(streams, launcher)]
+        dags += [
+            health(streams, launcher, limits or Limits(), health_schedule, attached),
+            maintenance(streams, launcher, maintenance_schedule, attached),
+        ]
     return {dag.dag_id: dag for dag in dags}
 
 
@@ -89,7 +123,9 @@ def require_declarations(folder: str | Path) -> None:
         raise ValueError("\n".join(problems))
 
 
-def _stream(stream: Stream, launcher: str) -> DAG:
+def _stream(
+    stream: Stream, launcher: str, connections: Mapping[str, str], attached: Attached
+) -> DAG:
     about = keywords(stream, launcher)
     with DAG(
         f"{stream.name}__stream",
@@ -99,15 +135,16 @@ def _stream(stream: Stream, launcher: str) -> DAG:
         max_active_runs=1,
         # The next run begins at once, so a stream that cannot start would fail without end.
         max_consecutive_failed_dag_runs=3,
-        default_args=_RETRIES,
-        tags=["headgate", stream.name],
+        **attached.keywords("headgate", stream.name, **RETRIES),
         doc_md=docs.STREAM.format(
             **about,
             hours=_LASTS / timedelta(hours=1),
             status=rendered(pipeline_command("status"), stream.place),
         ),
     ) as dag:
-        supervise = StreamOperator(task_id="supervise", rotate_after=_LASTS, **about)
+        supervise = StreamOperator(
+            task_id="supervise", rotate_after=_LASTS, connections=connections, **about
+        )
         report = StopReport(
             task_id="report", of="supervise", trigger_rule=TriggerRule.ALL_DONE, **about
         )
@@ -115,7 +152,9 @@ def _stream(stream: Stream, launcher: str) -> DAG:
     return dag
 
 
-def _control(stream: Stream, launcher: str) -> DAG:
+def _control(
+    stream: Stream, launcher: str, connections: Mapping[str, str], attached: Attached
+) -> DAG:
     about = keywords(stream, launcher)
     with DAG(
         f"{stream.name}__control",
@@ -152,7 +191,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
                 section="Only for: replay late rows",
             ),
         },
-        tags=["headgate", stream.name],
+        **attached.keywords("headgate", stream.name),
         doc_md=docs.CONTROL.format(**about),
     ) as dag:
         act = ControlOperator(
@@ -161,9 +200,10 @@ def _control(stream: Stream, launcher: str) -> DAG:
             savepoint="{{ params.savepoint or '' }}",
             table="{{ params.table or '' }}",
             max_active_tis_per_dag=1,
+            connections=connections,
             **about,
         )
-        approve = ReleaseApproval(task_id="approve", name=stream.name, asks="act", **_RETRIES)
+        approve = ReleaseApproval(task_id="approve", name=stream.name, asks="act", **RETRIES)
         release = ReleaseOperator(
             task_id="release", asks="act", approval="approve", **tables(stream)
         )
@@ -171,7 +211,7 @@ def _control(stream: Stream, launcher: str) -> DAG:
     return dag
 
 
-def _gold(declared: Declared) -> DAG:
+def _gold(declared: Declared, attached: Attached) -> DAG:
     stream, gold = declared.stream, declared.gold
     about = tables(stream)
     with DAG(
@@ -181,11 +221,10 @@ def _gold(declared: Declared) -> DAG:
         catchup=False,
         max_active_runs=1,
         max_consecutive_failed_dag_runs=3,
-        default_args=_RETRIES,
-        tags=["headgate", stream.name],
+        **attached.keywords("headgate", stream.name, **RETRIES),
         doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
     ) as dag:
-        waiting = AwaitFinalPeriods(task_id=_task_id("wait", gold), tables=gold, **about)
+        waiting = AwaitFinalPeriods(task_id=task_id("wait", gold), tables=gold, **about)
         for table in gold:
             for period in PERIODS:
                 waiting >> EmitFinalPeriods(
@@ -196,61 +235,3 @@ def _gold(declared: Declared) -> DAG:
                     **about,
                 )
     return dag
-
-
-def _backfill(declared: Declared, schedule: BackfillSchedule) -> DAG:
-    """Waits until an interval is final, computes it again, and publishes differences if allowed."""
-    stream, gold = declared.stream, declared.gold
-    about = tables(stream)
-    with DAG(
-        f"{stream.name}__backfill",
-        schedule=DeltaDataIntervalTimetable(schedule.every),
-        start_date=SINCE,
-        catchup=False,
-        max_active_runs=16,
-        max_active_tasks=_BACKFILLS_AT_A_TIME,
-        default_args=_RETRIES,
-        params={
-            "declaration": Param(
-                None,
-                type=["null", "string"],
-                title="Other declaration",
-                description="a file with other formulas beside the pipeline's own, "
-                "such as other.txt; empty: its own",
-            )
-        },
-        tags=["headgate", stream.name],
-        doc_md=docs.BACKFILL.format(
-            name=stream.name, mode=schedule.mode, publish=schedule.publish, compute="compute"
-        ),
-    ) as dag:
-        final = [
-            GoldFinalSensor(task_id=f"{table}_is_final", table=table, up_to=TO, **about)
-            for table in gold
-        ]
-        compute = BackfillInterval(task_id="compute", then=_then(schedule), **about)
-        if schedule.mode == "late":
-            replay = ReplayInterval(task_id="replay", tables=gold, **about)
-            final >> replay >> compute
-        else:
-            final >> compute
-        if compute.then == "show":
-            approve = PublishApproval(task_id="approve", name=stream.name, asks=compute.task_id)
-            publish = BackfillInterval(
-                task_id="publish", then="publish", approved=compute.task_id, **about
-            )
-            compute >> approve >> publish
-    return dag
-
-
-def _task_id(wanted: str, gold: Collection[str]) -> str:
-    """The id of a task beside those that are named like gold tables. No table has a dash in its
-    name."""
-    return f"{wanted}-" if wanted in gold else wanted
-
-
-def _then(schedule: BackfillSchedule) -> Then:
-    """What the task ``compute`` does with rows that differ."""
-    if schedule.mode != "rebuild" or schedule.publish == "when_equal":
-        return "verify"
-    return "show" if schedule.publish == "after_approval" else "publish"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TypedDict
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, TypedDict
 
 from headgate.supervision.launcher import Stream
 
+Schedule: TypeAlias = timedelta | str | None
+"""A text is a cron expression, or a preset such as ``@hourly``."""
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
+"""For workers that die, and for an answer of a person that arrives before the scheduler knows that
+the task waits: Airflow fails that attempt, and the next one asks again."""
 
 
 class Tables(TypedDict):
@@ -31,3 +37,9 @@ def tables(stream: Stream) -> Tables:
 
 def keywords(stream: Stream, launcher: str) -> Keywords:
     return {**tables(stream), "launcher": launcher}
+
+
+def task_id(wanted: str, gold: Collection[str]) -> str:
+    """The id of a task beside those that are named like gold tables. No table has a dash in its
+    name."""
+    return f"{wanted}-" if wanted in gold else wanted

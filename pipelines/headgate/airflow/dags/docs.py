@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from headgate.airflow.dags.common import Schedule
+from headgate.declaration.quantities import format_duration
+
 STREAM = """\
 Keeps the stream **{name}** running: `{file}`, tables under `{root}`.
 
@@ -61,7 +66,7 @@ computed when it was asked for: others are not published.
 """
 
 HEALTH = """\
-Checks every stream every five minutes. A check fails if the driver makes no progress
+Checks every stream {when}. A check fails if the driver makes no progress
 (`freshness`), the backlog is long (`backlog`), input is missing (`input`), the watermark is far
 behind (`event_time`), many rows are late (`late`) or refused (`quarantine`), rules hold a gold
 table (`gate`), the circuit breaker pauses publications (`breaker`), a sink takes no rows or refuses
@@ -75,7 +80,7 @@ A stream that was stopped or paused on request is healthy.
 """
 
 MAINTENANCE = """\
-For every stream, every hour, beside the running drivers: takes a **savepoint**; merges small files
+For every stream, {when}, beside the running drivers: takes a **savepoint**; merges small files
 (**compact**) and removes files that nothing needs (**vacuum**); proves the **ledger** by id; and
 stops a stream whose task was ended while no triggerer could stop it (**reconcile**).
 
@@ -84,3 +89,12 @@ It keeps its newest 24 savepoints and those of a week; it deletes no others.
 *Pause* lets files and logs grow, *clear* repeats a run, *mark* and *delete* change no stream. The
 driver takes a declaration's own `savepoints`, whether this DAG is on or not.
 """
+
+
+def when(schedule: Schedule) -> str:
+    """The schedule in a sentence."""
+    if schedule is None:
+        return "whenever it is triggered"
+    if isinstance(schedule, timedelta):
+        return f"every {format_duration(schedule)}"
+    return f"by the schedule `{schedule}`"

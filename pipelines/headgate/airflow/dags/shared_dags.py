@@ -9,7 +9,8 @@ from datetime import timedelta
 from airflow.sdk import DAG, TriggerRule
 
 from headgate.airflow.dags import docs
-from headgate.airflow.dags.common import SINCE, keywords, tables
+from headgate.airflow.dags.attached import Attached
+from headgate.airflow.dags.common import SINCE, Schedule, keywords, tables
 from headgate.airflow.operators.health_check import HealthCheck
 from headgate.airflow.operators.ledger_check import LedgerCheck
 from headgate.airflow.operators.reconciler import Reconciler
@@ -27,20 +28,25 @@ def _paused() -> bool | None:
     return False if MARK in os.environ else None
 
 
-def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
+def health(
+    streams: Sequence[Stream],
+    launcher: str,
+    limits: Limits,
+    schedule: Schedule,
+    attached: Attached,
+) -> DAG:
     about = [dict(keywords(stream, launcher)) for stream in streams]
     with DAG(
         "headgate__health",
-        schedule=timedelta(minutes=5),
+        schedule=schedule,
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
+        is_paused_upon_creation=_paused(),
         # For tasks that Airflow cannot run, for example while its API server starts. A failed check
         # is not retried.
-        default_args={"retries": 2, "retry_delay": timedelta(seconds=30)},
-        is_paused_upon_creation=_paused(),
-        tags=["headgate"],
-        doc_md=docs.HEALTH,
+        **attached.keywords("headgate", retries=2, retry_delay=timedelta(seconds=30)),
+        doc_md=docs.HEALTH.format(when=docs.when(schedule)),
     ) as dag:
         HealthCheck.partial(
             task_id="checks", limits=limits, map_index_template=_NAMED
@@ -48,38 +54,38 @@ def health(streams: Sequence[Stream], launcher: str, limits: Limits) -> DAG:
     return dag
 
 
-def maintenance(streams: Sequence[Stream], launcher: str) -> DAG:
+def maintenance(
+    streams: Sequence[Stream], launcher: str, schedule: Schedule, attached: Attached
+) -> DAG:
     about = [dict(keywords(stream, launcher)) for stream in streams]
     of_tables = [dict(tables(stream)) for stream in streams]
+    mapped = {"map_index_template": _NAMED, **attached.slots}
     with DAG(
         "headgate__maintenance",
-        schedule=timedelta(hours=1),
+        schedule=schedule,
         start_date=SINCE,
         catchup=False,
         max_active_runs=1,
-        # A task may fail because a driver starts or ends at the same time: then it is tried again.
-        default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
         is_paused_upon_creation=_paused(),
-        tags=["headgate"],
-        doc_md=docs.MAINTENANCE,
+        # A task may fail because a driver starts or ends at the same time: then it is tried again.
+        **attached.keywords("headgate", retries=2, retry_delay=timedelta(minutes=1)),
+        doc_md=docs.MAINTENANCE.format(when=docs.when(schedule)),
     ) as dag:
         Reconciler.partial(task_id="reconcile", map_index_template=_NAMED).expand_kwargs(about)
         SavepointOperator.partial(
-            task_id="savepoint", note="headgate__maintenance", keep=24, map_index_template=_NAMED
+            task_id="savepoint", note="headgate__maintenance", keep=24, **mapped
         ).expand_kwargs(of_tables)
-        compact = VerbOperator.partial(
-            task_id="compact", verb=["compact"], map_index_template=_NAMED
-        ).expand_kwargs(of_tables)
+        compact = VerbOperator.partial(task_id="compact", verb=["compact"], **mapped).expand_kwargs(
+            of_tables
+        )
         # A driver compacts or vacuums, not both at a time. A failure of one pipeline does not stop
         # the vacuum of others.
         vacuum = VerbOperator.partial(
             task_id="vacuum",
             verb=["vacuum"],
             trigger_rule=TriggerRule.ALL_DONE,
-            map_index_template=_NAMED,
+            **mapped,
         ).expand_kwargs(of_tables)
-        LedgerCheck.partial(task_id="ledger", by_id=True, map_index_template=_NAMED).expand_kwargs(
-            of_tables
-        )
+        LedgerCheck.partial(task_id="ledger", by_id=True, **mapped).expand_kwargs(of_tables)
         compact >> vacuum
     return dag

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import (
 )
 
 from headgate import exit_codes
+from headgate.airflow.connections import NoConnectionError
 from headgate.airflow.interval import FROM, TO, require_interval
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.operators.verb import run_verb
@@ -45,12 +46,14 @@ class IntervalTask(TablesTask):
     def _times(self) -> tuple[datetime, datetime]:
         return datetime.fromisoformat(self.begin), datetime.fromisoformat(self.end)
 
-    def _headgate(self, verb: str, *arguments: str) -> int:
+    def _headgate(
+        self, verb: str, *arguments: str, variables: Mapping[str, str] | None = None
+    ) -> int:
         """Run a verb over the interval; its output goes to the task log. Returns its exit code."""
         name, *more = verb.split()
         times = ["--from", self.begin, "--to", self.end]
         words = [name, *more, self.file, *arguments, *times]
-        return run_verb([*words, "--root", self.root], self.log.info)[0]
+        return run_verb([*words, "--root", self.root], self.log.info, variables)[0]
 
     def _await_earlier(self, context: Context) -> None:
         """Wait until the tables have carried out the requests of earlier attempts of this run, so
@@ -116,7 +119,7 @@ class BackfillInterval(IntervalTask):
         approved = context["ti"].xcom_pull(task_ids=self.approved) if self.approved else None
         began = datetime.now(UTC)
         options = self._options(context, approved)
-        code = self._headgate("backfill", "--by-end", *options)
+        code = self._headgate("backfill", "--by-end", *options, variables=self._needed())
         kept = code in (exit_codes.OK, exit_codes.FAILED, exit_codes.DIFFERS)
         report = self._report(began) if kept else None
         if code == exit_codes.FAILED and report is not None and report.result == "empty":
@@ -138,6 +141,13 @@ class BackfillInterval(IntervalTask):
             "declaration": report.declaration,
             "backfilled": {each.table: each.backfilled for each in report.tables},
         }
+
+    def _needed(self) -> dict[str, str]:
+        """The values of ``connections``. Raises AirflowFailException if one is missing."""
+        try:
+            return self._variables()
+        except NoConnectionError as error:
+            raise AirflowFailException(str(error)) from error
 
     def _options(self, context: Context, approved: Any) -> list[str]:
         """The options of the verb. Raises AirflowFailException if the approved result is missing,

@@ -50,7 +50,7 @@ class ControlOperator(StreamTask):
     or ``latest``; it is empty for every other action. ``table`` is the gold table whose late rows
     are replayed; empty for all, and for every other action. Returns what was done. Fails before any
     change if these arguments do not fit together, there is no such savepoint or table, or a stream
-    that is stopped could not be started again.
+    that is stopped could not be started again, such as without one of the ``connections``.
 
     A stopped stream stays stopped until it is started again: its supervisor does not start it.
     """
@@ -75,6 +75,8 @@ class ControlOperator(StreamTask):
         if self.action == REPLAY:
             return self._replay()
         options = self._options(stream)
+        launches = self.action not in ("stop", "stop with savepoint", "savepoint")
+        variables = self._variables() if launches else {}
         done = []
         if self.action not in ("start", "take over", "savepoint"):
             if self.action != "stop":
@@ -83,8 +85,8 @@ class ControlOperator(StreamTask):
             done.append("stopped")
         if self.action in ("savepoint", "stop with savepoint"):
             done.append(f"savepoint {self._take()}")
-        if self.action not in ("stop", "stop with savepoint", "savepoint"):
-            done.append(launcher.launch(stream, options))
+        if launches:
+            done.append(launcher.launch(stream, options, variables))
         result = f"{self.name}: {', '.join(done)}"
         self.log.info(result)
         return result

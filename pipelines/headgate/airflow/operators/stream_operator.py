@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow.sdk.exceptions import AirflowFailException
 
 from headgate import exit_codes
+from headgate.airflow.connections import NoConnectionError
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import GONE, OVER, name_of, state_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
@@ -184,16 +185,18 @@ class StreamOperator(StreamTask):
             return watch
         try:
             self.log.info("starting %s", self.name)
-            self.log.info("%s runs as %s", self.name, launcher.launch(self._stream))
+            started = launcher.launch(self._stream, variables=self._variables())
+            self.log.info("%s runs as %s", self.name, started)
         except (HeadgateError, OSError) as error:
             failure = _record(error, self._stream.place)
             if failure.code == exit_codes.LEASE_HELD:
                 self.log.info("%s was started by another process", self.name)
                 return watch
             jobs = launcher.probe(self._stream, datetime.now(UTC))
-            if not jobs and last_failure(layout) is None:
-                # It never had a lease. So only the record of its failure shows later whether a stop
-                # was requested since (``stop_holds``).
+            if isinstance(error, NoConnectionError) or (not jobs and last_failure(layout) is None):
+                # There was no driver that could have recorded it, or it never had a lease. So only
+                # this record shows later that a person is needed, and whether a stop was requested
+                # since (``stop_holds``).
                 with suppress(OSError):
                     record_failure(layout, failure)
             if not any(job.is_alive for job in jobs):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from headgate.airflow.connections import require_connections, variables_of
 from headgate.commands import set_place
 from headgate.storage.layout import Layout
 from headgate.supervision.launcher import Stream
@@ -18,10 +20,21 @@ if TYPE_CHECKING:
 
 class TablesTask(BaseOperator):
     """A task on the tables under ``root`` of the pipeline that ``file`` declares. ``name`` labels a
-    mapped task."""
+    mapped task. ``connections`` has environment variables of the processes that the task starts and
+    that need secrets, each with a field of one of Airflow's connections (``build_dags``)."""
 
-    def __init__(self, *, file: str, root: str, name: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        file: str,
+        root: str,
+        name: str = "",
+        connections: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
+        require_connections(connections or {})
+        self.connections = dict(connections or {})
         self.file = file
         self.root = root
         self.name = name
@@ -33,6 +46,10 @@ class TablesTask(BaseOperator):
     @property
     def _stream(self) -> Stream:
         return Stream(Path(self.file), self.name, self.root)
+
+    def _variables(self) -> dict[str, str]:
+        """The values of ``connections`` now. Raises NoConnectionError."""
+        return variables_of(self.connections)
 
     def _declared(self) -> Pipeline:
         """Load the declaration, without secrets: no task here uses a sink or reads a source. Raises

@@ -2,4 +2,5 @@
 
 from headgate.airflow import build_dags
 
+# Owner, tags, callbacks, a pool, passwords from Airflow's connections: help(build_dags).
 globals().update(build_dags("pipelines"))

@@ -1,0 +1,82 @@
+"""The DAG that computes intervals of gold again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow.sdk import DAG, Param
+from airflow.timetables.interval import DeltaDataIntervalTimetable
+
+from headgate.airflow.dags import docs
+from headgate.airflow.dags.attached import Attached
+from headgate.airflow.dags.common import RETRIES, SINCE, tables
+from headgate.airflow.interval import TO
+from headgate.airflow.operators.backfill import (
+    BackfillInterval,
+    PublishApproval,
+    ReplayInterval,
+    Then,
+)
+from headgate.airflow.projects import Declared
+from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
+from headgate.declaration.settings import BackfillSchedule
+
+_AT_A_TIME = 2
+"""Each backfill starts a Spark of its own."""
+
+
+def backfill(
+    declared: Declared,
+    schedule: BackfillSchedule,
+    connections: Mapping[str, str],
+    attached: Attached,
+) -> DAG:
+    """Waits until an interval is final, computes it again, and publishes differences if allowed."""
+    stream, gold = declared.stream, declared.gold
+    about = tables(stream)
+    computing = {**about, "connections": connections, **attached.slots}
+    with DAG(
+        f"{stream.name}__backfill",
+        schedule=DeltaDataIntervalTimetable(schedule.every),
+        start_date=SINCE,
+        catchup=False,
+        max_active_runs=16,
+        max_active_tasks=_AT_A_TIME,
+        params={
+            "declaration": Param(
+                None,
+                type=["null", "string"],
+                title="Other declaration",
+                description="a file with other formulas beside the pipeline's own, "
+                "such as other.txt; empty: its own",
+            )
+        },
+        **attached.keywords("headgate", stream.name, **RETRIES),
+        doc_md=docs.BACKFILL.format(
+            name=stream.name, mode=schedule.mode, publish=schedule.publish, compute="compute"
+        ),
+    ) as dag:
+        final = [
+            GoldFinalSensor(task_id=f"{table}_is_final", table=table, up_to=TO, **about)
+            for table in gold
+        ]
+        compute = BackfillInterval(task_id="compute", then=_then(schedule), **computing)
+        if schedule.mode == "late":
+            replay = ReplayInterval(task_id="replay", tables=gold, **about, **attached.slots)
+            final >> replay >> compute
+        else:
+            final >> compute
+        if compute.then == "show":
+            approve = PublishApproval(task_id="approve", name=stream.name, asks=compute.task_id)
+            publish = BackfillInterval(
+                task_id="publish", then="publish", approved=compute.task_id, **computing
+            )
+            compute >> approve >> publish
+    return dag
+
+
+def _then(schedule: BackfillSchedule) -> Then:
+    """What the task ``compute`` does with rows that differ."""
+    if schedule.mode != "rebuild" or schedule.publish == "when_equal":
+        return "verify"
+    return "show" if schedule.publish == "after_approval" else "publish"
