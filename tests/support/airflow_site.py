@@ -28,19 +28,57 @@ from tests.support.readings import NOON
 GOLD, STREAM, CONTROL = "readings__gold", "readings__stream", "readings__control"
 SUPERVISE = "supervise"
 """The task of STREAM."""
+TOKEN = "SITE_TOKEN"
+"""The environment variable of the driver whose value is only in a connection of Airflow."""
+_STREAMS = """
+from pathlib import Path
+from headgate.airflow import build_dags
+
+def tell(what):
+    with Path({told!r}).open("a") as told:
+        print(what, file=told)
+
+globals().update(build_dags(
+    "pipelines",
+    owner="data",
+    tags=["site"],
+    default_args={{"on_failure_callback": lambda it: tell(f"task {{it['ti'].task_id}}")}},
+    on_failure_callback=lambda it: tell(f"run {{it['dag'].dag_id}}"),
+    connections={{{token!r}: "site.password"}},
+))
+"""
+
+
+def streams_file(folder: Path) -> str:
+    """A file that builds the DAGs of a site, with what a user attaches to them: callbacks write to
+    the file that ``Site.told`` reads."""
+    return _STREAMS.format(told=str(folder / "told"), token=TOKEN)
 
 
 class Site:
     """A project with one pipeline, and its DAGs in a real Airflow."""
 
-    def __init__(self, folder: Path, airflow: Airflow, declared: Pipeline) -> None:
+    def __init__(
+        self, folder: Path, airflow: Airflow, declared: Pipeline, secret: str = ""
+    ) -> None:
         self.airflow = airflow
+        self.secret = secret
         self.folder = folder
         self.declared = declared
         self.layout = Layout.of(str(folder / "lake"), declared.name)
         self.landing = Landing(folder / "landing")
         self._delivered = 0
         self._events = 0
+
+    def connect(self) -> None:
+        """Create the connection that has the secret."""
+        connection = {"connection_id": "site", "conn_type": "generic", "password": self.secret}
+        self.airflow.ask("POST", "/connections", connection)
+
+    def told(self) -> list[str]:
+        """What the callbacks have written."""
+        file = self.folder / "told"
+        return file.read_text().splitlines() if file.exists() else []
 
     def deliver(self, *events: bytes, arrived: datetime = ARRIVED) -> int:
         """Deliver one more file. Returns the number of events so far."""

@@ -4,6 +4,7 @@ over a real driver. Whatever is done to them, one driver runs, or none if a stop
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -12,7 +13,7 @@ import pytest
 from headgate.storage.layout import Layout
 from headgate.supervision import local
 from tests.support.airflow import running_airflow
-from tests.support.airflow_site import CONTROL, STREAM, Site
+from tests.support.airflow_site import CONTROL, STREAM, Site, streams_file
 from tests.support.drivers import REPOSITORY
 from tests.support.lossy_proxy import lossy_proxy
 from tests.support.readings import declare
@@ -27,12 +28,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "landing").mkdir()
     declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
     shutil.copytree(SHIPPED, folder / "dags")
+    (folder / "dags/streams.py").write_text(streams_file(folder))
     with ExitStack() as ends:
         # This runs last: as long as Airflow runs, it replaces a driver that is killed.
         ends.callback(local.kill, Layout.of(str(folder / "lake"), declared.name))
         proxy = ends.enter_context(lossy_proxy("set by Airflow"))
         airflow = ends.enter_context(running_airflow(folder / "home", folder / "dags", proxy=proxy))
-        place = Site(folder, airflow, declared)
+        place = Site(folder, airflow, declared, secret=uuid.uuid4().hex)
+        place.connect()
         place.deliver()
         airflow.switch_on(STREAM)
         airflow.switch_on(CONTROL)

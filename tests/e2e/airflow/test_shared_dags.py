@@ -59,6 +59,8 @@ def test_the_dags_that_all_streams_share(site: Site, dag: str, tasks: set[str]) 
         results = airflow.returned(dag, run, "checks", key=RESULTS, map_index=0)
         assert tuple(results) == CHECKS
         assert {check for check, wrong in results.items() if wrong} == {"late", "quarantine"}
+        told = {"task checks", f"run {dag}"}
+        airflow.wait(lambda: told <= {*site.told()}, "the callbacks were not called")
     airflow.ask("PATCH", f"/dags/{dag}", {"is_paused": True})
     assert site.owner == driver
     if dag == "headgate__maintenance":

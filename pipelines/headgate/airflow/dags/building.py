@@ -13,7 +13,7 @@ from headgate.airflow.connections import require_connections
 from headgate.airflow.dags import docs
 from headgate.airflow.dags.attached import Access, Attached, Callbacks
 from headgate.airflow.dags.backfill_dag import backfill
-from headgate.airflow.dags.common import RETRIES, SINCE, Schedule, keywords, tables, task_id
+from headgate.airflow.dags.common import RETRIES, SINCE, Schedule, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
 from headgate.airflow.operators.final_periods import AwaitFinalPeriods, EmitFinalPeriods
@@ -224,7 +224,7 @@ def _gold(declared: Declared, attached: Attached) -> DAG:
         **attached.keywords("headgate", stream.name, **RETRIES),
         doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
     ) as dag:
-        waiting = AwaitFinalPeriods(task_id=task_id("wait", gold), tables=gold, **about)
+        waiting = AwaitFinalPeriods(task_id=_task_id("wait", gold), tables=gold, **about)
         for table in gold:
             for period in PERIODS:
                 waiting >> EmitFinalPeriods(
@@ -235,3 +235,9 @@ def _gold(declared: Declared, attached: Attached) -> DAG:
                     **about,
                 )
     return dag
+
+
+def _task_id(wanted: str, gold: Collection[str]) -> str:
+    """The id of a task beside those that are named like gold tables. No table has a dash in its
+    name."""
+    return f"{wanted}-" if wanted in gold else wanted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, TypedDict
 
@@ -37,9 +36,3 @@ def tables(stream: Stream) -> Tables:
 
 def keywords(stream: Stream, launcher: str) -> Keywords:
     return {**tables(stream), "launcher": launcher}
-
-
-def task_id(wanted: str, gold: Collection[str]) -> str:
-    """The id of a task beside those that are named like gold tables. No table has a dash in its
-    name."""
-    return f"{wanted}-" if wanted in gold else wanted
