@@ -116,9 +116,10 @@ def set_subject(
     set_place(place if root is None else replace(place, root=root, root_is_known=known))
 
 
-def commands_in(text: str, place: Place) -> tuple[str, ...]:
-    """The commands of a text, as they appear in the rendered text."""
-    return tuple(place.line(shlex.split(found)) for found in _MARKED.findall(text))
+def commands_in(text: str, place: Place | None = None) -> tuple[str, ...]:
+    """The commands of a text, as they appear in the text that is rendered for the same place."""
+    at = place or _here
+    return tuple(at.line(shlex.split(found)) for found in _MARKED.findall(text))
 
 
 def rendered(text: str, place: Place | None = None) -> str:

@@ -12,10 +12,10 @@ from headgate.expectations.result import RuleResult
 from headgate.gates.documents import Hold
 from headgate.ledger.account import GoldAccount, Ledger, SilverAccount
 from headgate.loads.state import LoadState
-from headgate.savepoints.checkpoints import Checkpoint
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.supervision.batch_times import BatchTime
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.past import BackfillReport, PastReport, ReplayReport
@@ -99,7 +99,7 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cards]:
 def history(rows: Sequence[int], every: timedelta = timedelta(minutes=1)) -> TablesReport:
     began = NOW - len(rows) * every
     took = timedelta(seconds=1)
-    batches = (Checkpoint(n, began + n * every, took, r, 0) for n, r in enumerate(rows, 1))
+    batches = (BatchTime(n, began + n * every, r, took, 3 * took) for n, r in enumerate(rows, 1))
     return TablesReport(ACCOUNT, history=tuple(batches))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from headgate.cli.output import console, grid, plural
+from headgate.cli.output import console, grid
 from headgate.cli.rows import cells
+from headgate.declaration.quantities import plural
 
 if TYPE_CHECKING:
     from headgate.savepoints.deployment import Deployment

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.cli.output import grid
 from headgate.cli.rows import shown
+from headgate.declaration.quantities import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,8 +57,11 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
         out.print(f"file {file.sequence} {shown(line)}", markup=False)
     for d in account.differences:
         out.print(f"[red]{d}[/]")
-    good = "every event that was read" if is_early else "every event"
+    aside = account.set_aside
+    good = "every event that was read" if is_early or aside else "every event"
     says = f"{good} is accounted for" if account.balanced else "does not balance"
+    if aside:
+        says += f"; the records of {plural(aside, 'file')} set aside are missing"
     out.print(f"{MARK[account.balanced]} {says}")
 
 

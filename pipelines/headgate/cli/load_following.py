@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from headgate import exit_codes
 from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import command
-from headgate.cli.output import plural
 from headgate.commands import pipeline_command
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:

@@ -92,11 +92,6 @@ def size_of(size: int) -> str:
     return f"{size:,} B"
 
 
-def plural(count: int, noun: str) -> str:
-    """Such as "1 row" and "2 rows"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def grid(title: str, *headers: str, rows: Iterable[Iterable[object]] = ()) -> Table:
     """A table; a header that ends in a colon heads numbers. Values of ``rows`` become cells as in
     ``rows.cells``."""

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.hidden import CONTROL
-from headgate.cli.output import grid, plural
+from headgate.cli.output import grid
+from headgate.declaration.quantities import plural
 
 MOST = 1_000
 """Rows that a terminal shows; a pipe gets all of them."""

@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them: ``10 minutes``, ``500 ms``, ``64 MB``."""
+"""Counts, durations and sizes as people write them: ``2 files``, ``10 minutes``, ``64 MB``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ DURATION_EXAMPLES = '"10 minutes", "1 hour", "2 s", "500 ms"'
 DURATION_PATTERN = rf"^[0-9]+\s*({'|'.join(sorted(_DURATIONS))})$"
 SHARE_PATTERN = r"^[0-9]{1,2}(\.[0-9]+)?\s*%$"
 SIZE_PATTERN = rf"^[0-9]+\s*({'|'.join(_SIZES)})$"
+
+
+def plural(count: int, noun: str) -> str:
+    """Such as "1 row" and "2 rows"; of "batch", "2 batches"."""
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def parse_duration(text: str) -> timedelta:

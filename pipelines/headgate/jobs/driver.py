@@ -66,7 +66,8 @@ class Driver:
             return "the input was not listed"
         if not self._backlog.count:
             return "all input is read, but not all tables, loads and publications are done"
-        return f"{self._backlog.count:,} {self._backlog.unit} are unread"
+        is_one = self._backlog.count == 1
+        return f"{self._backlog.number} {'is' if is_one else 'are'} unread"
 
     @property
     def was_asked_to_stop(self) -> bool:

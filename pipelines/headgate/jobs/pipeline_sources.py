@@ -9,6 +9,7 @@ from typing import Protocol
 from headgate.jobs.troubles import joined
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
+from headgate.storage.skip_request import SkipRequest
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -70,6 +71,14 @@ class PipelineSources(MicroBatchSource):
     @property
     def remark(self) -> str | None:
         return joined(source.remark for source in self.sources.values())
+
+    @property
+    def set_aside(self) -> int:
+        return sum(source.set_aside for source in self.sources.values())
+
+    def skip(self, wanted: SkipRequest) -> None:
+        if (source := self.sources.get(wanted.source)) is not None:
+            source.skip(wanted)
 
     def batch_took(self, took: timedelta) -> None:
         for source in self.sources.values():

@@ -42,7 +42,8 @@ class Progress:
     table. ``changed`` is the time of gold's last change, from its commits. ``updated`` is when a
     batch last ended or all input was processed; an earlier driver may have recorded it. ``paused``
     is the start of the pause. ``samples`` are measurements of a backlog in records. ``stuck`` are
-    the publications that fail, by name. The stream's thread updates the progress after a batch,
+    the publications that fail, by name. ``set_aside`` is the number of files that could not be read
+    and wait for a person. The stream's thread updates the progress after a batch,
     the supervising thread in between."""
 
     pipeline: str
@@ -64,6 +65,7 @@ class Progress:
     paused: datetime | None = None
     samples: tuple[Sample, ...] = ()
     stuck: dict[str, dict[str, str]] = field(default_factory=dict)
+    set_aside: int = 0
     clock: Callable[[], datetime] = _now
 
     def __post_init__(self) -> None:
@@ -130,19 +132,20 @@ class Progress:
         trouble: str | None = None,
         paused: datetime | None = None,
         also: str | None = None,
+        set_aside: int = 0,
     ) -> bool:
         """Update the progress between batches, or while a batch runs. In the second case
         ``runtime`` is None, because the batch uses the tables. ``trouble`` is that of the source,
         ``also`` that of sinks and schedules, for which the tables do not wait. Cheap; the number of
         writes is bounded, however often this is called.
 
-        Returns whether trouble or a pause has begun or ended.
+        Returns whether trouble or a pause has begun or ended, or ``set_aside`` has changed.
         """
         now = self.clock()
         with self._lock:
-            before = self._of_source is None, self._also is None, self.paused
-            moved = (trouble is None, also is None, paused) != before
-            self.backlog, self.paused = backlog, paused
+            before = self._of_source is None, self._also is None, self.paused, self.set_aside
+            moved = (trouble is None, also is None, paused, set_aside) != before
+            self.backlog, self.paused, self.set_aside = backlog, paused, set_aside
             self._set_trouble(trouble, also)
             # The records of a running batch are read but not in gold yet.
             if runtime is not None and not backlog.count and trouble is None:

@@ -23,6 +23,7 @@ from headgate.jobs.troubles import joined
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
+from headgate.storage.skip_request import asked_to_skip, has_skipped
 
 POLL = 0.25  # seconds between checks of stop requests, the lease and the query
 FED_FOR = 10.0
@@ -155,6 +156,7 @@ class StreamSupervisor:
 
     def _poll(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         run, lock = self._run, self._run.control.batch_lock
+        self._skip(source)
         if not run.task.once:
             self._list(source)
         self._plan(source, batches)
@@ -174,9 +176,17 @@ class StreamSupervisor:
                 source.trouble,
                 run.control.pause_latch.paused_since,
                 self._also(source),
+                source.set_aside,
             )
         if news:
             run.report(run.progress)
+
+    def _skip(self, source: MicroBatchSource) -> None:
+        """Carry out a request to skip files that are set aside."""
+        layout = self._run.layout
+        if self._run.writes_bronze and (wanted := asked_to_skip(layout)) is not None:
+            source.skip(wanted)
+            has_skipped(layout)
 
     def _list(self, source: MicroBatchSource) -> bool:
         """List the source. Returns whether there is something to read."""

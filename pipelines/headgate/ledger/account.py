@@ -101,6 +101,11 @@ class Ledger:
     differences: tuple[Difference, ...]
 
     @property
+    def set_aside(self) -> int:
+        """Files that could not be read: their records are missing, and not in the account."""
+        return sum(file.status == "set_aside" for file in self.files or ())
+
+    @property
     def balanced(self) -> bool:
         return not self.differences
 

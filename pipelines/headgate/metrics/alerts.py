@@ -159,6 +159,14 @@ def _input() -> Iterator[Alert]:
 
 def _upkeep() -> Iterator[Alert]:
     yield Alert(
+        "HeadgateFilesSetAside",
+        "headgate_files_set_aside > 0",
+        "files of {{ $labels.source }} that could not be read, so none of their records is in the "
+        "tables: {{ $value }}",
+        pipeline_command("files list", "--unread"),
+        check="set_aside",
+    )
+    yield Alert(
         "HeadgateGateHeld",
         "headgate_gate_held == 1",
         "rules hold back {{ $labels.table }}",

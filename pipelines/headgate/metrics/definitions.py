@@ -20,7 +20,11 @@ OTHERS = "others"
 STAGES = ("bronze", "silver", "gold", "publish")
 
 _UNITS = ("seconds", "bytes", "ratio", "records", "files", "batches", "rows", "windows")
-_UNIT_OF = {"headgate_batch_number": "batches", "headgate_publication_dead_letters": "rows"}
+_UNIT_OF = {
+    "headgate_batch_number": "batches",
+    "headgate_publication_dead_letters": "rows",
+    "headgate_files_set_aside": "files",
+}
 """Where the name does not end with the unit."""
 _BATCHES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _LATENCIES = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300, 900, 3600, 86_400)
@@ -138,6 +142,11 @@ TABLES = Group(
         ),
         _gauge("batch_number", "table", "Last batch id that the table has processed."),
         _gauge("lag_batches", "table", "Batches that the table is behind bronze."),
+        _gauge(
+            "files_set_aside",
+            "source",
+            "Files that could not be read: their records are in no table until a person acts.",
+        ),
         _gauge("watermark_timestamp_seconds", "source", "The watermark."),
         _gauge("event_time_lag_seconds", "source", "How far the watermark is behind now."),
         _gauge(

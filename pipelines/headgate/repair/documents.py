@@ -20,6 +20,7 @@ from headgate.storage.claim import Claim
 from headgate.storage.documents import Document, decoded, read_document
 from headgate.storage.failure import Failure
 from headgate.storage.layout import CONTROL, Layout
+from headgate.storage.skip_request import SkipRequest
 
 _MEANS = {
     "lease": "the lease: a running driver is fenced off; the epochs are in the tables",
@@ -32,6 +33,8 @@ _MEANS = {
     "rebuild": "the request to rebuild some tables is removed: ask again",
     "pause": "the pause is removed: the pipeline reads new data, until: "
     + pipeline_command("pause"),
+    "skip": "a request to skip files that are set aside is removed: ask again, "
+    + pipeline_command("files skip"),
     "replay": "a replay that waits is removed, and its records stay refused: ask again, "
     + pipeline_command("quarantine replay"),
     "operations": "a request that waits is removed: ask again",
@@ -49,6 +52,7 @@ _TYPES: Mapping[str, type] = {
     "failure.json": Failure,
     "rebuild.json": Rebuild,
     "replay.json": ReplayRequest,
+    "skip.json": SkipRequest,
     "supervisor.json": Claim,
     "operations/*.json": OperationRequest,
     "loads/*/load.json": LoadRequest,

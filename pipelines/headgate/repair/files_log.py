@@ -23,7 +23,15 @@ from headgate.failpoints import failpoint
 from headgate.repair.findings import Damage
 from headgate.repair.logs import Log
 from headgate.repair.version_history import VersionHistory
-from headgate.sources.files.log import FILES_LOG, SCHEMA, FilesLog, LoggedFile, file_statuses
+from headgate.sources.files.log import (
+    FILES_LOG,
+    SCHEMA,
+    FilesLog,
+    LoggedFile,
+    counts,
+    file_statuses,
+    is_aside,
+)
 from headgate.sources.naming import some_of
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
@@ -44,13 +52,14 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 class Filling:
     """``rows`` are to be recorded again under their sequences, ``bad`` are damaged files of the log
     that are removed. ``events`` is the highest number of the remaining events, ``last`` the last
-    sequence."""
+    sequence, ``aside`` how many of the remaining files are set aside."""
 
     path: str
     rows: tuple[LoggedFile, ...] = ()
     bad: tuple[DataFile, ...] = ()
     events: int = 0
     last: int = 0
+    aside: int = 0
     findings: tuple[Damage, ...] = ()
 
     @property
@@ -97,6 +106,7 @@ def filling(
         bad=tuple(file for file in files if file.path in bad),
         events=events,
         last=last,
+        aside=sum(map(is_aside, known.values())),
         findings=tuple(findings),
     )
 
@@ -109,7 +119,7 @@ def fill(layout: Layout, pipeline: Pipeline, wanted: Filling, epoch: int, now: d
     events = enumerate(wanted.rows, start=wanted.events + 1)
     rows = [{"event": number, **vars(file), "at": now} for number, file in events]
     held = log.table.refresh()
-    state = held.advanced_to(wanted.last, now).counting({"files": len(rows)})
+    state = held.advanced_to(wanted.last, now).counting(counts(held, len(rows), wanted.aside))
     staged = stage_arrow(log.table, state, pa.Table.from_pylist(rows, SCHEMA), time_column="at")
     log.table.commit(state, staged, wanted.bad)
     failpoint("repair.filled")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.declaration.model import Source
 from headgate.storage.backlog import Backlog
+from headgate.storage.skip_request import SkipRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +126,15 @@ class MicroBatchSource(ABC):
         """A message about a source that answers, but may not be what was meant. With ``trouble``, a
         driver looks stuck in the end; with this it does not."""
         return None
+
+    @property
+    def set_aside(self) -> int:
+        """The number of files that could not be read, and that wait for a person."""
+        return 0
+
+    def skip(self, wanted: SkipRequest) -> None:
+        """Skip files that are set aside. Others are left as they are."""
+        return
 
     def batch_took(self, took: timedelta) -> None:
         """Called with the duration of the last batch, including gold. Sources whose batch size

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from headgate.declaration.quantities import plural
+
 Unit = Literal["files", "records", "batches"]
 
 
@@ -45,13 +47,19 @@ class Backlog:
         waited_for = {name: p.clock or "" for name, p in self.partitions.items() if not p.idle}
         return min(waited_for, key=waited_for.__getitem__, default=None)
 
+    @property
+    def number(self) -> str:
+        """The count with its unit, such as "1 file"."""
+        return plural(
+            self.count, {"files": "file", "records": "record", "batches": "batch"}[self.unit]
+        )
+
     def __str__(self) -> str:
         if not self.count:
             return "none"
         size = "" if self.size is None else f" {_in_words(self.size)}"
         age = f" {self.seconds:,.0f} s" if self.partitions else ""
-        unit = {"files": "file", "records": "record", "batches": "batch"}[self.unit]
-        return f"{self.count:,} {unit if self.count == 1 else self.unit}{size}{age}"
+        return f"{self.number}{size}{age}"
 
 
 def _in_words(size: int) -> str:

@@ -10,7 +10,7 @@ from itertools import takewhile
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.declaration.quantities import is_above
+from headgate.declaration.quantities import format_duration, is_above
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance, deployed
@@ -24,6 +24,8 @@ from headgate.supervision.freshness import source_freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
+from headgate.supervision.set_aside import set_aside
+from headgate.supervision.words import span
 from headgate.tables.history import counted, lineage
 from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import Counts, commit_time
@@ -109,7 +111,7 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
         if age > limits.freshness:
             yield (
                 f"{job.job}: has neither completed a batch nor been up to date with its input for "
-                f"{_span(age)}"
+                f"{span(age)}"
             )
 
 
@@ -119,11 +121,11 @@ def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
     for job in context.jobs:
         if job.backlog is None:
             continue
-        age = timedelta(seconds=job.backlog.seconds)
+        age, unread = timedelta(seconds=job.backlog.seconds), job.backlog.number
         if job.backlog.unit == "files" and job.backlog.count > limits.files:
-            yield f"{job.job}: {job.backlog} wait"
+            yield f"{job.job}: {unread} wait, limit {limits.files:,}"
         elif age > limits.backlog:
-            yield f"{job.job}: {job.backlog}, the oldest for {_span(age)}"
+            yield f"{job.job}: {unread} wait, the oldest for {span(age)}"
 
 
 def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -142,7 +144,7 @@ def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
         if silence <= expected:
             continue
         last = f"the last came at {arrived:%F %T}Z" if arrived else "none since the driver began"
-        yield f"no record for {_span(silence)}, expected every {_span(expected)}: {last}"
+        yield f"no record for {span(silence)}, expected every {format_duration(expected)}: {last}"
 
 
 def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -152,7 +154,9 @@ def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
             continue
         clock = source_freshness(context.layout, name).clock
         if clock is not None and context.now - clock > expected:
-            behind = f"{_span(context.now - clock)} behind, expected within {_span(expected)}"
+            behind = (
+                f"{span(context.now - clock)} behind, expected within {format_duration(expected)}"
+            )
             unread = sum(job.backlog.count for job in context.jobs if job.backlog)
             yield f"the watermark is {behind}" + ("; input is unread" if unread else "")
 
@@ -170,11 +174,16 @@ def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
         yield from _share(name, counted, "rejected", OUTCOMES, limits.quarantined)
 
 
+def _set_aside(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for each in set_aside(context.layout, context.declared):
+        yield f"{each.source}: {each}\n{each.remedy}"
+
+
 def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
     for hold in holds(context.layout, context.declared):
         yield (
             f"{hold.title} is held at batch {hold.n:,} for "
-            f"{_span(context.now - hold.since)}: {hold.why}; {pipeline_command('gate status')}"
+            f"{span(context.now - hold.since)}: {hold.why}; {pipeline_command('gate status')}"
         )
 
 
@@ -190,7 +199,7 @@ def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
             age = context.now - datetime.fromisoformat(stuck["since"])
             if age <= limits.publication:
                 continue
-            yield f"publish {name}: nothing is published for {_span(age)}: {stuck['why']}"
+            yield f"publish {name}: nothing is published for {span(age)}: {stuck['why']}"
     for name, count in dead_letters(context.declared, context.layout).items():
         if count:
             look = pipeline_command("publication letters", name)
@@ -219,12 +228,9 @@ _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "event_time": _event_time,
     "late": _late,
     "quarantine": _quarantine,
+    "set_aside": _set_aside,
     "gate": _gate,
     "breaker": _breaker,
     "publications": _publications,
     "ledger": _ledger,
 }
-
-
-def _span(time: timedelta) -> str:
-    return str(timedelta(seconds=round(time.total_seconds())))

@@ -36,7 +36,8 @@ class JobState:
     predecessor that died. ``finished``: a stopped job had processed all input (``--once``).
     ``changed`` is when gold last changed. ``restarts`` counts the drivers that replaced a failed or
     killed one. ``stuck`` are the publications whose sinks take no rows, by name, with the reason
-    and the time of the first failure. ``operation`` names the work of an owner that is not a
+    and the time of the first failure. ``set_aside`` is the number of files that could not be read.
+    ``operation`` names the work of an owner that is not a
     driver, such as a restore."""
 
     job: str
@@ -61,6 +62,7 @@ class JobState:
     restarts: int = 0
     operation: str | None = None
     stuck: dict[str, dict[str, str]] | None = None
+    set_aside: int = 0
 
     @property
     def is_alive(self) -> bool:

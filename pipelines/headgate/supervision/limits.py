@@ -13,6 +13,7 @@ Check = Literal[
     "event_time",
     "late",
     "quarantine",
+    "set_aside",
     "gate",
     "breaker",
     "publications",

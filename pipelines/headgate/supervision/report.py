@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from headgate.commands import Place, commands_in, rendered
 from headgate.gates.documents import Hold
 from headgate.ledger import Ledger
-from headgate.savepoints.checkpoints import Checkpoint
 from headgate.savepoints.savepoint import Savepoint
 from headgate.savepoints.store import Unreadable
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
+from headgate.supervision.batch_times import BatchTime
 from headgate.supervision.ending import Ended
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
@@ -65,17 +66,34 @@ class Account:
 
 
 @dataclass(frozen=True)
+class Notice:
+    """Something that waits for a person. ``remedy`` is what to do, ``commands`` are the commands in
+    it as they can be typed."""
+
+    says: str
+    remedy: str
+    commands: tuple[str, ...]
+
+    @staticmethod
+    def of(says: str, remedy: str, place: Place | None) -> Notice:
+        typed = rendered(remedy, place)
+        return Notice(rendered(says, place), typed, commands_in(remedy, place))
+
+
+@dataclass(frozen=True)
 class TablesReport:
     """The status of the tables. A part that could not be read is None, and ``problems`` has the
     reason under its name. ``savepoints`` has the newest first, ``history`` the oldest batch, and
-    ``held`` the gold tables that their gates hold. ``has_rules``: the pipeline has rules, so its
+    ``held`` the gold tables that their gates hold. ``notices`` are about input that the tables
+    lack. ``has_rules``: the pipeline has rules, so its
     quality can be reported."""
 
     account: Account | None = None
     savepoints: Sequence[Savepoint | Unreadable] | None = None
-    history: Sequence[Checkpoint] | None = None
+    history: Sequence[BatchTime] | None = None
     freshness: Freshness | None = None
     held: Sequence[Hold] | None = ()
+    notices: Sequence[Notice] | None = ()
     past: PastReport | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
     has_rules: bool = False
@@ -109,9 +127,10 @@ def tables_document(tables: TablesReport) -> dict[str, Any]:
         {
             "account": tables.account and _account(tables.account),
             "savepoints": None if tables.savepoints is None else _savepoints(tables.savepoints),
-            "history": batches and [_part(each, "n committed took rows") for each in batches],
+            "history": batches and [_part(each, "n committed took done rows") for each in batches],
             "freshness": fresh and asdict(fresh) | {"changed": fresh.changed},
             "held": held and [_held(each) for each in held],
+            "notices": tables.notices and [asdict(each) for each in tables.notices],
             "past": tables.past and asdict(tables.past),
             "problems": tables.problems,
             "has_rules": tables.has_rules,
@@ -121,11 +140,12 @@ def tables_document(tables: TablesReport) -> dict[str, Any]:
 
 
 def _account(account: Account) -> dict[str, Any]:
-    """``late`` is counted in ``pairs`` of a row and a window; ``differences`` are the equations of
-    the ledger that do not hold."""
+    """``late`` is counted in ``pairs`` of a row and a window, ``rejected`` in the records that all
+    silver tables have read; ``differences`` are the equations of the ledger that do not hold."""
     ledger, gold = account.ledger, account.ledger.gold
     return {
-        **_part(ledger, "n generation read duplicate quarantined filtered"),
+        **_part(ledger, "n generation read duplicate quarantined rejected set_aside filtered"),
+        "silver_read": sum(each.read for each in ledger.silver),
         "pairs": sum(each.pairs for each in gold),
         "late": sum(each.late for each in gold),
         "gaps": len(ledger.gaps),

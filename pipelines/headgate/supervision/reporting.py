@@ -11,19 +11,20 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance
-from headgate.savepoints.checkpoints import Checkpoint, history
 from headgate.savepoints.store import savepoints
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.pausing import paused_since
 from headgate.storage.stopping import stop_asked
+from headgate.supervision.batch_times import BatchTime, batch_times
 from headgate.supervision.ending import how_ended
 from headgate.supervision.finality import final_up_to
 from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Condition, observe
 from headgate.supervision.past import past
-from headgate.supervision.report import Account, StreamStatus, TablesReport
+from headgate.supervision.report import Account, Notice, StreamStatus, TablesReport
+from headgate.supervision.set_aside import set_aside
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import TablePosition, head_table
@@ -104,13 +105,19 @@ def tables_of_stream(
     return TablesReport(
         account=read_part("account", lambda: _account(layout, declared)),
         savepoints=read_part("savepoints", lambda: savepoints(layout)),
-        history=read_part("history", lambda: _history(bronze)),
+        history=read_part("history", lambda: _history(layout, declared, bronze)),
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
         held=read_part("held", lambda: holds(layout, declared)),
+        notices=read_part("set aside", lambda: _notices(layout, declared, place)),
         past=read_part("past", lambda: past(layout, declared, _operations(bronze))),
         problems=problems,
         has_rules=bool(declared.suites),
     )
+
+
+def _notices(layout: Layout, declared: Pipeline, place: Place | None) -> tuple[Notice, ...]:
+    aside = set_aside(layout, declared)
+    return tuple(Notice.of(f"{each.source}: {each}.", each.remedy, place) for each in aside)
 
 
 def _operations(bronze: Table) -> Sequence[Operation]:
@@ -123,6 +130,7 @@ def _account(layout: Layout, declared: Pipeline) -> Account:
     return Account(ledger, {table: final_up_to(layout, declared, table) for table in tables})
 
 
-def _history(bronze: Table) -> tuple[Checkpoint, ...]:
+def _history(layout: Layout, declared: Pipeline, bronze: Table) -> tuple[BatchTime, ...]:
     state = bronze.refresh()
-    return tuple(reversed(history(TablePosition(bronze, bronze.version, state), BATCHES)))
+    position = TablePosition(bronze, bronze.version, state)
+    return batch_times(layout, declared, position, BATCHES)

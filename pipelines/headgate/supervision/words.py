@@ -37,6 +37,8 @@ class Reported(Protocol):
     def totals(self) -> Mapping[str, Mapping[str, int]] | None: ...
     @property
     def paused(self) -> datetime | None: ...
+    @property
+    def set_aside(self) -> int: ...
 
 
 def line(job: Reported, now: datetime) -> str:
@@ -46,7 +48,7 @@ def line(job: Reported, now: datetime) -> str:
 def words(job: Reported, now: datetime) -> tuple[str, ...]:
     """Batch, records read in all and the speed of the last batch (neither for a job without bronze,
     and no speed before this run has ended a batch), backlog, watermark, late, quarantined, rejected
-    (if there are some), when gold last changed, a pause, and what fails now."""
+    and files set aside (if there are some), when gold last changed, a pause, and what fails now."""
     read = [f"read {_total(job, BRONZE, 'read'):,}"]
     if job.seconds:
         speed = (job.rows or 0) / job.seconds
@@ -66,6 +68,7 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
         f"late {_total(job, GOLD, 'late'):,}",
         f"quarantined {_total(job, SILVER, 'quarantined'):,}",
         *([f"rejected {rejected:,}"] if rejected else []),
+        *([f"files set aside {job.set_aside:,}"] if job.set_aside else []),
         f"gold {changed}",
         *remarks,
     )

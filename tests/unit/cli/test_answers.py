@@ -68,6 +68,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "rebuilding": [],
         "held": [],
         "dead_letters": {},
+        "set_aside": {},
         "open_loads": [],
         "stopped_loads": [],
         "reset": None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,10 +19,12 @@ from headgate.sources.errors import FileChangedError
 from headgate.sources.files.log import FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, Owner
+from headgate.storage.skip_request import asked_to_skip, has_skipped
 from headgate.supervision.job_state import probe
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 from tests.support.declared import files_of
+from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
@@ -131,6 +135,52 @@ def test_skip_is_refused_while_the_pipeline_runs(
     pipeline, *root = of_lake
     assert ask("files", "skip", pipeline, "1", *root)[0] == 6
     assert files(ask, of_lake)[1]["status"] == "waiting"
+
+
+def test_a_driver_skips_files_that_are_set_aside(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    log, layout = set_aside(empty_lake, 1, 2), empty_lake.layout
+    lease(layout, Owner.here(), renewed=datetime.now(UTC))
+
+    def drive() -> None:
+        """What the driver does between two listings."""
+        wait_until(lambda: asked_to_skip(layout) is not None, "nothing is asked", 30)
+        wanted = asked_to_skip(layout)
+        assert wanted is not None
+        log.load()
+        files = [log.get(sequence) for sequence in wanted.sequences]
+        log.append([replace(f, status="skipped", reason=wanted.reason) for f in files if f], NOW)
+        has_skipped(layout)
+
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(drive)
+        pipeline, *root = of_lake
+        code, out, _ = ask(
+            "files", "skip", pipeline, "--set-aside", "--reason", "sent again", *root
+        )
+        done.result(30)
+    assert (code, out) == (0, "skipped 2 files; the ledger lists them\n")
+    assert {f["reason"] for f in files(ask, of_lake).values()} == {"sent again"}
+
+
+def test_skip_of_all_that_are_set_aside_without_a_driver(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    set_aside(empty_lake, 2)
+    pipeline, *root = of_lake
+    assert ask("files", "skip", pipeline, "--set-aside", *root)[0] == 0
+    assert [f["status"] for f in files(ask, of_lake).values()] == ["waiting", "skipped"]
+    code, out, _ = ask("files", "skip", pipeline, "--set-aside", *root)
+    assert (code, out.splitlines()[0]) == (0, "no file is set aside")
+
+
+def set_aside(lake: Lake, *sequences: int) -> FilesLog:
+    log = FilesLog.of(lake.layout.storage, "tiny", "events")
+    log.load()
+    aside = [file for file in log.files if file.sequence in sequences]
+    log.append([replace(file, status="set_aside", reason="no field") for file in aside], NOW)
+    return log
 
 
 def test_skip_lets_go_of_the_lease(

@@ -127,6 +127,7 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
         backlog=lambda: Backlog("files", 0),
         trouble=of_source,
         remark="there is no folder",
+        set_aside=2,
     )
     batches = SimpleNamespace(position=0)
     running.supervisor._poll(cast(MicroBatchSource, source), cast(BatchRunner, batches))
@@ -138,6 +139,7 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     ]
     assert run.progress.trouble == "; ".join([of_source, *said] if of_source else said)
     assert run.progress.updated == (NOW if of_source else later)
+    assert run.progress.set_aside == 2
 
 
 @pytest.mark.parametrize(

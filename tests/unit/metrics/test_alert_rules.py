@@ -110,6 +110,10 @@ CASES = [
     Case("HeadgateQuarantineShare", RATIO | counted(RECORDS, QUARANTINED), True),
     Case("HeadgateQuarantineShare", RATIO | counted(RECORDS, {"silver": 9, "rejected": 1}), False),
     Case("HeadgateRejectedShare", RATIO | counted(RECORDS, {"silver": 9, "rejected": 1}), True),
+    Case("HeadgateFilesSetAside", {f'headgate_files_set_aside{{{P},source="a"}}': "1+0x200"}, True),
+    Case(
+        "HeadgateFilesSetAside", {f'headgate_files_set_aside{{{P},source="a"}}': "0+0x200"}, False
+    ),
     Case("HeadgateGateHeld", {f'headgate_gate_held{{{P},table="gold/a"}}': "1+0x200"}, True),
     Case("HeadgatePublicationsPaused", {f"headgate_circuit_breaker_open{{{P}}}": "1+0x200"}, True),
     Case("HeadgateDeadLetters", {LETTERS: "1+0x200"}, True),

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.load import load
+from headgate.sources.files.log import FilesLog
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
+from headgate.storage.files import Stat
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import record_end, request_stop, stop_asked
 from headgate.supervision.health import HealthContext, results, violations
@@ -50,6 +53,14 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
+def files_log(lake: Lake) -> FilesLog:
+    lake.layout.storage.remove("_headgate/files/events")
+    log = FilesLog.of(lake.layout.storage, "tiny", "events")
+    log.shape.create("digest")
+    log.load()
+    return log
+
+
 def seen(lake: Lake, *jobs: JobState) -> HealthContext:
     return HealthContext(lake.pipeline, lake.layout, jobs, NOON)
 
@@ -75,7 +86,7 @@ def test_a_pipeline_that_never_ran_is_well(lake: Lake) -> None:
 def test_gold_that_is_old(lake: Lake) -> None:
     old = replace(JOB, updated=NOON - timedelta(minutes=11))
     assert violations("freshness", seen(lake, old), LIMITS) == (
-        "fused: has neither completed a batch nor been up to date with its input for 0:11:00",
+        "fused: has neither completed a batch nor been up to date with its input for 11 min",
     )
 
 
@@ -126,10 +137,10 @@ def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("backlog", "expected"),
     [
-        (Backlog("files", 1_001), "fused: 1,001 files wait"),
+        (Backlog("files", 1_001), "fused: 1,001 files wait, limit 1,000"),
         (
             Backlog("records", 5, partitions={"bids/0": PartitionBacklog(5, 901)}),
-            "fused: 5 records 901 s, the oldest for 0:15:01",
+            "fused: 5 records wait, the oldest for 15 min",
         ),
     ],
 )
@@ -194,7 +205,7 @@ def test_no_input_for_longer_than_expected(lake: Lake, tmp_path: Path) -> None:
     assert asked(lake, "input", JOB) == (), "nothing is expected"
     expecting(lake, "expect_input_every: 10 minutes", tmp_path)
     assert asked(lake, "input", JOB) == (
-        "no record for 0:11:00, expected every 0:10:00: the last came at 2026-05-04 11:49:00Z",
+        "no record for 11 min, expected every 10 minutes: the last came at 2026-05-04 11:49:00Z",
     )
     expecting(lake, "expect_input_every: 11 minutes", tmp_path)
     assert asked(lake, "input", JOB) == ()
@@ -241,7 +252,7 @@ def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
     arrive(lake, NOON, NOON - timedelta(hours=19))
     assert asked(lake, "event_time", JOB) == (), "nothing is expected"
     expecting(lake, "expect_event_time_within: 1 hour", tmp_path)
-    far = "the watermark is 19:00:00 behind, expected within 1:00:00"
+    far = "the watermark is 19 h behind, expected within 1 hour"
     assert asked(lake, "event_time", JOB) == (far,)
     behind = replace(JOB, backlog=Backlog("files", 3))
     assert asked(lake, "event_time", behind) == (f"{far}; input is unread",)
@@ -254,6 +265,31 @@ def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
 def test_an_event_clock_that_has_no_time_yet_is_not_checked(lake: Lake, tmp_path: Path) -> None:
     expecting(lake, "expect_event_time_within: 1 second", tmp_path)
     assert asked(lake, "event_time", JOB) == ()
+
+
+def test_files_that_are_set_aside_are_an_alarm_until_somebody_acts(lake: Lake) -> None:
+    log = files_log(lake)
+    log.record([Stat(f"{name}.csv", 1, NOON) for name in "abcd"], NOON)
+    assert asked(lake, "set_aside", JOB) == ()
+    log.append([replace(f, status="set_aside", reason="no field") for f in log.files[:1]], NOON)
+    for state in ("running", "stopped", "paused"):
+        (said,) = asked(lake, "set_aside", replace(JOB, state=state))
+        what = "1 file is set aside, and none of its records is in the tables: a.csv (no field)"
+        see, skip = (
+            pipeline_command("files list", "--unread"),
+            pipeline_command("files skip", "--set-aside"),
+        )
+        assert said.split("\n") == [
+            f"events: {what}",
+            f"see them all: {see}",
+            f"put each into the folder under a new name, repaired, then: {skip}",
+        ]
+    log.append([replace(f, status="set_aside", reason="no field") for f in log.files[1:]], NOON)
+    (said,) = asked(lake, "set_aside", JOB)
+    assert "4 files are set aside, and none of their records is in the tables: a.csv" in said
+    assert "c.csv (no field) and 1 more" in said
+    log.append([replace(file, status="skipped") for file in log.files], NOON)
+    assert asked(lake, "set_aside", JOB) == ()
 
 
 def test_a_ledger_that_does_not_balance(tmp_path: Path) -> None:

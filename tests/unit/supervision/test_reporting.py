@@ -23,6 +23,7 @@ from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.report import TablesReport, status_document, tables_document
 from headgate.supervision.reporting import stream_status, tables_of_stream
+from headgate.tables.table import Table
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import NOW, lease, report
 
@@ -175,6 +176,20 @@ def test_tables_that_never_were(tmp_path: Path) -> None:
     assert tables.problems == {}
 
 
+def test_the_time_of_a_batch_is_that_until_all_gold_has_it(lake: Lake) -> None:
+    fill(lake)
+    first, second = tables_of_stream(lake.layout, lake.pipeline).history or ()
+    assert first.done is not None
+    assert first.done >= first.took
+    assert second.done is None, "gold is a batch behind"
+    gold = Table(lake.layout.storage, "gold/per_minute", pipeline="tiny")
+    bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
+    for table in (bronze, gold):
+        table.commit(replace(table.refresh(), kind="fence", generation=1))
+    first, _ = tables_of_stream(lake.layout, lake.pipeline).history or ()
+    assert first.done is None, "gold has it again since a restore"
+
+
 def test_a_ledger_that_does_not_balance_is_reported(lake: Lake) -> None:
     fill(lake, late_rows=())
     document = tables_document(tables_of_stream(lake.layout, lake.pipeline))
@@ -227,16 +242,20 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
     tables = tables_of_stream(lake.layout, lake.pipeline)
     document = tables_document(replace(tables, held=(held,)))
     assert [each.keys() for each in document.pop("history")] == [
-        {"n", "committed", "took", "rows"}
+        {"n", "committed", "took", "done", "rows"}
     ] * 2
     assert document == {
+        "notices": [],
         "account": {
             "n": 2,
             "generation": 0,
             "read": 7,
             "duplicate": 1,
             "quarantined": 1,
+            "rejected": 0,
+            "set_aside": 0,
             "filtered": 1,
+            "silver_read": 6,
             "pairs": 3,
             "late": 1,
             "gaps": 0,

@@ -24,7 +24,7 @@ def job(**more: Any) -> JobState:
 
 def test_health_says_why_and_how_long(empty_lake: Lake) -> None:
     context = HealthContext(empty_lake.pipeline, empty_lake.layout, (job(),), NOON)
-    said = "publish sales: nothing is published for 1:00:00: the server is away"
+    said = "publish sales: nothing is published for 60 min: the server is away"
     assert violations("publications", context, Limits()) == (said,)
     patient = Limits(publication=timedelta(hours=1))
     assert violations("publications", context, patient) == ()

@@ -8,6 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.commands import pipeline_command, rendered
+from headgate.declaration.quantities import plural
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -35,7 +36,7 @@ class LedgerCheck(TablesTask):
         found = [str(difference) for difference in account.differences]
         if self.by_id:
             proof = by_id(layout, of)
-            found += [f"{f.table}: {f.count:,} rows: {f.problem}" for f in proof.findings]
+            found += [f"{f.table}: {plural(f.count, 'row')}: {f.problem}" for f in proof.findings]
         if found:
             differences = "\n".join(found)
             raise AirflowFailException(f"{declared.name} does not balance:\n{differences}")

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.storage.failure import last_failure
 from headgate.storage.stopping import stop_asked
@@ -54,7 +55,7 @@ class StopReport(StreamTask):
         if jobs:
             yield from self._ledger(stream)
         kept = savepoints(stream.layout)
-        yield f"{len(kept)} savepoints" + (f", the newest: {kept[0].id}" if kept else "")
+        yield plural(len(kept), "savepoint") + (f", the newest: {kept[0].id}" if kept else "")
 
     def _ledger(self, stream: Stream) -> Iterator[str]:
         from headgate.ledger import balance

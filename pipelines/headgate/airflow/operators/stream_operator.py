@@ -17,6 +17,7 @@ from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import GONE, OVER, name_of, state_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
 from headgate.commands import Place, commands_in, rendered, shell_command
+from headgate.declaration.quantities import format_duration, plural
 from headgate.errors import HeadgateError
 from headgate.storage.claim import Claim, claim, claimed, give_up, is_orphaned, take_up
 from headgate.storage.failure import Failure, last_failure, record_failure
@@ -237,8 +238,8 @@ class StreamOperator(StreamTask):
         text = "\n".join(log)
         if self.budget.is_spent(crashes, now):
             raise AirflowFailException(
-                f"{self.name} went down {len(crashes)} times within {self.budget.within}; its "
-                f"last output:\n{text}"
+                f"{self.name} went down {plural(len(crashes), 'time')} within "
+                f"{format_duration(self.budget.within)}; its last output:\n{text}"
             )
         self.log.warning("its output:\n%s", text)
         return replace(watch, crashes=crashes)

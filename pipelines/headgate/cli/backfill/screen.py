@@ -10,8 +10,9 @@ from rich.table import Table
 
 from headgate.backfill.report import Report, Sample, TableReport
 from headgate.cli.options import command
-from headgate.cli.output import Shown, grid, plural, size_of
+from headgate.cli.output import Shown, grid, size_of
 from headgate.cli.rows import as_text, cells
+from headgate.declaration.quantities import plural
 
 if TYPE_CHECKING:
     from headgate.backfill.plan import Planned

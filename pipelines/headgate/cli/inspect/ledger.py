@@ -12,9 +12,10 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.ledger_screen import MARK, show_ledger
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import Shown, console, plural, respond
+from headgate.cli.output import Shown, console, respond
 from headgate.cli.rows import shown
 from headgate.cli.screen import waiting
+from headgate.declaration.quantities import plural
 from headgate.ledger import balance
 from headgate.ledger.by_id import Proof
 from headgate.ledger.by_id import by_id as prove

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,10 +13,10 @@ from headgate.cli.inspect import elsewhere
 from headgate.cli.inspect.backlogs import partitions_table, trend_for, waiting_for
 from headgate.cli.inspect.checkpoints import as_dict, show
 from headgate.cli.inspect.freshness import describe_freshness
+from headgate.cli.inspect.waiting import waiting
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
-from headgate.cli.undone_loads import show_undone, undone_loads
 from headgate.storage.documents import encoded
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -28,8 +26,6 @@ from headgate.supervision.logs import run_log
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.gates.documents import Hold
-    from headgate.loads.state import LoadState
     from headgate.savepoints.resets import Intent
     from headgate.supervision.ending import Ended
     from headgate.supervision.job_state import JobState
@@ -57,18 +53,16 @@ def status(
     Exit code 7 if a job died or failed and nobody asked it to stop: start it again. Exit code 2, 3
     or 5 if a job failed with that code, which needs a person first.
     """
-    from headgate.gates.documents import holds
     from headgate.savepoints.checkpoints import checkpoints
-    from headgate.sinks.letters import dead_letters
     from headgate.supervision.job_state import overall, probe
     from headgate.supervision.keeping import NEEDS_A_PERSON, stop_holds
 
     declared = declaration.load(pipeline, needs_secrets=False)
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
-    jobs, paused, held = probe(layout, now), paused_since(layout), holds(layout, declared)
-    state, refused = overall(jobs), dead_letters(declared, layout)
-    loads, restored = undone_loads(layout, declared), last_reset(layout, declared)
+    jobs, paused = probe(layout, now), paused_since(layout)
+    state, left = overall(jobs), waiting(layout, declared)
+    restored = last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)
     is_to_stop = stop_holds(jobs, stop_asked(layout))
@@ -88,10 +82,7 @@ def status(
                 "elsewhere": other_documents,
                 "freshness": fresh,
                 "rebuilding": rebuild_progress(layout, declared),
-                "held": [encoded(hold) for hold in held],
-                "dead_letters": refused,
-                "open_loads": [asdict(each) for each in loads if each.state != "stopped"],
-                "stopped_loads": [asdict(each) for each in loads if each.state == "stopped"],
+                **left.document(),
                 "reset": restored and restored.document() | {"generation": restored.generation},
                 **({"checkpoint": as_dict(found)} if found else {}),
             }
@@ -103,7 +94,7 @@ def status(
             _remark(jobs, paused, is_to_stop=is_to_stop, has_log=run_log(layout).exists())
             for step in rebuild_progress(layout, declared):
                 console().print(in_words(step), markup=False, soft_wrap=True)
-            _show_waiting(held, refused, loads)
+            left.show()
             _show_reset(restored)
             if found is not None:
                 show(found)
@@ -127,23 +118,6 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
     if found:
         said = ", ".join(f"{name} {rows:,}" for name, rows in found.items())
         console().print(f"rows that rules rejected: {said}", markup=False, soft_wrap=True)
-
-
-def _show_waiting(
-    held: Sequence[Hold], refused: Mapping[str, int], loads: Sequence[LoadState]
-) -> None:
-    """Print what waits: gold that is held, dead letters, and loads that are not done."""
-    for hold in held:
-        text = f"{hold.title} is held since {hold.since:%F %T}Z: {hold.why}"
-        console().print(text, style="red", markup=False, soft_wrap=True)
-    if held:
-        typer.echo(command("gate status"))
-    for name, count in refused.items():
-        if count:
-            text = f"dead letters of {name}, rows that its sink refuses: {count:,}"
-            console().print(text, style="red", markup=False, soft_wrap=True)
-            typer.echo(command("publication letters", name))
-    show_undone(loads)
 
 
 def _show_reset(restored: Intent | None) -> None:

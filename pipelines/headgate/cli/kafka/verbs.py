@@ -18,9 +18,10 @@ from headgate.broker import topics as all_topics
 from headgate.broker.consuming import Start
 from headgate.cli.kafka.broker import down, servers_of, up
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
-from headgate.cli.output import grid, plural, respond
+from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells, shown
 from headgate.commands import shell_command
+from headgate.declaration.quantities import plural
 from headgate.errors import UsageError
 from headgate.storage.places import at_home
 

@@ -12,13 +12,14 @@ from headgate.cli import log_file
 from headgate.cli.driving import require_machine
 from headgate.cli.late.selecting import require_marks, rows_of
 from headgate.cli.options import command
-from headgate.cli.output import plural, respond
+from headgate.cli.output import respond
 from headgate.cli.person import person
 from headgate.cli.requesting import PATIENCE, await_request, carried_out
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import begin_of
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.operations import requests

@@ -18,11 +18,12 @@ from headgate.cli.load.planning import planned, require_tables
 from headgate.cli.load_following import follow, in_words, require_done
 from headgate.cli.load_hindrance import hindrance
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import grid, plural, respond
+from headgate.cli.output import grid, respond
 from headgate.cli.screen import waiting
 from headgate.cli.times import time_range
 from headgate.cli.undone_loads import LeftError, load_states
 from headgate.declaration.model import Pipeline
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError, UsageError
 from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
 from headgate.loads import requests

@@ -3,7 +3,8 @@ files, and skips broken ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,18 +14,22 @@ import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
-from headgate.cli.output import grid, plural, respond
+from headgate.cli.output import grid, respond
 from headgate.declaration.kinds import BRONZE, FILES
 from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError, UsageError
 from headgate.jobs.lease import Lease
 from headgate.sources.contract import connector_of
 from headgate.sources.files.changes import Change
 from headgate.sources.files.intake import FilesIntake
-from headgate.sources.files.log import FilesLog, LoggedFile
+from headgate.sources.files.log import FilesLog, LoggedFile, is_aside
 from headgate.sources.naming import some_of
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS
+from headgate.storage.skip_request import SkipRequest, ask_to_skip, asked_to_skip
+from headgate.supervision.job_state import probe
+from headgate.supervision.local import POLL_EVERY, STOPS_WITHIN, NotAliveError
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
 
@@ -109,33 +114,73 @@ def skip_files(
     changed: Annotated[
         bool, typer.Option("--changed", help="All files that `files list --changed` shows.")
     ] = False,
+    set_aside: Annotated[
+        bool, typer.Option("--set-aside", help="All files that are set aside.")
+    ] = False,
     reason: Annotated[
         str, typer.Option("--reason", help="Kept in the ledger.")
     ] = "skipped by hand",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Never read files (again) that were rewritten, have vanished or cannot be read."""
-    if bool(sequences) == changed:
-        raise UsageError("name the files, or all that have changed", command("files list"))
+    """Never read files (again) that were rewritten, have vanished or cannot be read.
+
+    Files that are set aside can be skipped while the pipeline runs.
+    """
+    if bool(sequences) + changed + set_aside != 1:
+        said = "name the files, or all that have changed, or all that are set aside"
+        raise UsageError(said, command("files list"))
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     log = _open(declared, layout)
-    for sequence in sequences or ():
-        _get(log, sequence)
-    with _held(declared, layout, "files skip") as log:
-        read, intake = _read_up_to(declared, layout), _intake(declared, log)
-        if changed:
-            wanted = list(intake.changes(read))
-        else:
-            known = [_get(log, each) for each in dict.fromkeys(sequences or ())]
-            wanted = [Change(file, intake.landing.stat(file.path)) for file in known]
-        skipped = [_skipped(each, read) for each in wanted]
-        log.append([replace(file, reason=reason) for file in skipped], datetime.now(UTC))
+    named = [_get(log, each) for each in dict.fromkeys(sequences or ())]
+    if set_aside:
+        named = [file for file in log.files if is_aside(file)]
+    if all(map(is_aside, named)) and not changed and _is_run(layout):
+        skipped = _skipped_by_driver(declared, layout, named, reason)
+    else:
+        with _held(declared, layout, "files skip") as log:
+            read, intake = _read_up_to(declared, layout), _intake(declared, log)
+            wanted = [
+                Change(file, intake.landing.stat(file.path))
+                for file in (_get(log, each.sequence) for each in named)
+            ]
+            if changed:
+                wanted = list(intake.changes(read))
+            skipped = [_skipped(each, read) for each in wanted]
+            log.append([replace(file, reason=reason) for file in skipped], datetime.now(UTC))
     listed = [{"sequence": f.sequence, "path": f.path, "status": f.status} for f in skipped]
     said = f"skipped {plural(len(skipped), 'file')}; the ledger lists them"
+    if not skipped:
+        said = "no file is set aside" if set_aside else "no file has changed"
     if len(skipped) == 1:
         said = f"skipped file {skipped[0].sequence} {skipped[0].path}; the ledger lists it"
-    respond(json, {"pipeline": declared.name, "skipped": listed}, said, command("run"))
+    again = [] if _is_run(layout) or not skipped else [command("run")]
+    respond(json, {"pipeline": declared.name, "skipped": listed}, said, *again)
+
+
+def _is_run(layout: Layout) -> bool:
+    """Whether a driver runs that carries out requests."""
+    jobs = probe(layout, datetime.now(UTC))
+    return any(job.is_awaited and not job.operation and "bronze" in job.layers for job in jobs)
+
+
+def _skipped_by_driver(
+    declared: Pipeline, layout: Layout, files: Sequence[LoggedFile], reason: str
+) -> Sequence[LoggedFile]:
+    """Ask the driver to skip files that are set aside, and wait. Raises NotAliveError if it does
+    not do so."""
+    wanted = SkipRequest(_source(declared).name, tuple(f.sequence for f in files), reason)
+    ask_to_skip(layout, wanted)
+    deadline = time.monotonic() + STOPS_WITHIN
+    while asked_to_skip(layout) is not None:
+        if time.monotonic() > deadline or not _is_run(layout):
+            raise NotAliveError(
+                "the driver has not skipped the files; its next start does",
+                remedy=command("status"),
+            )
+        time.sleep(POLL_EVERY)
+    log = _open(declared, layout)
+    return [_get(log, file.sequence) for file in files]
 
 
 def _skipped(change: Change, read: int) -> LoggedFile:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.cli.output import console, grid, plural, size_of
+from headgate.cli.output import console, grid, size_of
 from headgate.cli.rows import cells
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
+from headgate.declaration.quantities import plural
 from headgate.maintenance.report import Amount, Compacted, Report, Vacuumed
 from headgate.maintenance.retention import LOG_WHY, WHY
 

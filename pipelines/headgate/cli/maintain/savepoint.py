@@ -20,7 +20,7 @@ from headgate.cli.options import (
     checked_root,
     command,
 )
-from headgate.cli.output import plural, print_json, respond
+from headgate.cli.output import print_json, respond
 from headgate.cli.restoring import (
     print_passed_over,
     require_source_for,
@@ -29,6 +29,7 @@ from headgate.cli.restoring import (
 )
 from headgate.commands import NEW_ROOT
 from headgate.declaration.model import Pipeline
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.savepoints.clone import clone
 from headgate.savepoints.errors import SavepointError

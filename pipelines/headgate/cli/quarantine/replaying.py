@@ -14,7 +14,7 @@ from headgate.bronze.copies import CorrectedCopies
 from headgate.cli import log_file
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
-from headgate.cli.output import console, grid, plural, respond
+from headgate.cli.output import console, grid, respond
 from headgate.cli.person import person
 from headgate.cli.quarantine.selecting import nothing_meant, records_of
 from headgate.cli.requesting import PATIENCE, await_request
@@ -23,6 +23,7 @@ from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import Pipeline
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.replay import corrections, requests
 from headgate.replay.corrections import CorrectedRecord, unchanged

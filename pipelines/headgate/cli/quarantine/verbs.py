@@ -12,7 +12,7 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.new_file import require_new, write_new
 from headgate.cli.options import DEFAULT_ROOT, MOST_SHOWN, Json, PipelineName, Root, command
-from headgate.cli.output import grid, plural, respond
+from headgate.cli.output import grid, respond
 from headgate.cli.quarantine.replaying import documents, replay_records
 from headgate.cli.quarantine.selecting import (
     EventId,
@@ -26,6 +26,7 @@ from headgate.cli.quarantine.selecting import (
     selection,
 )
 from headgate.cli.rows import as_text, cells
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.replay import requests
 from headgate.replay.corrections import exported

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, RECORDS, SILVER, Kind
+from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, RECORDS, SILVER, Kind
 from headgate.graph.graph import Graph, graph_of
 from headgate.metrics.histograms import Histograms
 from headgate.metrics.limits import limits_of
@@ -123,6 +123,9 @@ class TablesPart(Part):
                 yield _At(node.name, node.path, commit.state)
 
     def _add_bronze(self, samples: Samples, now: datetime) -> None:
+        for at in self._standing(FILES):
+            aside = at.state.total.get("set_aside", 0)
+            samples.add("files_set_aside", aside, source=at.name)
         for at in self._standing(BRONZE):
             source = {"source": at.name}
             samples.add("read_records_total", at.state.total.get("read", 0), **source)

@@ -20,6 +20,7 @@ from headgate.tables.arrow import stage_arrow
 from headgate.tables.damage import read_sound
 from headgate.tables.history import with_footers
 from headgate.tables.live_files import live_files
+from headgate.tables.state import Counts, State
 from headgate.tables.table import Table
 from headgate.tables.table_schema import TableSchema
 
@@ -83,7 +84,7 @@ class FilesLog:
         self.table = table
         self._files: dict[int, LoggedFile] = {}
         self._recorded: dict[str, LoggedFile] = {}
-        self._events = self._last = 0
+        self._events = self._last = self._aside = 0
 
     @classmethod
     def of(cls, storage: Storage, pipeline: str, source: str) -> FilesLog:
@@ -101,13 +102,15 @@ class FilesLog:
         for file in with_footers(self.table, handle.version(), live_files(handle)):
             rows += read_sound(self.table.storage, file).to_pylist()
         files, self._events = file_statuses(rows)
-        self._files, self._recorded, self._last = {}, {}, 0
+        self._files, self._recorded, self._last, self._aside = {}, {}, 0, 0
         for known in files.values():
             self._hold(known)
 
     def _hold(self, file: LoggedFile) -> None:
         """The log is asked at each listing, several times a second, and may have millions of
         files: no question may read all of them."""
+        before = self._files.get(file.sequence)
+        self._aside += is_aside(file) - is_aside(before)
         self._files[file.sequence] = file
         self._recorded[file.path] = file
         self._last = max(self._last, file.sequence)
@@ -115,6 +118,11 @@ class FilesLog:
     @property
     def last_sequence(self) -> int:
         return self._last
+
+    @property
+    def set_aside(self) -> int:
+        """The number of files that are set aside."""
+        return self._aside
 
     @property
     def files(self) -> tuple[LoggedFile, ...]:
@@ -148,16 +156,30 @@ class FilesLog:
 
     def append(self, files: Sequence[LoggedFile], now: datetime) -> None:
         """Record files, or what has changed about recorded ones, in one commit. A file whose status
-        is no longer recorded is not read (again)."""
+        is no longer recorded is not read (again). The total of the commit's count ``set_aside`` is
+        the number of files that are set aside after it."""
         if not files:
             return
         state = self.table.refresh()
+        changes = ((file, self._files.get(file.sequence)) for file in files)
+        aside = self._aside + sum(is_aside(new) - is_aside(old) for new, old in changes)
         events = enumerate(files, start=self._events + 1)
         rows = pa.Table.from_pylist([{"event": i, **vars(f), "at": now} for i, f in events], SCHEMA)
         n = max(self.last_sequence, files[-1].sequence)
-        state = state.advanced_to(n, now).counting({"files": len(files)})
+        state = state.advanced_to(n, now).counting(counts(state, len(files), aside))
         staged = stage_arrow(self.table, state, rows, time_column="at")
         self.table.commit(state, add=staged)
         self._events += len(files)
         for file in files:
             self._hold(file)
+
+
+def is_aside(file: LoggedFile | None) -> bool:
+    return file is not None and file.status == "set_aside"
+
+
+def counts(state: State, events: int, aside: int) -> Counts:
+    """The counts of a commit with ``events`` after ``state``. ``aside`` files are set aside then:
+    the total of ``set_aside`` is their number."""
+    change = aside - state.total.get("set_aside", 0)
+    return {"files": events, **({"set_aside": change} if change else {})}

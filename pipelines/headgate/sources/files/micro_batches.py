@@ -6,6 +6,7 @@ import threading
 import time
 import zlib
 from collections.abc import Sequence, Set
+from dataclasses import replace
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -18,6 +19,7 @@ from headgate.sources.files.parts import records_of
 from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.sources.naming import some_of
 from headgate.storage.backlog import Backlog
+from headgate.storage.skip_request import SkipRequest
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
 SETTLING = 0.25  # seconds between listings while files are settling
@@ -126,6 +128,17 @@ class FilesMicroBatches(MicroBatchSource):
                 f"read: {some_of(files.unnamed)}; rename them"
             )
         return None
+
+    @property
+    def set_aside(self) -> int:
+        return self.log.set_aside
+
+    def skip(self, wanted: SkipRequest) -> None:
+        with self._lock:
+            files = map(self.log.get, wanted.sequences)
+            aside = [file for file in files if file is not None and file.status == "set_aside"]
+            skipped = [replace(file, status="skipped", reason=wanted.reason) for file in aside]
+            self.log.append(skipped, self._clock())
 
     def _pending(self) -> Sequence[LoggedFile]:
         """The recorded files that are not ingested."""

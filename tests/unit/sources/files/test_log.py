@@ -51,3 +51,19 @@ def test_later_events_do_not_change_when_a_file_was_seen(log: FilesLog, status: 
     log.append([replace(f, **at) for f in log.files], NOW + timedelta(days=1))
     for known in (log, read_again(log)):
         assert [(f.status, f.seen) for f in known.files] == [(status, NOW - YEAR), (status, NOW)]
+
+
+def test_a_commit_has_the_number_of_files_that_are_set_aside(log: FilesLog) -> None:
+    """So that a health check need not read the log."""
+
+    def kept() -> tuple[int, int]:
+        return log.table.refresh().total.get("set_aside", 0), read_again(log).set_aside
+
+    log.record([Stat(name, 1, NOW) for name in "abc"], NOW)
+    assert kept() == (0, 0)
+    log.append([replace(file, status="set_aside", reason="why") for file in log.files[:2]], NOW)
+    assert kept() == (2, log.set_aside) == (2, 2)
+    log.append([replace(log.files[0], status="skipped")], NOW)
+    assert kept() == (1, log.set_aside) == (1, 1)
+    log.append([replace(log.files[1], status="withdrawn")], NOW)
+    assert kept() == (0, log.set_aside) == (0, 0)

@@ -52,7 +52,7 @@ export function card(identity) {
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
       parts.meta.replaceChildren(...meta(stream, means));
       replace(links, linksOf(stream));
-      parts.figures.replaceChildren(figures(stream, now));
+      parts.figures.replaceChildren(...figures(stream, now));
       replace(parts.charts, charts(stream));
       act.update(stream);
       replace(parts.notes, notes(stream, act));
@@ -105,6 +105,7 @@ function notes(stream, act) {
     say("warn", `Its DAG is paused, so the stream is not started. Switch the DAG on${start}.`);
   }
   if (status?.paused && status.condition === "running") say("warn", "It is asked to pause: it reads no new data after its current batch.");
+  for (const notice of tables?.notices ?? []) say("bad", make("strong", {}, notice.says), ...remedy(notice));
   for (const hold of tables?.held ?? []) {
     const what = make("strong", {}, `${hold.table} is held at batch ${number(hold.n)} since ${moment(hold.since)}`);
     say("bad", what, ` because a later version breaks its rules. ${hold.rules.join("; ")} `, act.another("release"));
@@ -128,14 +129,18 @@ function charts({ tables }) {
   const batches = tables?.history ?? [];
   if (batches.length < 2) return [];
   const say = ({ n, committed }, what) => `batch ${number(n)}, ${moment(committed)}: ${what}`;
-  const bars = (value, unit) =>
-    batches.map((batch) => {
+  const bars = (of, value, what) =>
+    of.map((batch) => {
       const time = Date.parse(batch.committed);
-      return { value: value(batch), time, title: say(batch, unit(value(batch))) };
+      return { value: value(batch), time, title: say(batch, what(batch)) };
     });
   const rows = (value) => plural(value, "row", "rows");
+  const done = batches.filter((batch) => batch.done !== null);
+  const layer = tables.account?.gold.length === 0 ? "silver" : "gold";
+  const label = `Time to ${layer}`;
+  const parts = (batch) => `${span(batch.done)} until all ${layer} tables had it, ${span(batch.took)} of it until bronze had it`;
   return [
-    chart("Rows per batch", bars((batch) => batch.rows, rows), about),
-    chart("Time to commit", bars((batch) => batch.took, span), span),
+    chart("Rows per batch", bars(batches, (batch) => batch.rows, (batch) => rows(batch.rows)), about),
+    ...(done.length < 2 ? [] : [chart(label, bars(done, (batch) => batch.done, parts), span)]),
   ];
 }

@@ -43,7 +43,7 @@ export function condition(stream, now) {
 
 /** Whether something is wrong that the state does not show. */
 export const isWrong = ({ error, tables }) =>
-  error !== null || tables?.held?.length > 0 || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
+  error !== null || tables?.held?.length > 0 || tables?.notices?.length > 0 || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
 
 const need = (stream) => (isWrong(stream) ? Math.min(ORDER.indexOf(nameOf(stream)), WRONG) : ORDER.indexOf(nameOf(stream)));
 

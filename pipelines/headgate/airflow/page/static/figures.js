@@ -14,26 +14,28 @@ function figure(label, value, more, tone, title) {
   );
 }
 
-/** Five figures about the run, then five about what became of its events. */
+/** Figures about the run, then figures about what became of its events. */
 export function figures(stream, now) {
   const { tables } = stream;
   const account = tables?.account;
   // A stream that never ran has no figures.
   const status = stream.status?.condition === "absent" ? null : stream.status;
-  const found = [];
+  const [found, events] = [[], []];
   if (status) found.push(speed(status), backlog(status), gold(tables?.freshness, now), watermark(status, tables?.freshness, now));
   const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
   if (status) found.push(...saved.splice(0));
   if (account) {
-    found.push(
+    events.push(
       figure("Read", about(account.read), "events", null, number(account.read)),
       outcome("Duplicates", account.duplicate, account.read, "read", "events"),
       outcome("Quarantined", account.quarantined, account.read, "read", "events"),
+      outcome("Rejected", account.rejected, account.silver_read, "read", "records that silver tables have read"),
       outcome("Late", account.late, account.pairs, "pairs", "pairs of a silver row and a window"),
       ledger(account),
     );
   }
-  return make("dl", { class: "figures" }, ...found, ...saved);
+  const group = (figures) => (figures.length ? [make("dl", { class: "figures" }, ...figures)] : []);
+  return [...group([...found, ...saved]), ...group(events)];
 }
 
 function speed(status) {
@@ -77,6 +79,8 @@ function ledger(account) {
   const wrong = account.differences.length;
   if (wrong) return figure("Ledger", "✗ differs", plural(wrong, "check fails", "checks fail"), "bad");
   const gaps = account.gaps ? `, ${plural(account.gaps, "gap", "gaps")} accepted` : "";
+  const aside = account.set_aside;
+  if (aside) return figure("Ledger", `${plural(aside, "file", "files")} missing`, `the rest balances${gaps}`, "warn");
   return figure("Ledger", "✓ balances", `to batch ${number(account.n)}${gaps}`, "good");
 }
 
