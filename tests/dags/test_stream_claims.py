@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from headgate.airflow import Reconciler
 from headgate.airflow.operators import reconciler, stream_operator
+from headgate.airflow.triggers import stream_trigger
+from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.storage.claim import Claim, claim, claimed
 from headgate.storage.layout import Layout
-from headgate.storage.stopping import request_stop, stop_asked
+from headgate.storage.stopping import request_stop, stop_asked, stop_requested
 from tests.support.stream_task import (
     NOON,
     FakeLauncher,
@@ -28,6 +32,7 @@ from tests.support.stream_task import (
     resumed,
     run,
 )
+from tests.unit.supervision.conftest import lease
 
 __all__ = ["fresh", "layout"]  # fixtures
 
@@ -36,10 +41,10 @@ FULL = OSError(28, "No space left on device")
 
 @pytest.fixture
 def is_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Sets the state of the earlier run's task in Airflow."""
+    """Sets the state of the first run's task in Airflow."""
 
     def set_state(state: str) -> None:
-        for module in (stream_operator, reconciler):
+        for module in (stream_operator, reconciler, stream_trigger):
             monkeypatch.setattr(module, "state_of", lambda *_: state)
 
     return set_state
@@ -106,18 +111,100 @@ def test_a_further_attempt_of_the_same_run_only_adopts(tmp_path: Path, layout: L
     assert stop_asked(layout) is None
 
 
-def test_a_stream_that_was_started_again_since_is_left_running(
-    tmp_path: Path, layout: Layout, is_in: Callable[[str], None]
+def killed(deferred: TaskDeferred) -> None:
+    """The triggerer carries out what a person has done to the task."""
+    watching = deferred.trigger
+    assert isinstance(watching, StreamTrigger)
+    watching.task_instance = run("run 1")["ti"]
+    asyncio.run(watching.on_kill())
+
+
+def started_again(layout: Layout) -> None:
+    """A person starts the stream: the next driver has the lease."""
+    FakeLauncher.job = replace(FakeLauncher.job, epoch=FakeLauncher.job.epoch + 1)
+    lease(layout, FakeLauncher.job.owner, epoch=FakeLauncher.job.epoch)
+
+
+def is_stopped(layout: Layout) -> bool:
+    """Whether the driver that runs now was asked to stop."""
+    return stop_requested(layout, FakeLauncher.job.epoch)
+
+
+ORDERS = ["the triggerer first", "the next run first", "no triggerer", "no next run"]
+
+
+@pytest.mark.parametrize("was_stopped_before", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_mark_stops_the_stream_once_in_every_order(
+    tmp_path: Path,
+    layout: Layout,
+    is_in: Callable[[str], None],
+    order: str,
+    was_stopped_before: bool,
 ) -> None:
-    """The task was marked, the triggerer stopped the stream, and somebody started it again."""
-    executed(tmp_path, "run 1")
-    request_stop(layout)
-    before = stop_asked(layout)
+    deferred = executed(tmp_path, "run 1")
+    if was_stopped_before:
+        request_stop(layout)
+        started_again(layout)
     is_in("failed")
-    executed(tmp_path, "run 2")
-    assert stop_asked(layout) == before
-    assert before is not None
-    assert datetime.now(UTC) - datetime.fromisoformat(before.requested) < timedelta(minutes=1)
+    steps = [
+        lambda: killed(deferred),
+        lambda: executed(tmp_path, "run 2"),
+    ]
+    if order == "the next run first":
+        steps.reverse()
+    elif order != "the triggerer first":
+        steps.pop(0 if order == "no triggerer" else 1)
+    for step in steps:
+        step()
+        assert is_stopped(layout)
+    started_again(layout)
+    if order == "no next run":
+        request_stop(layout)
+        started_again(layout)
+        maintenance = Reconciler(task_id="reconcile", **about(tmp_path))
+        assert "was started again since" in maintenance.execute(run("m"))
+        executed(tmp_path, "run 2")
+    assert not is_stopped(layout)
+
+
+def test_the_next_run_claims_while_the_triggerer_decides(
+    tmp_path: Path,
+    layout: Layout,
+    is_in: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The end is carried out twice, and the claim of the next run stays."""
+    deferred = executed(tmp_path, "run 1")
+    is_in("failed")
+    stopping = stream_trigger.request_stop
+
+    def late(*about: Any) -> None:
+        executed(tmp_path, "run 2")
+        stopping(*about)
+
+    monkeypatch.setattr(stream_trigger, "request_stop", late)
+    killed(deferred)
+    assert is_stopped(layout)
+    assert (held(layout).by[1], held(layout).is_over) == ("run 2", False)
+    started_again(layout)
+    executed(tmp_path, "run 3")
+    assert is_stopped(layout), "run 2 was marked, too"
+
+
+@pytest.mark.parametrize("state", ["None", "queued", "running", "deferred", "up_for_retry"])
+def test_a_cleared_task_keeps_the_stream_running(
+    tmp_path: Path, layout: Layout, is_in: Callable[[str], None], state: str
+) -> None:
+    deferred = executed(tmp_path, "run 1")
+    is_in(state)
+    killed(deferred)
+    again = executed(tmp_path, "run 1")
+    killed(deferred)
+    assert stop_asked(layout) is None
+    is_in("failed")
+    killed(again)
+    assert is_stopped(layout), "and then it was marked"
 
 
 def fails_at_a_start(root: Path, error: Exception, *, at_first: bool) -> None:

@@ -2,9 +2,13 @@
 
 A supervisor stops its stream only while it holds the claim: after a task is cleared, the next
 attempt may have adopted the stream already. A new supervisor reads the last claim: if that
-supervisor was ended by hand before it could stop the stream, the new one stops it. The end of a
-supervisor that had released its claim says nothing: while a supervisor starts a driver, it may
-fail by itself.
+supervisor was ended by hand before it could stop the stream, the new one stops it. The request to
+stop names the claim (``storage.stopping``), so that the stream is stopped once for each end. The
+end of a supervisor that had released its claim says nothing: while a supervisor starts a driver, it
+may fail by itself.
+
+Only supervisors write the claim, one at a time: a late write of another one would replace the claim
+of the next supervisor.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ from datetime import datetime
 
 from headgate.storage.documents import encoded, read_value, write_document
 from headgate.storage.layout import Layout
-from headgate.storage.stopping import SUPERVISOR, StopRequest
+
+SUPERVISOR = Layout.document("supervisor")
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,6 @@ def claimed(layout: Layout) -> Claim | None:
     return read_value(layout.storage, SUPERVISOR, Claim)
 
 
-def is_claimed_by(layout: Layout, token: str) -> bool:
-    held = claimed(layout)
-    return held is not None and held.token == token
-
-
 def give_up(layout: Layout, token: str, reported: datetime | None = None) -> None:
     """Release the claim of ``token``; a newer claim stays. ``reported`` is the time of the failure
     that ended the supervisor."""
@@ -57,14 +57,3 @@ def take_up(layout: Layout, token: str) -> None:
     held = claimed(layout)
     if held is not None and held.token == token:
         claim(layout, replace(held, is_over=False))
-
-
-def is_orphaned(held: Claim | None, by: tuple[str, ...], stop_asked: StopRequest | None) -> bool:
-    """Whether the claim belongs to a supervisor other than ``by`` that neither released nor stopped
-    the stream. If its task is over, it was ended before it could do so."""
-    return (
-        held is not None
-        and held.by != by
-        and not held.is_over
-        and (stop_asked is None or stop_asked.claim != held.token)
-    )

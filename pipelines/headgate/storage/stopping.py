@@ -1,8 +1,7 @@
 """Asks a driver to stop, with a document that the driver reads.
 
-A request records what it applies to: the drivers up to an epoch, and the failed start and the
-supervisor that existed at that moment. It does not depend on clocks, because a clock may be set
-while a pipeline runs.
+A request records what it applies to: the drivers up to an epoch, and the failed start that existed
+at that moment. It does not depend on clocks, because a clock may be set while a pipeline runs.
 """
 
 from __future__ import annotations
@@ -18,18 +17,16 @@ from headgate.storage.failure import FAILURE, Failure
 from headgate.storage.layout import Layout
 from headgate.storage.ownership import LAYERS, last_driver, lease_path
 
-SUPERVISOR = Layout.document("supervisor")
-"""The claim of a supervisor (``storage.claim``)."""
-
 _PATH = Layout.document("stop")
 
 
 @dataclass(frozen=True)
 class StopRequest:
     """A request for the drivers up to ``epoch``. ``requested`` is its time, which only
-    distinguishes it from other requests. ``failure`` is the time of the last failed start, and
-    ``claim`` the token of the supervisor, both as of the request; None if there was none.
-    ``lasts``: supervisors start no driver after it."""
+    distinguishes it from other requests. ``failure`` is the time of the last failed start as of the
+    request; None if there was none. ``claim`` is the token of the last supervisor that was ended by
+    hand and whose stream was stopped for that, by this request or by an earlier one. ``lasts``:
+    supervisors start no driver after it."""
 
     requested: str
     epoch: int = field(compare=False)
@@ -47,10 +44,12 @@ class StopRequest:
         return self.failure == failure.at.isoformat()
 
 
-def request_stop(layout: Layout) -> None:
+def request_stop(layout: Layout, claim: str | None = None) -> None:
     """Ask every driver that has a lease of the pipeline now to end after its current micro-batch,
-    and supervisors not to start another one."""
-    wanted = _meant(layout, datetime.now(UTC).isoformat(), lambda since: True)
+    and supervisors not to start another one. ``claim`` is the token of a supervisor that was ended
+    by hand, if the stream is stopped for that."""
+    claim = claim or _read(layout, _PATH).get("claim")
+    wanted = _meant(layout, datetime.now(UTC).isoformat(), claim, lambda since: True)
     write_document(layout.storage, _PATH, asdict(wanted))
 
 
@@ -59,7 +58,8 @@ def record_end(layout: Layout, epoch: int) -> None:
     or with all of its Airflow. Supervisors may start the stream again. An earlier request for the
     driver stays."""
     if not stop_requested(layout, epoch):
-        ended = StopRequest(datetime.now(UTC).isoformat(), epoch, lasts=False)
+        claim = _read(layout, _PATH).get("claim")
+        ended = StopRequest(datetime.now(UTC).isoformat(), epoch, claim=claim, lasts=False)
         write_document(layout.storage, _PATH, asdict(ended))
 
 
@@ -76,7 +76,9 @@ def stop_asked(layout: Layout) -> StopRequest | None:
         return StopRequest(**{key: document[key] for key in keys if key in document})
     at = datetime.fromisoformat(requested)
     is_past = at <= datetime.now(UTC)
-    return _meant(layout, requested, lambda since: is_past and datetime.fromisoformat(since) < at)
+    return _meant(
+        layout, requested, None, lambda since: is_past and datetime.fromisoformat(since) < at
+    )
 
 
 def stop_requested(layout: Layout, epoch: int) -> bool:
@@ -85,18 +87,20 @@ def stop_requested(layout: Layout, epoch: int) -> bool:
     return asked is not None and asked.is_for(epoch)
 
 
-def _meant(layout: Layout, requested: str, was_there: Callable[[str], bool]) -> StopRequest:
-    """A request that applies to the leases, the failure and the claim that existed: ``was_there``
-    decides this from the time since when each exists."""
+def _meant(
+    layout: Layout, requested: str, claim: str | None, was_there: Callable[[str], bool]
+) -> StopRequest:
+    """A request that applies to the leases and the failure that existed: ``was_there`` decides this
+    from the time since when each exists."""
     held = [_read(layout, lease_path(layer)) for layer in LAYERS]
     leases = [*held, *(last_driver(lease) or {} for lease in held)]
-    failure, claim = _read(layout, FAILURE), _read(layout, SUPERVISOR)
+    failure = _read(layout, FAILURE)
     epochs = (lease["epoch"] for lease in leases if lease and was_there(lease["since"]))
     return StopRequest(
         requested,
         epoch=max(epochs, default=0),
         failure=failure["at"] if failure and was_there(failure["at"]) else None,
-        claim=claim["token"] if claim and was_there(claim["since"]) else None,
+        claim=claim,
     )
 
 

@@ -7,18 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.storage.claim import (
-    Claim,
-    claim,
-    claimed,
-    give_up,
-    is_claimed_by,
-    is_orphaned,
-    take_up,
-)
+from headgate.storage.claim import SUPERVISOR, Claim, claim, claimed, give_up, take_up
 from headgate.storage.documents import DamagedDocumentError, write_document
 from headgate.storage.layout import Layout
-from headgate.storage.stopping import SUPERVISOR, StopRequest
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ONE = Claim("one", ("dag", "run 1", "task"), NOON)
@@ -27,11 +18,9 @@ TWO = Claim("two", ("dag", "run 2", "task"), NOON)
 
 def test_the_newest_claim_holds(layout: Layout) -> None:
     assert claimed(layout) is None
-    assert not is_claimed_by(layout, "one")
     claim(layout, ONE)
-    assert is_claimed_by(layout, "one")
+    assert claimed(layout) == ONE
     claim(layout, TWO)
-    assert not is_claimed_by(layout, "one")
     assert claimed(layout) == TWO
 
 
@@ -66,15 +55,3 @@ def test_the_failure_that_was_reported_last_is_kept(layout: Layout) -> None:
     claim(layout, replace(TWO, reported=NOON))
     give_up(layout, "two")
     assert claimed(layout) == replace(TWO, is_over=True, reported=NOON)
-
-
-def test_what_another_supervisor_left_behind() -> None:
-    assert is_orphaned(ONE, TWO.by, None)
-    assert is_orphaned(ONE, TWO.by, StopRequest("", 9, claim="an earlier one"))
-
-
-def test_what_was_not_left_behind() -> None:
-    assert not is_orphaned(None, TWO.by, None)
-    assert not is_orphaned(ONE, ONE.by, None), "a further attempt of the same task"
-    assert not is_orphaned(replace(ONE, is_over=True), TWO.by, None)
-    assert not is_orphaned(ONE, TWO.by, StopRequest("", 9, claim="one")), "it was stopped"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
-from headgate.storage.claim import claimed, is_orphaned
+from headgate.storage.claim import claimed
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked
 
@@ -36,7 +37,7 @@ class Reconciler(StreamTask):
             return f"it runs; the run {held.by[1]} supervises it"
         if held.is_over or state not in OVER:
             return unsupervised
-        if not is_orphaned(held, (), stop_asked(layout)):
+        if not is_to_stop(held, state, stop_asked(layout)):
             return f"it was started again since; the run {held.by[1]} is {state}"
-        request_stop(layout)
+        request_stop(layout, held.token)
         return f"the run {held.by[1]} is {state}, so it is asked to stop"

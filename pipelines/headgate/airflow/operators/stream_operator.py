@@ -13,13 +13,14 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate import exit_codes
 from headgate.airflow.connections import NoConnectionError
+from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.airflow.task_state import GONE, OVER, name_of, state_of
+from headgate.airflow.task_state import name_of, state_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
 from headgate.commands import Place, commands_in, rendered, shell_command
 from headgate.declaration.quantities import format_duration, plural
 from headgate.errors import HeadgateError
-from headgate.storage.claim import Claim, claim, claimed, give_up, is_orphaned, take_up
+from headgate.storage.claim import Claim, claim, claimed, give_up, take_up
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
 from headgate.supervision.ending import how_ended
@@ -93,13 +94,12 @@ class StreamOperator(StreamTask):
         now, layout = datetime.now(UTC), self._stream.layout
         by = name_of(context["ti"])
         before = claimed(layout)
-        if before is not None and is_orphaned(before, by, stop_asked(layout)):
+        if before is not None and before.by != by:
             state = state_of(*before.by)
-            # A deleted run may also be a run of another Airflow database.
-            if state in OVER and state != GONE:
-                # The task was ended by hand while no triggerer ran.
+            if is_to_stop(before, state, stop_asked(layout), if_deleted=False):
+                # The triggerer has not stopped the stream: it is slow, or none runs.
                 self.log.info("the run %s is %s: its stream is stopped", before.by[1], state)
-                request_stop(layout)
+                request_stop(layout, before.token)
         reported = None if before is None else before.reported
         watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
         claim(layout, Claim(watch.token, by, now, is_over=True, reported=reported))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
+from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.error_text import error_text
-from headgate.airflow.task_state import OVER, name_of, state_of
+from headgate.airflow.task_state import name_of, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.commands import pipeline_command, rendered
 from headgate.errors import HeadgateError
-from headgate.storage.claim import give_up, is_claimed_by
+from headgate.storage.claim import claimed
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.stopping import request_stop, stop_asked
 from headgate.supervision.job_state import JobState
@@ -60,6 +62,7 @@ class StreamTrigger(PlainTrigger):
         self._news: object = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
+        await self._warm_up()
         await asyncio.sleep(self.wait)
         seen: Observation | None = None
         while True:
@@ -85,26 +88,35 @@ class StreamTrigger(PlainTrigger):
 
     async def on_kill(self) -> None:
         """Called when the task is marked, cleared or deleted. A cleared task adopts the stream
-        again, and a stream that another task has adopted is not stopped."""
+        again. If the next run has claimed the stream already, that run has decided."""
         name = self._stream.name
         try:
-            state = await asyncio.to_thread(self._state)
-            ours = await asyncio.to_thread(is_claimed_by, self._stream.layout, self.token)
+            self.log.info(await asyncio.to_thread(self._end))
         except Exception as error:
-            self.log.warning("%s continues: the state of this task cannot be read: %s", name, error)
-            return
-        if ours and state in OVER:
-            self.log.info("%s is asked to stop after its batch: this task is %s", name, state)
-            await asyncio.to_thread(request_stop, self._stream.layout)
-            await asyncio.to_thread(give_up, self._stream.layout, self.token)
-        else:
-            self.log.info("%s continues: a task will supervise it again", name)
+            self.log.warning("%s continues: whether to stop it is not known: %s", name, error)
+
+    def _end(self) -> str:
+        """Stop the stream if a person has ended this task. Returns the result as text."""
+        name, layout, state = self._stream.name, self._stream.layout, self._state()
+        held = claimed(layout)
+        if held is None or held.token != self.token:
+            return f"{name} is supervised by the run {held.by[1] if held else None} now"
+        if not is_to_stop(held, state, stop_asked(layout)):
+            return f"{name} continues: a task will supervise it again"
+        request_stop(layout, self.token)
+        return f"{name} is asked to stop after its batch: this task is {state}"
 
     def _state(self) -> str:
         """The state of this task in Airflow; it was set before this attempt was ended."""
         task = self.task_instance
         assert task is not None
         return state_of(*name_of(task))
+
+    async def _warm_up(self) -> None:
+        """Ask Airflow once. The first answer takes a triggerer about five seconds, because it
+        creates its own API for it: in ``on_kill``, that is too late."""
+        with suppress(Exception):
+            await asyncio.to_thread(self._state)
 
     def _observe(
         self, now: datetime, before: Observation | None
