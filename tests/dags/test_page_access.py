@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from headgate.airflow.page import reports
+from headgate.airflow.page.pauses import Pause, pause_of
 from headgate.commands import pipeline_command
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
@@ -45,7 +47,7 @@ with DAG("untagged", tags=["other"]) as untagged:
 
 class Site:
     """An Airflow with the DAGs of ``shop`` and ``hidden``; ``guest`` is a viewer of everything but
-    the DAGs of ``hidden``."""
+    the DAGs of ``hidden`` and audit logs."""
 
     def __init__(self, folder: Path) -> None:
         for name in ("dags", "pipelines"):
@@ -108,6 +110,15 @@ def _parse(dags: Path) -> None:
     sync_bag_to_db(bag, "dags-folder", None)
 
 
+def _write(event: str, dag_id: str) -> None:
+    """Write an event to the audit log."""
+    from airflow.models.log import Log
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        session.add(Log(event=event, dag_id=dag_id, owner="scheduler"))
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
@@ -118,7 +129,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     usual = SimpleAuthManager.is_authorized_dag
 
     def per_dag(self: Any, *, user: Any, details: Any = None, **asked: Any) -> bool:
-        if user.username == "guest" and details and str(details.id).startswith("hidden"):
+        audit = str(asked.get("access_entity")).endswith("AUDIT_LOG")
+        if user.username == "guest" and (
+            audit or (details and str(details.id).startswith("hidden"))
+        ):
             return False
         return bool(usual(self, user=user, details=details, **asked))
 
@@ -199,6 +213,46 @@ def test_a_control_dag_that_is_paused_is_of_no_use(site: Site) -> None:
     site.set_paused("shop__control", True)
     stream = site.streams("admin")["shop__stream", -1]
     assert stream["control"]["why_not"] == "shop__control is paused: switch it on."
+
+
+def test_who_has_paused_a_dag_is_in_the_audit_log(
+    site: Site,
+) -> None:
+    def pause(user: str = "admin") -> Any:
+        return site.streams(user)["shop__stream", -1]["pause"]
+
+    assert pause()["by"] is None, "it was never on"
+    site.set_paused("shop__stream", False)
+    assert pause() is None
+    site.set_paused("shop__stream", True)
+    found = pause()
+    assert (found["by"], found["who"]) == ("person", "admin")
+    assert abs(datetime.fromisoformat(found["at"]) - datetime.now(UTC)) < timedelta(minutes=1)
+    assert (pause("guest")["by"], pause("guest")["who"]) == ("person", None)
+    _write("paused", "shop__stream")  # as Airflow does after failed runs
+    found = pause()
+    assert (found["by"], found["who"], found["failed_runs"]) == ("airflow", None, 3)
+
+
+@pytest.mark.parametrize(
+    ("event", "extra", "by"),
+    [
+        ("paused", "[('is_paused', True)]", "airflow"),
+        ("patch_dag", '{"is_paused": true, "method": "PATCH"}', "person"),
+        ("patch_dag", '{"is_paused": false, "method": "PATCH"}', None),
+        ("patch_dag", "rubbish", None),
+        ("patch_dag", "[]", None),
+        ("patch_dag", None, None),
+        ("cli_dag_pause", '{"host_name": "h"}', "person"),
+        ("cli_dag_unpause", '{"host_name": "h"}', None),
+    ],
+)
+def test_the_last_event_tells_who_has_paused(event: str, extra: str | None, by: str | None) -> None:
+    at = datetime(2026, 5, 4, tzinfo=UTC)
+    who = "eve" if by == "person" else None
+    runs = 3 if by == "airflow" else None
+    expected = Pause(by, who, at if by else None, runs)  # type: ignore[arg-type]
+    assert pause_of(event, "eve", extra, at, 3) == expected
 
 
 def test_only_streams_of_dags_that_one_may_read(site: Site) -> None:

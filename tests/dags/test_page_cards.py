@@ -289,8 +289,70 @@ def test_a_stream_with_rules_has_a_report(cards: Cards) -> None:
     assert address.endswith("/headgate/api/streams/shop__stream/supervise/quality?map_index=-1")
 
 
+BY_AIRFLOW = {"by": "airflow", "at": "2026-05-04T11:00:00+00:00", "failed_runs": 3}
+BY_A_PERSON = {"by": "person", "who": "<b>eve</b>", "at": "2026-05-03T11:00:00+00:00"}
+CRASHED = replace(DOWN, ended="failed", failure=Failure(8, "no java", "install it", NOW))
+
+
+@pytest.mark.parametrize(
+    ("status", "pause", "note"),
+    [
+        (
+            CRASHED,
+            BY_AIRFLOW,
+            "Airflow has paused its DAG at 11:00:00Z, after 3 failed runs in a row: see the last "
+            "run. The stream is not started. Remove the cause, then switch the DAG on, or press "
+            "Start.",
+        ),
+        (
+            RUNNING,
+            BY_A_PERSON,
+            "<b>eve</b> has paused its DAG at 2026-05-03 11:00:00Z. The stream continues, but it "
+            "is not restarted if it fails. Switch the DAG on. Stop",
+        ),
+        (
+            CRASHED,
+            BY_A_PERSON | {"who": None},
+            "A person has paused its DAG at 2026-05-03 11:00:00Z. The stream is not started. "
+            "Switch the DAG on, or press Start.",
+        ),
+        (
+            CRASHED,
+            {"by": None},
+            "Its DAG is paused. The stream is not started. Switch the DAG on, or press Start.",
+        ),
+    ],
+)
+def test_a_paused_dag_says_why(
+    cards: Cards, status: StreamStatus, pause: dict[str, str], note: str
+) -> None:
+    cards.show(NOW, stream("shop", status, pause=pause))
+    assert cards.text(".card .note.warn") == [note]
+    if pause == BY_AIRFLOW:
+        link = cards.page.run("document.querySelector('.note.warn a').href")
+        assert link.endswith("/dags/shop__stream/runs")
+
+
+def test_a_reason_stands_on_a_card_once(cards: Cards) -> None:
+    """One damaged log keeps the ledger and the freshness from being read, and ended the driver."""
+    reason, remedy = "gold/per_minute: the log is damaged", "repair it: headgate repair shop"
+    damaged = f"{reason}\n{remedy}"
+    parts = dict.fromkeys(("account", "freshness"), damaged) | {"past": "x"}
+    tables = TablesReport(ACCOUNT, problems=parts)
+    running = stream("a", RUNNING, tables, error="no declaration")
+    failure = Failure(5, reason, remedy, NOW)
+    down = replace(DOWN, condition="failed", ended="failed", failure=failure)
+    cards.show(NOW, running, stream("b", down, tables, error=damaged))
+    shown = "[...document.querySelectorAll('.card')].map((card) => [card.querySelector('h2')"
+    shown += ".textContent, ...[...card.querySelectorAll('.note')].map((e) => e.textContent)])"
+    assert {name: notes for name, *notes in cards.page.run(shown)} == {
+        "a": ["no declaration", f"account, freshness: {damaged}", "past: x"],
+        "b": [f"{reason}{remedy}Then press Start.", "past: x"],
+    }
+
+
 def test_a_stream_that_finished_needs_nobody(cards: Cards) -> None:
-    cards.show(NOW, stream("shop", replace(DOWN, ended="finished"), is_paused=True))
+    cards.show(NOW, stream("shop", replace(DOWN, ended="finished"), pause=BY_A_PERSON))
     assert cards.text(".state.good") == ["finished"]
     assert cards.text(".card .note") == []
 

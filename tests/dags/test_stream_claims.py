@@ -147,7 +147,7 @@ def test_a_mark_stops_the_stream_once_in_every_order(
         request_stop(layout)
         started_again(layout)
     is_in("failed")
-    steps = [
+    steps: list[Callable[[], object]] = [
         lambda: killed(deferred),
         lambda: executed(tmp_path, "run 2"),
     ]
@@ -177,11 +177,10 @@ def test_the_next_run_claims_while_the_triggerer_decides(
     """The end is carried out twice, and the claim of the next run stays."""
     deferred = executed(tmp_path, "run 1")
     is_in("failed")
-    stopping = stream_trigger.request_stop
 
     def late(*about: Any) -> None:
         executed(tmp_path, "run 2")
-        stopping(*about)
+        request_stop(*about)
 
     monkeypatch.setattr(stream_trigger, "request_stop", late)
     killed(deferred)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
+from headgate import exit_codes
+from headgate.airflow.operators import stream_operator
 from headgate.errors import HeadgateError
 from headgate.storage.claim import Claim, claim
 from headgate.storage.failure import Failure, last_failure, record_failure
@@ -34,6 +36,11 @@ from tests.support.stream_task import (
 )
 
 __all__ = ["fresh", "layout"]  # fixtures
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_marked_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_operator, "state_of", lambda *_: "running")
 
 
 def test_a_first_start_is_made_before_the_task_defers(tmp_path: Path) -> None:
@@ -191,6 +198,43 @@ def test_a_stop_while_a_driver_starts_is_repeated_for_it(
 def test_a_start_that_finds_another_driver_is_no_crash(tmp_path: Path) -> None:
     FakeLauncher.fail(6)
     assert resumed(tmp_path, down("absent")).kwargs["crashes"] == []  # type: ignore[index]
+
+
+def again(root: Path, deferred: TaskDeferred) -> TaskDeferred:
+    """The trigger has seen that the driver is dead."""
+    with pytest.raises(TaskDeferred) as next_:
+        operator(root).resume(run("run 1"), down("dead"), **(deferred.kwargs or {}))
+    return next_.value
+
+
+@pytest.mark.parametrize("takes_its_lease", [True, False])
+def test_each_driver_that_dies_at_its_start_counts_once(
+    tmp_path: Path, takes_its_lease: bool
+) -> None:
+    """The start has seen its end, and the trigger sees it again."""
+
+    def dies() -> None:
+        if takes_its_lease:
+            FakeLauncher.job = replace(FakeLauncher.job, epoch=FakeLauncher.job.epoch + 1)
+
+    FakeLauncher.state, FakeLauncher.meanwhile = "dead", dies
+    FakeLauncher.fail(exit_codes.NOT_ALIVE)
+    deferred = executed(tmp_path)
+    deferred = again(tmp_path, deferred)
+    assert len(deferred.kwargs["crashes"]) == 3, "the one that was found, and two starts"  # type: ignore[index]
+    with pytest.raises(AirflowFailException, match="went down 4 times"):
+        again(tmp_path, deferred)
+    assert FakeLauncher.done.count("launch") == 3
+
+
+def test_each_driver_that_dies_later_counts(tmp_path: Path) -> None:
+    FakeLauncher.state = "dead"
+    deferred = executed(tmp_path)
+    for crashes in (1, 2, 3):
+        assert len(deferred.kwargs["crashes"]) == crashes  # type: ignore[index]
+        FakeLauncher.job = replace(FakeLauncher.job, epoch=FakeLauncher.job.epoch + 1)
+        if crashes < 3:
+            deferred = again(tmp_path, deferred)
 
 
 def test_pauses_grow_with_the_crashes(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import psutil
@@ -99,6 +100,16 @@ class Place:
         file."""
         return [p for p in psutil.process_iter() if p.pid != os.getpid() and self._uses(p)]
 
+    def component(self, name: str) -> list[psutil.Process]:
+        """The processes that were started for a component of Airflow and live."""
+        found = []
+        for process in self.processes():
+            with suppress(psutil.Error):
+                words = process.cmdline()
+                if words[1:4] == ["-m", "airflow", name] and process.pid == os.getsid(process.pid):
+                    found.append(process)
+        return found
+
     def command_lines(self) -> list[str]:
         lines = []
         for process in self.processes():
@@ -182,6 +193,44 @@ def test_up_is_killed_and_comes_again(place: Place, database: str | None) -> Non
     serves_until_it_is_ended(place, before)
 
 
+def listens_on_loopback_only(place: Place) -> None:
+    """Every process of the tree, also those of a driver."""
+    found = [
+        (process.pid, each.laddr.ip)
+        for process in place.processes()
+        for each in process.net_connections("inet")
+        if each.status == psutil.CONN_LISTEN
+    ]
+    assert found
+    loopback = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+    assert [each for each in found if each[1] not in loopback] == []
+
+
+def survives_its_scheduler(place: Place, address: str) -> None:
+    """What a killed scheduler has left ends, the next one runs tasks, and the pages show the log of
+    a task that runs."""
+    (before,) = place.component("scheduler")
+    workers = before.children(recursive=True)
+    assert workers
+    before.kill()
+    wait(lambda: place.component("scheduler") not in ([], [before]), "no other scheduler came")
+    assert [each for each in workers if each.is_running()] == []
+    client = httpx.Client(
+        base_url=f"{address}/api/v2",
+        trust_env=False,
+        timeout=60,
+        headers={"Authorization": f"Bearer {token(address, place.password)}"},
+    )
+    with client:
+        runs = "/dags/auctions__stream/dagRuns"
+        wait(lambda: client.get(runs).json()["dag_runs"], "no run came")
+        run = quote(client.get(runs).json()["dag_runs"][0]["dag_run_id"], safe="")
+        task = f"{runs}/{run}/taskInstances/supervise"
+        wait(lambda: client.get(task).json()["state"] == "deferred", "nothing is supervised")
+        wait(lambda: "  batch " in client.get(f"{task}/logs/1").text, "its log is not shown")
+        assert "Could not read served logs" not in client.get(f"{task}/logs/1").text
+
+
 def shows_the_dashboard(place: Place) -> None:
     """The dashboard has its own password, which is kept as a hash."""
     found = re.search(r"dashboard +(http://\S+)\npassword +(\S+) ", place.output)
@@ -205,6 +254,8 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
     assert taken.wait(PATIENCE) == 1
     assert f"an Airflow runs already at {address}" in place.output
     wait(lambda: place.batch > batch, "nothing comes to the tables")
+    survives_its_scheduler(place, address)
+    listens_on_loopback_only(place)
     lines = place.command_lines()
     assert lines
     assert not any(SECRET in line or place.password in line for line in lines)

@@ -104,6 +104,10 @@ class Airflow:
                 os.killpg(process.pid, how)
             process.wait(PATIENCE)
 
+    def signal(self, component: str, number: signal.Signals) -> None:
+        """Send a signal to a component and to what it started, such as SIGSTOP: it is busy."""
+        os.killpg(self._running[component].pid, number)
+
     def end(self) -> None:
         self.kill()
 

@@ -153,6 +153,18 @@ class Site:
         self.airflow.wait(lambda: self.batch > batch, "what was delivered is not processed")
         return time.monotonic() - began
 
+    def stop_and_start(self) -> None:
+        """A person stops the stream and starts it again, with the form."""
+        for action in ("stop", "start"):
+            self._act(action)
+
+    def _act(self, action: str) -> None:
+        run = self.airflow.trigger(CONTROL, action=action)
+        self.airflow.wait(
+            lambda: self.airflow.states(CONTROL, run).get(("act", -1)) == "success",
+            f"{action} is not done",
+        )
+
     def final(self) -> datetime | None:
         """The time up to which the windows of gold are final."""
         return final_up_to(self.layout, load(self.declared.file), "per_minute")

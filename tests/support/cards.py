@@ -35,6 +35,7 @@ def stream(
         "dag_id": f"{name}__control",
         "actions": ["start", "stop", "restart", "savepoint", "start from savepoint"],
         "may_read_log": True,
+        "may_read_audit": True,
         "why_not": None,
         "may_act": True,
     }
@@ -45,7 +46,7 @@ def stream(
         "dag_id": f"{name}__stream",
         "task_id": "supervise",
         "map_index": -1,
-        "is_paused": False,
+        "pause": None,
         "control": control,
         "status": status_document(status),
         "tables": tables and tables_document(tables),

@@ -128,7 +128,7 @@ def executed(root: Path, run_id: str = "run 1", map_index: int = -1) -> TaskDefe
 def kept(token: str = "t", crashes: Sequence[datetime] = ()) -> dict[str, Any]:
     """What the task has kept while it was deferred."""
     times = [crash.isoformat() for crash in crashes]
-    return {"token": token, "until": NOON.isoformat(), "crashes": times}
+    return {"token": token, "until": NOON.isoformat(), "crashes": times, "counted": None}
 
 
 def down(condition: str) -> dict[str, Any]:

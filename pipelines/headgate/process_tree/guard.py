@@ -142,6 +142,7 @@ class Guard:
         be tried again: a full disk, for example, must not end the other children."""
         try:
             if has_died:
+                self._end_session_of(self.running[name].pid)
                 self._launch(name, child.command)
             else:
                 presence.announce(self.folder, self.presence)
@@ -166,6 +167,17 @@ class Guard:
         self.sessions = self.sessions.plus(psutil.Process(launched.pid))
         presence.announce(self.folder, self.presence)
         return launched
+
+    def _end_session_of(self, leader: int) -> None:
+        """End what a child has left in its session: it may hold a port, or do work that the next
+        child does again."""
+
+        def is_left(process: psutil.Process) -> bool:
+            with suppress(ProcessLookupError, psutil.Error):
+                return os.getsid(process.pid) == leader and self.sessions.have(process)
+            return False
+
+        members.end(self._members, self.order.graces[0], is_left)
 
     def _members(self) -> list[psutil.Process]:
         for process in self.running.values():

@@ -84,11 +84,7 @@ def start(
     home = settings.home
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o700)  # its configuration has keys in it
-    if (other := presence.running(home)) is not None:
-        raise RunsAlreadyError(
-            f"an Airflow runs already at {other.told['address']} (process {other.guard})",
-            remedy=f"end it: {shell_command('down')}",
-        )
+    require_no_other(home)
     password = _new_password(settings.passwords)
 
     def is_up() -> bool:
@@ -115,6 +111,15 @@ def require_airflow() -> None:
         )
 
 
+def require_no_other(home: Path) -> None:
+    """Raises RunsAlreadyError if an Airflow runs in this home."""
+    if (other := presence.running(home)) is not None:
+        raise RunsAlreadyError(
+            f"an Airflow runs already at {other.told['address']} (process {other.guard})",
+            remedy=f"end it: {shell_command('down')}",
+        )
+
+
 def _new_password(file: Path) -> str | None:
     """Create the password, readable by this user only; None if the file has one: it stays valid.
     For a file without one, Airflow would make a password and write it to its log."""
@@ -131,12 +136,13 @@ def _has_password(text: str) -> bool:
 
 def _order(settings: Settings, more: Mapping[str, Child], owned: bool) -> Order:
     airflow = (sys.executable, "-m", "airflow")
+    components = {name: Child((*airflow, name, *options)) for name, options in COMPONENTS.items()}
     return Order(
         folder=str(settings.home),
         work=str(settings.work),
         environment=environment(settings, os.environ),
         prepare=(*airflow, "db", "migrate"),
-        children={**more, **{name: Child((*airflow, name)) for name in COMPONENTS}},
+        children={**more, **components},
         tell={"address": settings.address},
         graces=_GRACES,
         logs=LOGS,

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from headgate.commands import shell_command
 from headgate.process_tree.ports import HOST, free_port, refusal
 from headgate.standalone.errors import AskedWrongError
 
 WEB = 8080
-COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
+# A log server is for other machines, and listens on all interfaces. The pages read logs from disk.
+_LOGS = "--skip-serve-logs"
+COMPONENTS: Mapping[str, Sequence[str]] = {
+    "api-server": (),
+    "scheduler": (_LOGS,),
+    "dag-processor": (),
+    "triggerer": (_LOGS,),
+}
+"""The components, with the options of their commands."""
 DATABASE = "HEADGATE_AIRFLOW_DB"
 """The environment variable for the address of a PostgreSQL database, as
 postgresql://USER:PASSWORD@HOST/DATABASE. Without it, SQLite in the home is used."""
 ADMIN = "admin"
+_LOGGING = "headgate.airflow.task_logs.CONFIG"
 _ROOT = "HEADGATE_ROOT"
 _SETTINGS = ("AIRFLOW__", "_AIRFLOW_")
 _FOLDERS = ("AIRFLOW_HOME", "AIRFLOW_CONFIG")
@@ -24,41 +32,33 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = (HOST, "localhost")
 
 
-@dataclass(frozen=True)
-class Ports:
-    """Ports on 127.0.0.1, for Airflow's pages, and for the logs of the triggerer and of workers."""
-
-    web: int
-    trigger_logs: int
-    worker_logs: int
-
-    @staticmethod
-    def chosen(web: int) -> Ports:
-        """Ports with ``web`` as requested; 0 is any free port. Raises AskedWrongError."""
-        if web and (why := refusal(web)) is not None:
-            raise AskedWrongError(
-                f"port {web} cannot be used: {why}",
-                f"choose another one: {shell_command('up', '--port', '0')}",
-            )
-        return Ports(web or free_port(), free_port(), free_port())
+def web_port(wanted: int, another: str) -> int:
+    """The port of Airflow's pages: ``wanted``, or any free port for 0. Raises AskedWrongError with
+    the command ``another``, which takes any free port."""
+    if wanted and (why := refusal(wanted)) is not None:
+        raise AskedWrongError(
+            f"port {wanted} cannot be used: {why}", f"take another one: {another}"
+        )
+    return wanted or free_port()
 
 
 @dataclass(frozen=True)
 class Settings:
     """``work`` is the base of relative paths in declarations. ``root`` has the tables; None means
-    ``lake`` beside the declarations. ``switched_on``: new DAGs start switched on."""
+    ``lake`` beside the declarations. ``port`` is that of Airflow's pages. ``switched_on``: new DAGs
+    start switched on."""
 
     home: Path
     dags: Path
     work: Path
     root: str | None
-    ports: Ports
+    port: int
     database: str | None = None
     switched_on: bool = False
 
     @property
     def address(self) -> str:
-        return f"http://{HOST}:{self.ports.web}"
+        return f"http://{HOST}:{self.port}"
 
     @property
     def passwords(self) -> Path:
@@ -109,7 +109,7 @@ def _airflow(settings: Settings) -> dict[str, object]:
         "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",
         "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": settings.passwords,
         "API__HOST": HOST,
-        "API__PORT": settings.ports.web,
+        "API__PORT": settings.port,
         "API__BASE_URL": settings.address,
         "API__WORKERS": 1,
         "DAG_PROCESSOR__REFRESH_INTERVAL": 15,
@@ -117,8 +117,7 @@ def _airflow(settings: Settings) -> dict[str, object]:
         # A busy machine may need longer than the default.
         "CORE__DAGBAG_IMPORT_TIMEOUT": 120,
         "DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": 180,
-        "LOGGING__TRIGGER_LOG_SERVER_PORT": settings.ports.trigger_logs,
-        "LOGGING__WORKER_LOG_SERVER_PORT": settings.ports.worker_logs,
+        "LOGGING__LOGGING_CONFIG_CLASS": _LOGGING,
     }
     if settings.database is not None:
         values["DATABASE__SQL_ALCHEMY_CONN"] = dialect(settings.database)

@@ -51,6 +51,49 @@ def test_a_marked_task_ends_the_stream_until_it_is_started_again(site: Site, sta
     site.processes_a_file()
 
 
+@pytest.mark.parametrize(
+    ("triggerer", "state"),
+    [
+        ("busy", "failed"),
+        pytest.param("started", "success", marks=in_full),
+        pytest.param("started", "failed", marks=in_full),
+        pytest.param("ended", "success", marks=in_full),
+    ],
+)
+def test_a_marked_run_ends_a_stream_that_was_stopped_before(
+    site: Site, triggerer: str, state: str
+) -> None:
+    """The next run begins at once: before a busy triggerer, or after one that has just started. The
+    same task has seen a stop and a start before."""
+    airflow = site.airflow
+    site.wait_for_owner()
+    airflow.wait(site.is_supervised, "the task never deferred")
+    site.stop_and_start()
+    run = airflow.runs(STREAM)[0]["dag_run_id"]
+    if triggerer == "busy":
+        airflow.signal("triggerer", signal.SIGSTOP)
+    else:
+        airflow.kill("triggerer")
+    if triggerer == "started":
+        said = airflow.said(STREAM, SUPERVISE)
+        airflow.start("triggerer")
+        airflow.wait(lambda: airflow.said(STREAM, SUPERVISE) != said, "it never watched again")
+    airflow.ask("PATCH", f"/dags/{STREAM}/dagRuns/{quote(run, safe='')}", {"state": state})
+    airflow.wait(lambda: not site.drivers(), "the driver runs on")
+    airflow.wait(lambda: airflow.runs(STREAM)[0]["dag_run_id"] != run, "no run came after it")
+    airflow.signal("triggerer", signal.SIGCONT) if triggerer == "busy" else None
+    if triggerer == "ended":
+        airflow.start("triggerer")
+    airflow.wait(
+        lambda: "is stopped on request" in airflow.said(STREAM, SUPERVISE),
+        "nobody says that it rests",
+    )
+    assert site.drivers() == []
+    airflow.trigger(CONTROL, action="start")
+    site.wait_for_owner()
+    site.processes_a_file()
+
+
 def test_a_second_run_waits(site: Site) -> None:
     before = site.wait_for_owner()
     site.airflow.wait(site.is_supervised, "the task never deferred")
@@ -118,7 +161,7 @@ def test_a_paused_dag_leaves_its_stream_alone(site: Site) -> None:
     site.processes_a_file()
     assert site.owner == before
     (stream,) = json.loads(site.airflow.get("/headgate/api/streams"))["streams"]
-    assert (stream["is_paused"], stream["status"]["is_alive"]) == (True, True)
+    assert (stream["pause"]["by"], stream["status"]["is_alive"]) == ("person", True)
     os.kill(before.pid, signal.SIGKILL)
     site.airflow.wait(lambda: not site.is_supervised(), "nobody sees that it is dead")
     assert site.drivers() == []

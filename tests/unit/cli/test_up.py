@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import signal
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +82,22 @@ def test_an_end_without_a_request_is_told(
     assert says in err
     again = f"headgate up --dags dags --port 0 --root {tmp_path / 'tables'}"
     assert f"start it again: {again}" in err
+
+
+def test_a_used_port_names_a_command_for_the_same_project(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(running, "require_airflow", lambda: None)
+    monkeypatch.setattr(verb, "require_java", lambda: None)
+    root, dags = tmp_path / "tables", tmp_path / "my dags"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        asked = ("up", "--dags", dags, "--port", port, "--detached", "--root", root)
+        ended, _, err = ask(*asked)
+    assert ended == exit_codes.USAGE
+    assert f"port {port} cannot be used: another process listens there" in err
+    again = f"headgate up --dags '{dags}' --port 0 --detached --root {root}"
+    assert f"take another one: {again}\n" in err
 
 
 def test_an_end_after_down_needs_no_message(up: Callable[[Tree], Any]) -> None:

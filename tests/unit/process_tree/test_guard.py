@@ -20,6 +20,7 @@ from headgate.process_tree import guard, presence
 from headgate.process_tree.guard import Guard
 from headgate.process_tree.members import MARK, started
 from headgate.process_tree.order import Child, Order
+from headgate.process_tree.ports import free_port
 from headgate.process_tree.presence import Presence, ProcessTreeError
 from tests.support.waiting import wait_until
 
@@ -316,6 +317,41 @@ def test_what_is_beside_does_not_wait_and_what_died_is_started_again(
         thread.join(PATIENCE)
     assert prepared.exists()
     assert driven.read_text() == "x"
+
+
+# Serves a port from a process of its own, as a scheduler of Airflow serves logs.
+FORKS = """
+import os, signal, socket, time
+if os.fork():
+    time.sleep(60)
+server = socket.create_server(("127.0.0.1", {port}))
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open({file!r}, "a").write(f"{{os.getpid()}} ")
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_child_has_left_ends_before_it_is_started_again(
+    tmp_path: Path, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "AGAIN_AFTER", 0.0)
+    said = tmp_path / "said"
+    said.touch()
+    child = Child(python(FORKS.format(port=free_port(), file=str(said))))
+    runs = Guard(replace(order, children={"child": child}))
+    thread = threading.Thread(target=runs.serve)
+    thread.start()
+    try:
+        wait_until(lambda: len(said.read_text().split()) == 1, "it does not serve", PATIENCE)
+        runs.running["child"].kill()
+        wait_until(lambda: len(said.read_text().split()) == 2, "it does not serve again", PATIENCE)
+        first, second = map(int, said.read_text().split())
+        assert not psutil.pid_exists(first) or psutil.Process(first).status() == "zombie"
+        assert psutil.pid_exists(second)
+    finally:
+        runs.end()
+        thread.join(PATIENCE)
 
 
 def test_files_are_for_this_user_alone_and_logs_of_the_run_before_are_set_aside(

@@ -7,7 +7,7 @@ import pytest
 
 from headgate.process_tree.ports import free_port, refusal
 from headgate.standalone.errors import AskedWrongError
-from headgate.standalone.settings import Ports
+from headgate.standalone.settings import web_port
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def taken() -> Iterator[int]:
 def test_a_port_that_somebody_listens_on_is_refused(taken: int) -> None:
     assert refusal(taken) == "another process listens there"
     with pytest.raises(AskedWrongError, match=f"port {taken} ") as raised:
-        Ports.chosen(taken)
-    assert "--port 0" in raised.value.remedy
+        web_port(taken, "headgate up --port 0")
+    assert raised.value.remedy == "take another one: headgate up --port 0"
 
 
 def test_a_port_of_which_only_an_old_connection_is_left_is_free() -> None:

@@ -14,7 +14,7 @@ from headgate.process_tree import guard, owner
 from headgate.process_tree.ports import HOST, free_port
 from headgate.standalone.errors import StandaloneError
 from headgate.standalone.running import LOGS, _failure, _new_password, _not_healthy, start
-from headgate.standalone.settings import ADMIN, Ports, Settings
+from headgate.standalone.settings import ADMIN, Settings
 from tests.support.full_disk import run_on_full_disk
 
 OUTPUT = """\
@@ -28,7 +28,7 @@ sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) {said}
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     database = "postgresql://u:p%40ss@x/d"
-    return Settings(tmp_path, tmp_path, tmp_path, None, Ports(1, 2, 3), database=database)
+    return Settings(tmp_path, tmp_path, tmp_path, None, 1, database=database)
 
 
 def test_a_password_that_was_never_shown_is_none(

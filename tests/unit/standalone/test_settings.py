@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.standalone.settings import Ports, Settings, dialect, environment
+from headgate.standalone.settings import Settings, dialect, environment
 
 OUTER = {
     "PATH": "/bin",
@@ -19,8 +19,7 @@ OUTER = {
 
 
 def settings(root: str | None = None, database: str | None = None) -> Settings:
-    ports = Ports(8080, 8793, 8794)
-    return Settings(Path("/home"), Path("/dags"), Path("/work"), root, ports, database)
+    return Settings(Path("/home"), Path("/dags"), Path("/work"), root, 8080, database)
 
 
 def test_nothing_of_another_airflow_gets_through() -> None:

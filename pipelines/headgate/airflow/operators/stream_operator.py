@@ -24,6 +24,7 @@ from headgate.storage.claim import Claim, claim, claimed, give_up, take_up
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.stopping import StopRequest, request_stop, stop_asked
 from headgate.supervision.ending import how_ended
+from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import (
     DOWN,
     NEEDS_A_PERSON,
@@ -47,11 +48,12 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 @dataclass(frozen=True)
 class _Watch:
     """State that is passed from one start to the next: the token of the claim, the end of this run,
-    and the times of crashes."""
+    the times of crashes, and the epoch of the last driver that they count."""
 
     token: str
     until: datetime
     crashes: tuple[datetime, ...] = ()
+    counted: int | None = None
 
 
 class StreamOperator(StreamTask):
@@ -114,11 +116,17 @@ class StreamOperator(StreamTask):
         self._watch(watch, reported)
 
     def resume(
-        self, context: Context, event: dict[str, Any], token: str, until: str, crashes: list[str]
+        self,
+        context: Context,
+        event: dict[str, Any],
+        token: str,
+        until: str,
+        crashes: list[str],
+        counted: int | None,
     ) -> None:
         """Called on a worker with the event of the trigger."""
         times, layout = tuple(map(datetime.fromisoformat, crashes)), self._stream.layout
-        watch = _Watch(token, datetime.fromisoformat(until), times)
+        watch = _Watch(token, datetime.fromisoformat(until), times, counted)
         self._token = token
         held = claimed(layout)
         reported = None if held is None else held.reported
@@ -176,7 +184,8 @@ class StreamOperator(StreamTask):
         was_stopped = how_ended(jobs, asked, last_failure(layout)) == "stopped"
         if found not in ("absent", "failed") and not rests and not was_stopped:
             self.log.warning("%s: its driver is %s", self.name, found)
-            watch = self._counted(watch, self._last_lines(launcher))
+            if _epoch(jobs) != watch.counted:
+                watch = self._counted(watch, jobs, self._last_lines(launcher))
         if found in ("dead", "stuck"):
             # It is fenced anyway; killing it frees its memory.
             with suppress(HeadgateError):
@@ -204,7 +213,7 @@ class StreamOperator(StreamTask):
                 self._repeat_stop(asked)
             if failure.code in NEEDS_A_PERSON:
                 self._report(watch.token, last_failure(layout) or failure)
-            return self._counted(watch, [str(error)])
+            return self._counted(watch, jobs, [str(error)])
         self._repeat_stop(asked)
         return watch
 
@@ -231,8 +240,10 @@ class StreamOperator(StreamTask):
             rendered(f"{message}\n{failure.remedy}\n{START_AGAIN % self.name}")
         )
 
-    def _counted(self, watch: _Watch, log: Sequence[str]) -> _Watch:
-        """Add a crash. Raises AirflowFailException if the budget is spent."""
+    def _counted(self, watch: _Watch, jobs: Sequence[JobState], log: Sequence[str]) -> _Watch:
+        """Add the crash of the driver that ran ``jobs``, once: a driver that ends while it starts
+        is seen by the start, and later by the trigger. Raises AirflowFailException if the budget is
+        spent."""
         now = datetime.now(UTC)
         crashes = (*self.budget.recent(watch.crashes, now), now)
         text = "\n".join(log)
@@ -242,7 +253,7 @@ class StreamOperator(StreamTask):
                 f"{format_duration(self.budget.within)}; its last output:\n{text}"
             )
         self.log.warning("its output:\n%s", text)
-        return replace(watch, crashes=crashes)
+        return replace(watch, crashes=crashes, counted=_epoch(jobs))
 
     def _watch(self, watch: _Watch, reported: datetime | None) -> NoReturn:
         """Take up the claim and defer. Raises TaskDeferred."""
@@ -269,8 +280,13 @@ class StreamOperator(StreamTask):
                 "token": watch.token,
                 "until": watch.until.isoformat(),
                 "crashes": [at.isoformat() for at in watch.crashes],
+                "counted": watch.counted,
             },
         )
+
+
+def _epoch(jobs: Sequence[JobState]) -> int | None:
+    return max((job.epoch for job in jobs), default=None)
 
 
 def _record(error: HeadgateError | OSError, place: Place) -> Failure:

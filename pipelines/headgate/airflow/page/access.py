@@ -19,12 +19,13 @@ from headgate.airflow.page.declared_streams import DeclaredStream
 class Access:
     """``dag_id`` is the control DAG. ``why_not`` is the reason why this user cannot use its
     buttons; None if they can. ``actions`` are those of the DAG. ``may_read_log``: whether this user
-    may read the driver's log."""
+    may read the driver's log; ``may_read_audit``: the DAG's audit log."""
 
     dag_id: str
     why_not: str | None
     actions: tuple[str, ...]
     may_read_log: bool
+    may_read_audit: bool
 
 
 def readable_dags(user: BaseUser, session: Session) -> set[str]:
@@ -50,6 +51,7 @@ def access(
         why_not,
         control.actions if control else (),
         _may(user, "GET", DagAccessEntity.TASK_LOGS, stream.dag_id, session),
+        _may(user, "GET", DagAccessEntity.AUDIT_LOG, stream.dag_id, session),
     )
 
 

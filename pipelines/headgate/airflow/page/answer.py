@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from headgate.airflow.page.access import Access
 from headgate.airflow.page.declared_streams import DeclaredStream
+from headgate.airflow.page.pauses import Pause
 from headgate.airflow.page.reports import StreamReport
 from headgate.supervision.launcher import LOCAL
 from headgate.supervision.logs import run_log, spark_log
@@ -15,11 +16,14 @@ from headgate.supervision.report import status_document, tables_document
 
 
 def answer(
-    stream: DeclaredStream, report: StreamReport, access: Access, now: datetime
+    stream: DeclaredStream, report: StreamReport, access: Access, pause: Pause | None, now: datetime
 ) -> dict[str, Any]:
     """``status`` is None if it could not be read; ``error`` has the reason. ``age`` is the age of
-    the report in seconds."""
+    the report in seconds. ``pause`` is that of the DAG, without the name of the person if this user
+    may not read the audit log; None if the DAG is on."""
     status, tables = report.status, report.tables
+    if pause is not None and not access.may_read_audit:
+        pause = replace(pause, who=None)
     return {
         "name": stream.subject.name,
         "file": stream.subject.file,
@@ -27,7 +31,7 @@ def answer(
         "dag_id": stream.dag_id,
         "task_id": stream.task_id,
         "map_index": stream.map_index,
-        "is_paused": stream.is_paused,
+        "pause": pause and asdict(pause) | {"at": pause.at and pause.at.isoformat()},
         "control": asdict(access) | {"may_act": access.why_not is None},
         "status": status and status_document(status),
         "tables": tables and tables_document(tables),

@@ -21,6 +21,7 @@ from headgate.airflow.page.access import Access, access, readable_dags
 from headgate.airflow.page.answer import answer
 from headgate.airflow.page.dashboard import mount_dashboard
 from headgate.airflow.page.declared_streams import DeclaredStream, declared_streams
+from headgate.airflow.page.pauses import Pause, pauses
 from headgate.airflow.page.reports import Reports, Subject
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
@@ -94,25 +95,28 @@ def _streams(
     """Every stream of the DAGs that this user may read, or of one of them."""
     response.headers["Cache-Control"] = "no-store"
     found = _visible(user, dag_id)
-    reports = kept.of([each.subject for each, _ in found])
+    reports = kept.of([each.subject for each, _, _ in found])
     now = datetime.now(UTC)
     return {
         "at": now.isoformat(),
         "streams": [
-            answer(each, report, may, now)
-            for (each, may), report in zip(found, reports, strict=True)
+            answer(each, report, may, pause, now)
+            for (each, may, pause), report in zip(found, reports, strict=True)
         ],
     }
 
 
-def _visible(user: Any, dag_id: str | None) -> list[tuple[DeclaredStream, Access]]:
+def _visible(user: Any, dag_id: str | None) -> list[tuple[DeclaredStream, Access, Pause | None]]:
     """The streams that a user may see. The session ends here: connections to Airflow's database are
     few, and none may stay open while tables are read."""
     with create_session(scoped=False) as session:
         readable = readable_dags(user, session)
         wanted = readable if dag_id is None else readable & {dag_id}
         found = declared_streams(session, wanted)
-        return [(each, access(each, user, readable, session)) for each in found]
+        paused = pauses(session, {each.dag_id for each in found if each.is_paused})
+        return [
+            (each, access(each, user, readable, session), paused.get(each.dag_id)) for each in found
+        ]
 
 
 MapIndex = Annotated[int, "of a mapped task, as Airflow counts them"]

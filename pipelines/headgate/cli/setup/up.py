@@ -26,7 +26,7 @@ from headgate.standalone import running
 from headgate.standalone.dashboard import Beside, beside
 from headgate.standalone.errors import AskedWrongError
 from headgate.standalone.running import Standalone
-from headgate.standalone.settings import ADMIN, DATABASE, WEB, Ports, Settings
+from headgate.standalone.settings import ADMIN, DATABASE, WEB, Settings, web_port
 from headgate.storage.layout import Layout
 from headgate.tables.table import Table
 
@@ -60,7 +60,9 @@ def up(
     running.require_airflow()
     require_java()
     demo = None if dags else home / _DEMO
-    settings = _settings(home, dags, demo, root, port)
+    running.require_no_other(home)  # it may have the port
+    web = web_port(port, _again(dags, 0, detached))
+    settings = _settings(home, dags, demo, root, web)
     with on_signals() as asked:
         if demo is not None and not detached and not json:
             Thread(target=_print_first_gold, args=(demo, asked), daemon=True).start()
@@ -120,18 +122,17 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
             f"type: export {DATABASE}=postgresql://USER:PASSWORD@HOST/DATABASE, or, to use SQLite: "
             f"unset {DATABASE}",
         )
-    ports = Ports.chosen(port)
     if demo is not None:
         home.mkdir(parents=True, exist_ok=True)
         project.made(demo, example(project.PIPELINE))
-        return Settings(home, demo / "dags", demo, None, ports, database, switched_on=True)
+        return Settings(home, demo / "dags", demo, None, port, database, switched_on=True)
     assert dags is not None
     if not dags.is_dir():
         raise AskedWrongError(
             f"{dags} is not a folder",
             f"name a folder of DAGs: {shell_command('up', '--dags', 'dags')}",
         )
-    return Settings(home, dags.absolute(), Path.cwd(), root, ports, database)
+    return Settings(home, dags.absolute(), Path.cwd(), root, port, database)
 
 
 def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None:

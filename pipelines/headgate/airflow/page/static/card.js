@@ -6,6 +6,7 @@ import { condition, isWrong, nameOf } from "./conditions.js";
 import { drawer, driver, goldTables, lastLines, partitions, past, read, remedy } from "./details.js";
 import { make, replace } from "./elements.js";
 import { figures } from "./figures.js";
+import { pauseOf, unread } from "./notes.js";
 import { place } from "./shell.js";
 import { about, moment, number, plural, span } from "./words.js";
 
@@ -55,7 +56,7 @@ export function card(identity) {
       parts.figures.replaceChildren(...figures(stream, now));
       replace(parts.charts, charts(stream));
       act.update(stream);
-      replace(parts.notes, notes(stream, act));
+      replace(parts.notes, notes(stream, act, now));
       for (const [each, applies] of drawers) {
         each.element.hidden = !applies(stream);
         if (!each.element.hidden) each.update(stream, now);
@@ -91,19 +92,15 @@ function quality({ dag_id, task_id, map_index }) {
   return `headgate/api/streams/${where}/quality?map_index=${map_index}`;
 }
 
-function notes(stream, act) {
-  const { status, tables, error, age } = stream;
+function notes(stream, act, now) {
+  const { status, tables, age } = stream;
   const found = [];
   const say = (tone, ...text) => found.push(make("p", { class: `note ${tone}` }, ...text));
   if (status?.failure) say("bad", ...failure(stream));
-  if (error) say("bad", error);
+  for (const [why, parts] of unread(stream)) say("bad", parts.length ? `${parts.join(", ")}: ${why}` : why);
   if (status?.trouble) say("bad", status.trouble);
-  if (stream.is_paused && status?.is_alive) {
-    say("warn", "Its DAG is paused. The stream continues, but it is not restarted if it fails. ", act.another("stop"));
-  } else if (stream.is_paused && status && !["resting", "finished"].includes(nameOf(stream))) {
-    const start = stream.control.may_act ? ", or press Start" : "";
-    say("warn", `Its DAG is paused, so the stream is not started. Switch the DAG on${start}.`);
-  }
+  const paused = pauseOf(stream, now);
+  if (paused) say("warn", ...paused, ...(status.is_alive ? [" ", act.another("stop")] : []));
   if (status?.paused && status.condition === "running") say("warn", "It is asked to pause: it reads no new data after its current batch.");
   for (const notice of tables?.notices ?? []) say("bad", make("strong", {}, notice.says), ...remedy(notice));
   for (const hold of tables?.held ?? []) {
@@ -114,7 +111,6 @@ function notes(stream, act) {
     if (load.state === "stopped") say("bad", `Load ${load.id} is stopped: ${load.why}`);
   }
   for (const law of tables?.account?.differences ?? []) say("bad", `Ledger: ${law}`);
-  for (const [part, why] of Object.entries(tables?.problems ?? {})) say("bad", `${part}: ${why}`);
   if (age > OLD) say("warn", `As of ${span(Math.round(age / 5) * 5)} ago. Its tables cannot be read now.`);
   return found;
 }
