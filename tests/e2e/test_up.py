@@ -206,6 +206,12 @@ def listens_on_loopback_only(place: Place) -> None:
     assert [each for each in found if each[1] not in loopback] == []
 
 
+def lives(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def survives_its_scheduler(place: Place, address: str) -> None:
     """What a killed scheduler has left ends, the next one runs tasks, and the pages show the log of
     a task that runs."""
@@ -214,7 +220,7 @@ def survives_its_scheduler(place: Place, address: str) -> None:
     assert workers
     before.kill()
     wait(lambda: place.component("scheduler") not in ([], [before]), "no other scheduler came")
-    assert [each for each in workers if each.is_running()] == []
+    assert [each for each in workers if lives(each)] == []
     client = httpx.Client(
         base_url=f"{address}/api/v2",
         trust_env=False,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 
@@ -20,6 +22,7 @@ from headgate.supervision.keeping import (
     observe,
     step,
 )
+from tests.support.reaper import REPOSITORY
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
@@ -169,3 +172,9 @@ def test_crashes_of_long_ago_are_forgiven() -> None:
 def test_pauses_double_and_have_a_limit() -> None:
     pauses = [BUDGET.pause([NOON] * n, NOON).total_seconds() for n in range(10)]
     assert pauses == [0, 0, 5, 10, 20, 40, 80, 160, 300, 300]
+
+
+def test_the_docs_explain_every_condition() -> None:
+    text = (REPOSITORY / "docs/operations.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| `condition` .*\n((?:\|.*\n)+)", text, re.M)
+    assert re.findall(r"^\| `(\w+)` ", table, re.M) == [*get_args(Condition)]
