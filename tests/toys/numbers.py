@@ -90,13 +90,11 @@ class NumbersKind(Connector[Numbers]):
     def secrets(self, reads: Numbers) -> Iterable[str]:
         return [reads.password] if reads.password else []
 
-    def remark(self, reads: Numbers, declaration: Path) -> str | None:
-        there = Path(reads.path).exists()
-        return None if there else f"there is no document {reads.path} yet"
-
-    def require_input(self, reads: Numbers, declaration: Path) -> None:
-        if remark := self.remark(reads, declaration):
-            raise SourceError(remark, f"write it, or correct its path in {declaration}")
+    def require_input(self, place: DeployedSource, declaration: Path) -> None:
+        path = place.source.reads.path
+        if not Path(path).exists():
+            remedy = f"write it, or correct its path in {declaration}"
+            raise SourceError(f"there is no document {path} yet", remedy)
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         if why := self._gone(place, offsets):

@@ -34,6 +34,26 @@ def require_apart(declared: Pipeline, layout: Layout) -> None:
         connector_of(source).require_apart(source.reads, root, declared.file)
 
 
+def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> tuple[str, ...]:
+    """Raises SourceError if the folder or topic of a source cannot be used, or is where tables are
+    written: a person has to correct it. Returns remarks about sources that are away, which a driver
+    waits for. A run with ``once`` does not: then this raises UnreachableError."""
+    from headgate.sources.contract import DeployedSource, connector_of
+    from headgate.sources.errors import UnreachableError
+
+    require_apart(declared, layout)
+    remarks = []
+    for source in declared.sources.values():
+        place = DeployedSource(layout.storage, declared.name, source)
+        try:
+            connector_of(source).require_input(place, declared.file)
+        except UnreachableError as error:
+            if once:
+                raise
+            remarks.append(f"{error.message}: {error.remedy}; the driver waits for it")
+    return tuple(remarks)
+
+
 def require_definitions(
     declared: Pipeline,
     layout: Layout,

@@ -61,17 +61,14 @@ class Connector(SourceKind[Reads]):
     why_no_gap: ClassVar[str | None] = "reads a source that loses nothing; start it without"
     has_known_start: ClassVar[bool] = True
 
-    def remark(self, reads: Reads, declaration: Path) -> str | None:
-        """A remark if there is no input yet. Raises SourceError if there can never be any."""
-        return None
-
     def require_apart(self, reads: Reads, root: str, declaration: Path) -> None:
         """Raises SourceError if the place to read from overlaps ``root``, in which the tables of
         pipelines are."""
         return
 
-    def require_input(self, reads: Reads, declaration: Path) -> None:
-        """Raises SourceError if the place to read from does not exist yet."""
+    def require_input(self, place: DeployedSource, declaration: Path) -> None:
+        """Raises SourceError if the place to read from cannot be used: a person has to correct it,
+        or the ``declaration``. Raises UnreachableError if it was used before, and is away now."""
         return
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:

@@ -86,7 +86,7 @@ def launch(
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
-            env={**_environment(), **(variables or {})},
+            env={**driver_environment(os.environ), **(variables or {})},
             start_new_session=True,
         )
     deadline, opened = time.monotonic() + STARTS_WITHIN, None
@@ -125,10 +125,10 @@ def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
     return read + len(whole + newline)
 
 
-def _environment() -> dict[str, str]:
-    """This process's environment without Airflow's variables: they hold passwords and tokens, and a
+def driver_environment(outer: Mapping[str, str]) -> dict[str, str]:
+    """The environment ``outer`` without Airflow's variables: they hold passwords and tokens, and a
     driver runs for weeks."""
-    return {k: v for k, v in os.environ.items() if not k.lstrip("_").startswith("AIRFLOW")}
+    return {k: v for k, v in outer.items() if not k.lstrip("_").startswith("AIRFLOW")}
 
 
 def _opened(layout: Layout, epoch: int) -> tuple[JobState, ...]:

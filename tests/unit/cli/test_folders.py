@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle.folders import check_sources
+from headgate.jobs.refusing import require_input
+from headgate.sources.errors import UnreachableError
 from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.landing import LandingError, landing_remark, require_landing
+from headgate.sources.files.landing import LandingError, require_landing
+from headgate.sources.files.log import FilesLog
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
@@ -52,22 +55,30 @@ def no_buckets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         thread.join()
 
 
-def test_a_landing_folder_that_is_to_come_is_a_remark(empty_lake: Lake) -> None:
-    landing = Path(files_of(empty_lake.pipeline).path)
-    (remark,) = check_sources(empty_lake.pipeline, empty_lake.layout)
-    assert str(landing) in remark
-    landing.mkdir(parents=True)
-    assert check_sources(empty_lake.pipeline, empty_lake.layout) == ()
-
-
-@pytest.mark.parametrize("verb", ["start", "restart"])
-def test_a_start_wants_its_landing_folder(
+@pytest.mark.parametrize("verb", ["start", "restart", "run", "doctor"])
+def test_whatever_starts_a_pipeline_wants_its_landing_folder(
     ask: Ask, empty_lake: Lake, of_lake: OfLake, verb: str
 ) -> None:
     landing = Path(files_of(empty_lake.pipeline).path)
-    code, _, err = ask(verb, *of_lake)
+    code, out, err = ask(verb, *of_lake)
     assert code == 3
-    assert f"there is no landing folder {landing}\nmkdir -p {landing}" in err
+    said = "".join((err, out))
+    assert f"there is no landing folder {landing}" in said
+    assert f"mkdir -p {landing}" in said
+
+
+def test_a_landing_folder_that_had_files_is_waited_for(empty_lake: Lake) -> None:
+    """As brokers that do not answer. A run that is to end does not wait."""
+    landing = Path(files_of(empty_lake.pipeline).path)
+    log = FilesLog.of(empty_lake.layout.storage, "tiny", "events")
+    now = datetime(2026, 5, 4, tzinfo=UTC)
+    log.table.commit(log.table.refresh().advanced_to(1, now))
+    (remark,) = require_input(empty_lake.pipeline, empty_lake.layout)
+    assert f"there is no landing folder {landing}: put it back" in remark
+    with pytest.raises(UnreachableError, match="there is no landing folder"):
+        require_input(empty_lake.pipeline, empty_lake.layout, once=True)
+    landing.mkdir(parents=True)
+    assert require_input(empty_lake.pipeline, empty_lake.layout) == ()
 
 
 def test_a_missing_landing_folder_is_named_in_full(tmp_path: Path) -> None:
@@ -79,16 +90,13 @@ def test_a_missing_landing_folder_is_named_in_full(tmp_path: Path) -> None:
 
 def test_an_object_store_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
     with pytest.raises(LandingError, match="gopher://bucket/orders cannot be reached: "):
-        landing_remark(FilesSource("gopher://bucket/orders", "json"), tmp_path / "shop.yml")
+        require_landing(FilesSource("gopher://bucket/orders", "json"), tmp_path / "shop.yml")
 
 
-@pytest.mark.parametrize("look", [landing_remark, require_landing])
-def test_a_missing_bucket_is_no_empty_folder(
-    tmp_path: Path, no_buckets: None, look: Callable[[FilesSource, Path], object]
-) -> None:
+def test_a_missing_bucket_is_no_empty_folder(tmp_path: Path, no_buckets: None) -> None:
     source = FilesSource("s3://bucket/orders", "json")
     with pytest.raises(LandingError, match="no bucket for the landing folder s3://bucket/orders"):
-        look(source, tmp_path / "shop.yml")
+        require_landing(source, tmp_path / "shop.yml")
 
 
 @pytest.mark.parametrize("verb", ["plan", "run", "start", "restart", "upgrade"])
@@ -120,7 +128,7 @@ def test_a_landing_folder_that_is_a_file_is_3(
 def test_a_landing_folder_that_may_not_be_listed(empty_lake: Lake, no_rights: None) -> None:
     Path(files_of(empty_lake.pipeline).path).mkdir(parents=True)
     with pytest.raises(Exception, match="may not be listed"):
-        check_sources(empty_lake.pipeline, empty_lake.layout)
+        require_input(empty_lake.pipeline, empty_lake.layout)
 
 
 @pytest.mark.parametrize("verb", ["run", "start"])

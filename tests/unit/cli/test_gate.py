@@ -90,7 +90,7 @@ def test_a_held_table_says_which_rules_and_what_to_type(
     assert held["table"] == "per_minute"
     (said,) = violations("gate", context(gated), Limits())
     assert "gold/per_minute is held at batch" in said
-    assert "for 1:00:00" in said
+    assert "for 60 min" in said
     assert "sane (critical): not met" in said
 
 

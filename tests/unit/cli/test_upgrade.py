@@ -24,6 +24,7 @@ from headgate.supervision import local
 from headgate.supervision.local import NotAliveError
 from headgate.tables.extending import extend
 from headgate.tables.table import Table
+from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
 from tests.unit.savepoints.conftest import NOW, begin
@@ -69,10 +70,11 @@ class Jobs:
 
 
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
+def jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Jobs:
     jobs = Jobs()
+    (tmp_path / "landing").mkdir(exist_ok=True)
     monkeypatch.setattr(local, "stop", lambda _: jobs.stopped())
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.require_machine", lambda _: None)
+    monkeypatch.setattr("headgate.cli.startable.require_machine", lambda _: None)
     monkeypatch.setattr(local, "kill", lambda _: ())
     monkeypatch.setattr(local, "launch", jobs.launch)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: ())
@@ -93,7 +95,7 @@ def test_nothing_is_stopped_where_no_driver_can_start(
     def refuse(_: object) -> None:
         raise HeadgateError("Java: none", "install it", code=8)
 
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.require_machine", refuse)
+    monkeypatch.setattr("headgate.cli.startable.require_machine", refuse)
     monkeypatch.setattr(local, "stop", lambda _: pytest.fail("it stops the pipeline"))
     code, _, err = ask("upgrade", *of_lake)
     assert (code, jobs.launched) == (8, [])
@@ -148,6 +150,7 @@ def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
 ) -> None:
     """While tables await a reset, no savepoint can be taken as the way back, so nothing begins."""
     lake = empty_lake
+    Path(files_of(lake.pipeline).path).mkdir(parents=True)
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
     bronze.fence(1)
     intend(bronze, {"gold/per_minute": Target()}, NOW, why="asked for by hand")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle.folders import check_sources
 from headgate.declaration.load import load
+from headgate.jobs.refusing import require_input
 from headgate.storage.layout import Layout
 from tests.unit.cli.conftest import Ask
 from tests.unit.declaration.conftest import KAFKA
@@ -22,7 +22,7 @@ def shop(tmp_path: Path) -> Path:
 
 def test_a_source_without_a_folder_gives_no_remark(shop: Path) -> None:
     declared = load(shop)
-    assert check_sources(declared, Layout.of(str(shop.parent), declared.name)) == ()
+    assert require_input(declared, Layout.of(str(shop.parent), declared.name)) == ()
 
 
 @pytest.mark.parametrize("verb", [("list",), ("skip", "1")])

@@ -135,7 +135,7 @@ def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None
         "from headgate.sources.contract import connector_of\n"
         "pipeline = load(Path(sys.argv[1])); describe(pipeline); graph_of(pipeline)\n"
         "source = pipeline.sources['orders']\n"
-        "connector_of(source).remark(source.reads, pipeline.file)\n"
+        "connector_of(source).plan(source.reads)\n"
         "assert not {'pyspark', 'deltalake', 'py4j'} & sys.modules.keys()"
     )
     file = tmp_path / "shop.yml"

@@ -148,7 +148,8 @@ def _stream(
         report = StopReport(
             task_id="report", of="supervise", trigger_rule=TriggerRule.ALL_DONE, **about
         )
-        Preflight(task_id="preflight", **about) >> supervise >> report
+        preflight = Preflight(task_id="preflight", connections=connections, **about)
+        preflight >> supervise >> report
     return dag
 
 

@@ -1,37 +1,77 @@
-"""Checks the machine before a stream is started."""
+"""Checks, before a stream is started, what a start checks."""
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from headgate.airflow.connections import NoConnectionError
 from headgate.airflow.operators.stream_task import StreamTask
+from headgate.airflow.task_state import name_of
+from headgate.airflow.triggers.stream_trigger import START_AGAIN
 from headgate.commands import rendered
+from headgate.storage.claim import Claim, claim, claimed
+from headgate.storage.failure import Failure, last_failure, record_failure
+from headgate.storage.layout import Layout
+from headgate.storage.stopping import stop_asked
+from headgate.supervision.keeping import NEEDS_A_PERSON, condition
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from headgate.supervision.examining import Problem
+
 
 class Preflight(StreamTask):
-    """Runs the checks of ``headgate doctor``. If the stream runs already, problems are only logged.
-    Problems of declaration, source or tables are found by the driver and reported by
-    ``supervise``."""
+    """Runs ``headgate doctor`` for the pipeline, in the environment of a driver: with the
+    declaration, the secrets and the root that will run.
+
+    If the stream runs already, was stopped on request, or waits for a person, problems are only
+    logged: ``supervise`` starts no driver. A problem that only a person can solve fails the run at
+    once and is recorded as the failure of the stream; the next run waits until the stream is
+    started.
+    """
 
     def execute(self, context: Context) -> None:
-        from headgate.doctor import examine
+        stream, found = self._stream, self._problems()
+        for each in found:
+            self.log.warning("%s: %s\n%s", each.name, each.reason, each.remedy)
+        if not found:
+            self.log.info("%s: no problems found", self.name)
+            return
+        layout = stream.layout
+        jobs, failure = self._launcher.probe(stream, datetime.now(UTC)), last_failure(layout)
+        held, state = claimed(layout), condition(jobs, stop_asked(layout), failure)
+        is_reported = failure is not None and held is not None and held.reported == failure.at
+        if any(job.is_alive for job in jobs):
+            self.log.info("%s: it runs", self.name)
+        elif state == "resting" or (state == "failed" and is_reported):
+            self.log.info("%s: it is not started. %s", self.name, rendered(START_AGAIN % self.name))
+        else:
+            self._fail(layout, found, context)
 
-        stream = self._stream
-        found = [
-            f"{one.name}: {one.found}, needed: {one.needed}. {rendered(one.remedy)}"
-            for one in examine(Path(stream.root))
-            if not one.ok
-        ]
-        for problem in found:
-            self.log.warning(problem)
-        jobs = self._launcher.probe(stream, datetime.now(UTC))
-        if found and not any(job.is_alive for job in jobs):
-            raise AirflowException("\n".join(found))
-        self.log.info("%s: %s", self.name, "no problems found" if not found else "it runs")
+    def _problems(self) -> tuple[Problem, ...]:
+        from headgate.supervision.examining import Problem, problems
+
+        try:
+            variables = self._variables()
+        except NoConnectionError as error:
+            return (Problem("connections", error.message, error.remedy, error.exit_code, ()),)
+        return problems(self._stream.file, self._stream.root, variables)
+
+    def _fail(self, layout: Layout, found: tuple[Problem, ...], context: Context) -> None:
+        """Raises AirflowFailException if a person is needed, else AirflowException: Airflow tries
+        again."""
+        text = "\n".join(f"{each.name}: {each.reason}\n{each.remedy}" for each in found)
+        first = next((each for each in found if each.code in NEEDS_A_PERSON), None)
+        if first is None:
+            raise AirflowException(text)
+        now = datetime.now(UTC)
+        record_failure(layout, Failure(first.code, first.reason, first.remedy, now, first.commands))
+        held = claimed(layout) or Claim(uuid.uuid4().hex, name_of(context["ti"]), now, is_over=True)
+        claim(layout, replace(held, reported=now))
+        raise AirflowFailException(f"{text}\n{rendered(START_AGAIN % self.name)}")

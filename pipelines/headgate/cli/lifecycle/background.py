@@ -13,8 +13,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.driving import require_machine
-from headgate.cli.lifecycle.folders import make_root, require_input
+from headgate.cli.lifecycle.folders import make_root
 from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.run import check_gap, go_back
 from headgate.cli.options import (
@@ -29,6 +28,7 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import respond
 from headgate.cli.screen import Say, waiting
+from headgate.cli.startable import require_startable
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
@@ -134,8 +134,8 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
     this can be checked without a JVM. Changes no table."""
     check_gap(declared, accept_gap)
     make_root(layout)
-    require_input(declared, layout)
-    require_machine(declared)
+    for remark in require_startable(declared, layout):
+        print(remark, file=sys.stderr)
 
 
 def _start(declared: Pipeline, layout: Layout, root: str, say: Say, options: Sequence[str]) -> int:

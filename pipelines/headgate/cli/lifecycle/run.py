@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration, json_log
-from headgate.cli.driving import jars_for, require_machine
+from headgate.cli.driving import jars_for
 from headgate.cli.lifecycle.concluding import conclude, end_early
-from headgate.cli.lifecycle.folders import check_sources, make_root
+from headgate.cli.lifecycle.folders import make_root
 from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.recording import failure_recorded
 from headgate.cli.named import named
@@ -31,6 +31,7 @@ from headgate.cli.options import (
 from headgate.cli.output import console
 from headgate.cli.rebuild_progress import rebuild_progress
 from headgate.cli.screen import screen, waiting
+from headgate.cli.startable import require_startable
 from headgate.cli.undone_loads import LeftError, has_open_load, left_by_loads, stopped_loads
 from headgate.commands import rendered
 from headgate.declaration.kinds import GOLD, SILVER
@@ -125,9 +126,8 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
     """Before the first driver starts, check machine, pause and sources, and restore
     ``from_savepoint`` if it is given. Raises HeadgateError if no driver may start."""
     with waiting("checking machine and source") as say:
-        require_machine(declared)
         check_pause(declared, layout, once=once)
-        for remark in check_sources(declared, layout):
+        for remark in require_startable(declared, layout, once=once):
             print(remark, file=sys.stderr)
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")

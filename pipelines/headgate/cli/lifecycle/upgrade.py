@@ -14,7 +14,6 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.deployment_screen import MEANINGS, as_dict, show
-from headgate.cli.driving import require_machine
 from headgate.cli.hidden import shown
 from headgate.cli.lifecycle.background import stopping_for_a_start
 from headgate.cli.lifecycle.concluding import end_early
@@ -24,6 +23,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName,
 from headgate.cli.output import respond
 from headgate.cli.rebuild_progress import in_words, rebuild_progress
 from headgate.cli.screen import Say, waiting
+from headgate.cli.startable import require_startable
 from headgate.cli.undone_loads import (
     left_by_loads,
     show_undone,
@@ -34,7 +34,7 @@ from headgate.cli.undone_loads import (
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_apart, require_unchanged
+from headgate.jobs.refusing import require_unchanged
 from headgate.savepoints.deployment import Deployment, deployment
 from headgate.savepoints.rebuilds import continued
 from headgate.savepoints.savepoint import Savepoint
@@ -116,10 +116,10 @@ def upgrade(
 
 def _require_startable(declared: Pipeline, layout: Layout) -> None:
     """Raises everything that would keep a driver from starting, before the stop."""
-    require_apart(declared, layout)
+    for remark in require_startable(declared, layout):
+        print(remark, file=sys.stderr)
     require_unchanged(declared, layout)
     make_root(layout)
-    require_machine(declared)
     settled_snapshot(layout, declared)  # fails if no savepoint can be taken
 
 

@@ -9,35 +9,44 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from headgate import exit_codes
 from headgate.cli.hidden import shown
 from headgate.cli.ledger_screen import MARK
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
+from headgate.cli.startable import examined
+from headgate.commands import commands_in
 from headgate.doctor import examine
 from headgate.jars import LockSet, fetch
 from headgate.jars.class_archive import record
 
+_PIPELINE = "Also check whether this pipeline can be started here."
+
 
 def doctor(
+    pipeline: Annotated[
+        str | None, typer.Argument(metavar="[PIPELINE]", help=_PIPELINE, show_default=False)
+    ] = None,
     fetch_jars: Annotated[
         bool, typer.Option("--fetch-jars", help="First fetch the pinned jars that are missing.")
     ] = False,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Check this machine, and name a remedy for each problem."""
+    """Check this machine, and name a remedy for each problem.
+
+    With PIPELINE, also check whether it could be started here: its declaration, its secrets, its
+    sources and its tables.
+    """
     if fetch_jars:
         with waiting("fetching the jars") as say:
             for lock in LockSet:
                 fetch(lock)
             say("recording the classes that drivers load, once: about a minute")
             record()
-    findings = [
-        replace(f, found=shown(f.found), remedy=shown(f.remedy)) for f in examine(Path(root))
-    ]
+    made = [*examine(Path(root)), *(examined(pipeline, root) if pipeline else ())]
+    findings = [replace(f, found=shown(f.found), remedy=shown(f.remedy)) for f in made]
     good = all(f.ok for f in findings)
     table = grid("", "", "check", "found")
     for f in findings:
@@ -45,6 +54,9 @@ def doctor(
         if not f.ok:
             advice = Text(f"needed: {f.needed}\n").append(f.remedy, style="bold")
             table.add_row("", "", advice)
-    respond(json, {"ok": good, "findings": [asdict(f) for f in findings]}, table)
+    listed = [
+        asdict(f) | {"commands": commands_in(m.remedy)} for f, m in zip(findings, made, strict=True)
+    ]
+    respond(json, {"ok": good, "findings": listed}, table)
     if not good:
-        raise typer.Exit(exit_codes.MACHINE)
+        raise typer.Exit(next(f.code for f in findings if not f.ok))

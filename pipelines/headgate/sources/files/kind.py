@@ -16,7 +16,7 @@ from headgate.declaration.reading.checked import Report, Section
 from headgate.sources.contract import Connector, DeployedSource, Session, UnreadInput
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.keys import FILES
-from headgate.sources.files.landing import landing_remark, require_apart, require_landing
+from headgate.sources.files.landing import require_apart, require_landing
 from headgate.storage.places import at_home, is_uri
 
 if TYPE_CHECKING:
@@ -94,14 +94,15 @@ class Files(Connector[FilesSource]):
     def datasets(self, reads: FilesSource) -> Iterable[tuple[str, str]]:
         return (("file", reads.path),)
 
-    def remark(self, reads: FilesSource, declaration: Path) -> str | None:
-        return landing_remark(reads, declaration)
-
     def require_apart(self, reads: FilesSource, root: str, declaration: Path) -> None:
         require_apart(reads.path, root, f"choose another root, or another folder in {declaration}")
 
-    def require_input(self, reads: FilesSource, declaration: Path) -> None:
-        require_landing(reads, declaration)
+    def require_input(self, place: DeployedSource, declaration: Path) -> None:
+        from headgate.tables.log import newest_commit
+
+        log = newest_commit(place.storage.at(FILES_LOG.path(place.source.name)))
+        had_files = log is not None and log.state.n > 0
+        require_landing(place.source.reads, declaration, had_files=had_files)
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         from headgate.sources.files.rereading import require_unchanged

@@ -6,33 +6,30 @@ import os
 import shlex
 from pathlib import Path
 
-from headgate.sources.errors import SourceError
+from headgate.sources.errors import SourceError, UnreachableError
 from headgate.sources.files.declared import FilesSource
 from headgate.storage.files import Storage
 from headgate.storage.places import bucket, is_uri, overlap
+
+PUT_BACK = "put it back, or mount its disk"
 
 
 class LandingError(SourceError):
     """The landing folder is missing or cannot be listed."""
 
 
-def require_landing(reads: FilesSource, declaration: Path) -> None:
-    """Raises LandingError if the landing folder does not exist or cannot be listed."""
-    if _is_missing(reads, declaration):
-        raise LandingError(
-            f"there is no landing folder {reads.path}",
-            f"mkdir -p {shlex.quote(reads.path)}\nor correct its path in {declaration}",
-        )
-
-
-def landing_remark(reads: FilesSource, declaration: Path) -> str | None:
-    """A remark if the landing folder does not exist yet.
-
-    Raises LandingError if it is not a folder or cannot be listed.
-    """
+def require_landing(reads: FilesSource, declaration: Path, *, had_files: bool = False) -> None:
+    """Raises LandingError if the landing folder does not exist or cannot be listed. If files of it
+    were recorded before (``had_files``), a folder that does not exist is away: then it raises
+    UnreachableError."""
     if not _is_missing(reads, declaration):
-        return None
-    return f"there is no landing folder {reads.path} yet: files are read once they are in it"
+        return
+    if had_files:
+        raise UnreachableError(f"there is no landing folder {reads.path}", PUT_BACK)
+    raise LandingError(
+        f"there is no landing folder {reads.path}",
+        f"mkdir -p {shlex.quote(reads.path)}\nor correct its path in {declaration}",
+    )
 
 
 def require_apart(folder: str, root: str, remedy: str) -> None:

@@ -1,0 +1,59 @@
+"""What keeps a pipeline from being started, as far as it can be found without a JVM.
+
+`start`, `run`, `restart`, `upgrade` and `doctor` ask the same questions, and so does the task
+``preflight`` in Airflow, which runs `doctor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from headgate.cli import declaration
+from headgate.cli.driving import require_machine
+from headgate.doctor.check_result import CheckResult, failed, passed
+from headgate.errors import HeadgateError
+from headgate.jobs.refusing import require_input, require_tables
+from headgate.storage.layout import Layout
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+
+
+def require_startable(declared: Pipeline, layout: Layout, *, once: bool = False) -> tuple[str, ...]:
+    """Raises what a driver would raise about the machine and the sources. Returns remarks about
+    sources that are away: a driver waits for them. A run with ``once`` does not, so they are raised
+    as UnreachableError. Changes nothing."""
+    require_machine(declared)
+    return require_input(declared, layout, once=once)
+
+
+def examined(pipeline: str, root: str) -> Iterator[CheckResult]:
+    """The checks of a start of ``pipeline``: its declaration with its secrets, its sources, and its
+    tables. After the first that fails, there are no others: they may need it."""
+    needed = "a declaration without mistakes, and its secrets"
+    try:
+        declared = declaration.load(pipeline)
+    except HeadgateError as error:
+        yield _refused("declaration", needed, error)
+        return
+    yield passed("declaration", f"{declared.name}, in {declared.file}", needed)
+    layout = Layout.of(root, declared.name)
+    needed = "a machine that can run it, and sources that can be read"
+    try:
+        remarks = require_startable(declared, layout)
+    except HeadgateError as error:
+        yield _refused("source", needed, error)
+        return
+    yield passed("source", "; ".join(remarks) or "it can be read", needed)
+    needed = "tables that fit the declaration, and files as they were recorded"
+    try:
+        require_tables(declared, layout)
+    except HeadgateError as error:
+        yield _refused("tables", needed, error)
+        return
+    yield passed("tables", "they fit", needed)
+
+
+def _refused(name: str, needed: str, error: HeadgateError) -> CheckResult:
+    return failed(name, error.message, needed, error.remedy, error.exit_code)
