@@ -12,6 +12,7 @@ from headgate.expectations.result import RuleResult
 from headgate.gates.documents import Hold
 from headgate.ledger.account import GoldAccount, Ledger, SilverAccount
 from headgate.loads.state import LoadState
+from headgate.sources.contract import UnreadInput
 from headgate.storage.backlog import Backlog
 from headgate.storage.failure import Failure
 from headgate.storage.ownership import LAYERS, Owner
@@ -19,7 +20,7 @@ from headgate.supervision.batch_times import BatchTime
 from headgate.supervision.freshness import Freshness
 from headgate.supervision.job_state import JobState
 from headgate.supervision.past import BackfillReport, PastReport, ReplayReport
-from headgate.supervision.report import Account, StreamStatus, TablesReport
+from headgate.supervision.report import Account, Notice, StreamStatus, TablesReport
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
 from tests.support.waiting import wait_until
@@ -246,6 +247,49 @@ def test_a_held_table_is_told_with_its_rules_and_a_way_to_release_it(cards: Card
     assert rules in note
     assert cards.text(".card .note.bad button") == ["Release…"]
     assert cards.text(".card[data-tone=bad] h2") == ["shop"]
+
+
+def test_what_the_tables_lack_is_told_with_what_to_do(cards: Cards) -> None:
+    notice = Notice(
+        "orders: 1 file is set aside, and none of its records is in the tables: <b>.csv (empty).",
+        "see them all: /bin/headgate files list shop --unread",
+        ("/bin/headgate files list shop --unread",),
+    )
+    files = (UnreadInput(7, "<b>.csv", "set_aside", "no field"),)
+    account = replace(ACCOUNT, ledger=replace(LEDGER, files=files))
+    cards.show(
+        NOW,
+        stream("a", RUNNING, TablesReport(ACCOUNT)),
+        stream("b", RUNNING, TablesReport(account, notices=(notice,))),
+    )
+    assert cards.text(".card h2") == ["b", "a"]
+    (note,) = cards.text(".card .note.bad")
+    assert note.split("\n") == [notice.says, f"{notice.remedy} Copy"]
+    ledgers = cards.text(".figure:last-child dd")
+    assert ledgers[1::2] == ["1 file missing\nthe rest balances", "✓ balances\nto batch 60"]
+
+
+def test_rows_that_rules_reject_have_a_figure(cards: Cards) -> None:
+    silver = replace(SILVER, silver=900, rejected=100)
+    account = replace(ACCOUNT, ledger=replace(LEDGER, silver=(silver, SILVER)))
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(account)))
+    shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
+    assert shown["Rejected"].split("\n") == ["100", "4.6 % of 2,176 read"]
+
+
+def test_a_stream_that_ended_with_its_airflow_is_stopped(cards: Cards) -> None:
+    ended = (replace(DOWN, ended="stopped"), replace(DOWN, ended="terminated"))
+    cards.show(NOW, *(stream(name, each) for name, each in zip("ab", ended, strict=True)))
+    assert cards.text(".state") == ["ended", "stopped"]
+    assert "a signal ended it" in cards.text(".meta")[0]
+    assert "a person ended its process or its Airflow" in cards.text(".meta")[1]
+
+
+def test_the_time_of_a_batch_is_that_until_gold_has_it(cards: Cards) -> None:
+    cards.show(NOW, stream("shop", RUNNING, history([5, 6, 7])))
+    assert cards.text("figcaption")[1].startswith("Time to gold")
+    said = "3 s until all gold tables had it, 1 s of it until bronze had it"
+    assert said in cards.text(".chart:nth-child(2) title")[-1]
 
 
 def test_what_was_done_about_the_past_is_told(cards: Cards) -> None:

@@ -81,7 +81,7 @@ def test_last_lines_that_are_being_read_stay_as_they_are(cards: Cards) -> None:
     shows(cards, "pre", "\n".join(["a line"] * 99))
     used = cards.page.run(USE_LINES + IN_USE)
     refresh(cards, SHOP)
-    shows(cards, ".figure:nth-child(3) b", "8 s ago")
+    shows(cards, ".figures:first-child .figure:nth-child(3) b", "8 s ago")
     assert cards.page.run(IN_USE) == used == [40, "a line", "Read again"]
 
 

@@ -15,9 +15,11 @@ from threading import Lock
 from typing import TypeVar
 
 from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
+from headgate.jobs.refusing import require_input
 from headgate.supervision.launcher import Stream, launcher_of
-from headgate.supervision.report import StreamStatus, TablesReport
+from headgate.supervision.report import Notice, StreamStatus, TablesReport
 from headgate.supervision.reporting import stream_status, tables_of_stream
 
 log = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ def read(subject: Subject, before: StreamReport) -> StreamReport:
     began = time.monotonic()
     if began - before.tables_at < SPARING * before.cost:
         return report
-    tables, tables_error = _guarded(subject, lambda: _tables(subject.stream))
+    tables, tables_error = _guarded(subject, lambda: _tables(subject.stream, status))
     ended = time.monotonic()
     errors = [why for why in (status_error, tables_error) if why]
     error = "\n".join(dict.fromkeys(errors)) or None
@@ -88,8 +90,24 @@ def _status(stream: Stream, launcher: str, now: datetime) -> StreamStatus:
     return stream_status(stream.layout, launcher_of(launcher).probe(stream, now), now)
 
 
-def _tables(stream: Stream) -> TablesReport:
-    return tables_of_stream(stream.layout, load(stream.file, needs_secrets=False), stream.place)
+def _tables(stream: Stream, status: StreamStatus | None) -> TablesReport:
+    declared = load(stream.file, needs_secrets=False)
+    tables = tables_of_stream(stream.layout, declared, stream.place)
+    if status is None or status.is_alive:  # a driver reports its sources itself
+        return tables
+    notices = _about_input(stream, declared)
+    known = status.failure.reason if status.failure else None
+    more = tuple(each for each in notices if each.says != known)
+    return replace(tables, notices=(*(tables.notices or ()), *more))
+
+
+def _about_input(stream: Stream, declared: Pipeline) -> tuple[Notice, ...]:
+    """Why a driver could not read the sources now."""
+    try:
+        require_input(declared, stream.layout, once=True)
+    except HeadgateError as error:
+        return (Notice.of(error.message, error.remedy, stream.place),)
+    return ()
 
 
 def _guarded(subject: Subject, part: Callable[[], _T]) -> tuple[_T | None, str | None]:
