@@ -63,4 +63,6 @@ class Backlog:
 
 
 def _in_words(size: int) -> str:
+    if size < 100:
+        return f"{size} B"
     return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1_000:,.1f} kB"

@@ -160,8 +160,8 @@ def _respond(
         remove = shlex.join(["rm", str(settings.passwords)])
         login.append(f"           another one: {down} && {remove} && {rendered(again)}")
     streams = [
-        "on         headgate__health, headgate__maintenance, and every NAME__control",
-        "off        every NAME__stream and NAME__gold, until you switch them on",
+        "new DAGs   headgate__health, headgate__maintenance and every NAME__control begin on",
+        "           every NAME__stream, NAME__gold and NAME__backfill begins off: switch it on",
     ]
     if demo is not None:
         streams = [

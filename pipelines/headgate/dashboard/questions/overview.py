@@ -14,6 +14,7 @@ from headgate.storage.layout import Layout
 from headgate.supervision.freshness import freshness
 from headgate.supervision.job_state import probe
 from headgate.supervision.reporting import stream_status
+from headgate.supervision.set_aside import set_aside
 
 
 def overview(shown: Shown, now: datetime) -> dict[str, Any]:
@@ -22,10 +23,12 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
     try:
         document |= {"condition": condition(shown.layout, now)}
         fresh = freshness(shown.layout, shown.pipeline)
+        aside = set_aside(shown.layout, shown.pipeline)
         document |= {
             "watermark": fresh.clock and fresh.clock.isoformat(),
             "arrived": fresh.arrived and fresh.arrived.isoformat(),
             "gold": [_gold(shown, name) for name in shown.pipeline.gold],
+            "set_aside": [f"{files.source}: {files}." for files in aside],
             "quarantined": sum(_rows(shown, QUARANTINE.path(s)) for s in shown.pipeline.sources),
         }
     except HeadgateError as error:

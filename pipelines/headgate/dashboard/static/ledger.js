@@ -22,9 +22,16 @@ export function ledger(main, pipeline) {
   return follow([pipeline], () => true, refresh);
 }
 
+function verdict(found, aside) {
+  if (!found.balanced) return note("bad", "Counts differ:", found.differences.join("\n"));
+  if (!aside) return note("good", "Every event is accounted for.");
+  return note("bad", `Every event that was read is accounted for. The records of ${count(aside)} ${aside === 1 ? "file" : "files"} set aside are missing.`);
+}
+
 function content(found) {
+  const unread = found.files ?? [];
   return [
-    found.balanced ? note("good", "Every event is accounted for.") : note("bad", "Counts differ:", found.differences.join("\n")),
+    verdict(found, unread.filter((file) => file.status === "set_aside").length),
     tiles([
       { name: "Read", value: count(found.read), below: `as of batch ${count(found.n)}` },
       { name: "Duplicates", value: count(found.duplicate), below: `${count(found.differing)} differ from the first copy` },
@@ -34,6 +41,7 @@ function content(found) {
     ]),
     section("Silver", "read = duplicate + quarantined + rejected + silver + filtered", SILVER, found.silver),
     section("Gold", "pairs = folded + late", GOLD, found.gold),
+    unread.length ? h("section", { class: "card" }, h("h2", {}, "Files that are not read"), h("ul", {}, unread.map((file) => h("li", {}, `${file.path}, ${file.status.replace("_", " ")}: ${file.reason}`)))) : null,
     found.gaps.length ? h("section", { class: "card" }, h("h2", {}, "Accepted gaps"), h("ul", {}, found.gaps.map((gap) => h("li", {}, `${gap.topic}, partition ${gap.partition}, from ${count(gap.first)} to ${gap.end === null ? "?" : count(gap.end - 1)}: ${gap.reason}`)))) : null,
   ].filter(Boolean);
 }

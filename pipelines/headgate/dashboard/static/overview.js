@@ -53,6 +53,7 @@ function pipelineCard(found, lines) {
       h("span", { class: "right small" }, h("a", { href: at("quarantine", name) }, `Quarantine (${count(found.quarantined ?? 0)})`), h("a", { href: at("ledger", name) }, "Ledger")),
     ),
     found.problem && note("bad", found.problem),
+    (found.set_aside ?? []).map((files) => note("bad", files)),
     h("div", { class: "tables" }, found.gold.map((table) => tableCard(name, table, lines))),
   );
 }

@@ -19,7 +19,7 @@ export function figures(stream, now) {
   const { tables } = stream;
   const account = tables?.account;
   // A stream that never ran has no figures.
-  const status = stream.status?.condition === "absent" ? null : stream.status;
+  const status = stream.status?.jobs.length ? stream.status : null;
   const [found, events] = [[], []];
   if (status) found.push(speed(status), backlog(status), gold(tables?.freshness, now), watermark(status, tables?.freshness, now));
   const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
