@@ -33,7 +33,7 @@ class KafkaEngine(Engine):
 
     def open_sources(self) -> PipelineSources:
         return open_sources(
-            *(self.spark, self.runtime, lambda _: None, self.clock),
+            *(self.spark, self.runtime, self.clock),
             accept_gap=self.accept_gap,
             monotonic=lambda: self.moment,
         )

@@ -129,7 +129,6 @@ class Log(ABC):
         context = SourceContext(
             *(self.spark(), pipeline.name, pipeline.file, source, cast(Any, bronze)),
             tables={name: shape.table for name, shape in kept.items()},
-            waits=lambda _: None,
             clock=lambda: NOON,
         )
         return CONNECTORS[source.kind].micro_batches(context)

@@ -94,6 +94,15 @@ class Screen:
             if not self.live and progress.state == "running":
                 self._print_batch(progress, line(progress, datetime.now(UTC)))
 
+    def tell(self, text: str) -> None:
+        """Print a line that stays, about an outage. A stage that waits for its end is not shown."""
+        with self._lock:
+            self._stage = ""
+            if (log := active()) and isinstance(self._out.file, JsonStream):
+                self._out.file.put(log.line("outage", text, level="WARNING"))
+            else:
+                self._out.print(f"{datetime.now(UTC):%T}{GAP}{text}", markup=False, soft_wrap=True)
+
     def remind(self) -> None:
         """Print the current stage again if it takes long."""
         with self._lock:

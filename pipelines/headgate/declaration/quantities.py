@@ -92,6 +92,15 @@ def format_duration(duration: timedelta) -> str:
     return "0 seconds"
 
 
+def span(time: timedelta) -> str:
+    """An approximate duration, in one unit."""
+    seconds = max(0.0, time.total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def format_size(size: int) -> str:
     """The shortest exact text of a size in one unit: ``64 MB``."""
     for unit, factor in reversed(_SIZES.items()):

@@ -36,10 +36,11 @@ class BatchLock:
             self._lock.release()
 
     @contextmanager
-    def between_batches(self) -> Iterator[None]:
-        """Held by the supervising thread. Waits until the running batch has ended."""
+    def between_batches(self) -> Iterator[bool]:
+        """Held by the supervising thread. Waits until the running batch has ended. Yields True, as
+        ``if_free`` does if no batch runs."""
         with self._lock:
-            yield
+            yield True
 
     @contextmanager
     def if_free(self) -> Iterator[bool]:

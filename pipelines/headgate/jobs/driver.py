@@ -37,7 +37,8 @@ from headgate.tables.errors import FencedError
 
 class Driver:
     """One run of a task. ``stop`` may be called from any thread or signal handler. ``say`` is
-    called with the name of each stage that begins, ``report`` when a stage is done."""
+    called with the name of each stage that begins, ``report`` when a stage is done, ``tell`` with
+    lines about outages."""
 
     def __init__(
         self,
@@ -45,10 +46,10 @@ class Driver:
         report: Callable[[Progress], None] = lambda _: None,
         say: Callable[[str], None] = lambda _: None,
         sessions: SessionProvider | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._task = task
-        self._report = report
-        self._say = say
+        self._report, self._say, self._tell = report, say, tell
         self._sessions = sessions or LocalSessions(task.cores, task.jars)
         self._layout = Layout.of(task.root, task.pipeline.name)
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
@@ -167,6 +168,7 @@ class Driver:
             control=control,
             report=self._report,
             say=self._say,
+            tell=self._tell,
             clock=_now,
         )
 
@@ -182,17 +184,13 @@ class Driver:
 
     def _load(self, run: Run) -> None:
         """Carry out the open loads; the source is not read."""
-        control = self._control
-
-        def waits(trouble: str) -> None:
-            self._say(trouble)
-            control.check_requests()
-
-        loading = Loading(run, waits)
+        control, loading = self._control, Loading(run)
         try:
             while not control.is_ending and loading.is_open():
                 control.observe_stop_requests()
                 if not loading.step(lambda: Backlog("batches", 0), lambda: False):
+                    if loading.outage is not None:
+                        self._say(loading.outage.what)
                     control.wait(stream.POLL)
         finally:
             loading.close()

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
+from headgate.jobs.awaited_source import AwaitedSource
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.operating import takes_requests
 from headgate.jobs.run import Run
@@ -24,8 +26,9 @@ from headgate.loads.writer import LoadWriter
 from headgate.operations.late_replay import UnmarkedError
 from headgate.sources.contract import connector_of
 from headgate.sources.errors import UnreachableError
-from headgate.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.sources.micro_batches import SourceContext
 from headgate.storage.backlog import Backlog
+from headgate.storage.outage import Outage
 from headgate.tables.errors import CommitRefusedError, FencedError
 from headgate.tables.load import Load
 from headgate.tables.payloads.bronze import BronzePayload
@@ -41,7 +44,6 @@ class _Opened:
         self,
         run: Run,
         request: LoadRequest,
-        waits: Callable[[str], None],
         is_shared: Callable[[], bool],
     ) -> None:
         runtime, task = run.runtime, run.task
@@ -52,24 +54,30 @@ class _Opened:
         context = SourceContext(
             *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source, self.writer),
             tables={},
-            waits=waits,
             clock=run.clock,
             cores=task.cores,
+            check=run.control.check_requests,
             is_shared=is_shared,
         )
         folder = requests.folder_of(run.layout, request.id)
         plan = replace(request.plan, ends=request.ends)
-        self.reader: MicroBatchSource = connector_of(source).loading(context, plan, folder)
+        connector = connector_of(source)
+        self.reader = AwaitedSource(
+            partial(connector.loading, context, plan, folder),
+            run.clock,
+            limit=connector.unreachable_after(source.reads) if task.once else None,
+        )
 
 
 class Loading:
     """Used by the supervising thread. If the history of a load cannot be read, or its late rows
     cannot be folded, the load is stopped with the reason in its request, and the driver continues.
-    What a new driver may overcome ends this one, and the load stays open: a lost lease, a refused
-    commit, a source that does not answer, a JVM that has ended, a full disk."""
+    A history that does not answer is tried again later. What a new driver may overcome ends this
+    one, and the load stays open: a lost lease, a refused commit, a JVM that has ended, a full disk,
+    and in a run with ``once`` a history that does not answer."""
 
-    def __init__(self, run: Run, waits: Callable[[str], None] = lambda _: None) -> None:
-        self._run, self._waits = run, waits
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._opened: _Opened | None = None
         self._last: Step | None = None
         self._looked = -math.inf
@@ -106,6 +114,11 @@ class Loading:
                 return False
             self._last = Step(began, time.monotonic(), self._rows(request) - rows)
             return True
+
+    @property
+    def outage(self) -> Outage | None:
+        """Why the history of the load does not answer; None if it does."""
+        return self._opened.reader.outage if self._opened else None
 
     def close(self) -> None:
         if self._opened is not None:
@@ -148,13 +161,15 @@ class Loading:
         before = bronze.refresh().n
         try:
             if opened is None:
-                opened = self._opened = _Opened(
-                    *(run, request, self._waits), lambda: self._is_shared
-                )
+                opened = self._opened = _Opened(run, request, lambda: self._is_shared)
             load = opened.writer.load
             if not (is_read := load is not None and request.is_read(load)):
+                if not opened.reader.may_ingest:
+                    return False
                 run.say(f"load {request.id}: reading")
                 opened.reader.ingest()
+                if self.outage is not None:
+                    return False
         except (FencedError, CommitRefusedError, StopRequested, UnreachableError):
             raise
         except Exception as error:  # of any reader: the stream continues without the load

@@ -9,6 +9,7 @@ from typing import Protocol
 from headgate.jobs.troubles import joined
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
+from headgate.storage.outage import Outage, combined
 from headgate.storage.skip_request import SkipRequest
 from headgate.tables.state import State
 from headgate.tables.table import Table
@@ -65,8 +66,8 @@ class PipelineSources(MicroBatchSource):
         return all(source.has_ingested_all() for source in self.sources.values())
 
     @property
-    def trouble(self) -> str | None:
-        return joined(source.trouble for source in self.sources.values())
+    def outage(self) -> Outage | None:
+        return combined(source.outage for source in self.sources.values())
 
     @property
     def remark(self) -> str | None:

@@ -21,6 +21,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import encoded, read_document, write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
+from headgate.storage.outage import Outage
 from headgate.storage.stopping import stop_requested
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import time_of
@@ -35,16 +36,16 @@ def _now() -> datetime:
 
 @dataclass
 class Progress:
-    """``seconds`` and ``rows`` describe the last batch. ``trouble`` is a message about what fails
-    now: a source that does not answer, a sink, a savepoint, a damaged table. ``backlog`` is None
-    until the source has answered. ``state`` is ``finished`` after a run with ``--once`` that
-    processed everything, ``stopped`` after a stop request. ``totals`` are cumulative counts by
-    table. ``changed`` is the time of gold's last change, from its commits. ``updated`` is when a
-    batch last ended or all input was processed; an earlier driver may have recorded it. ``paused``
-    is the start of the pause. ``samples`` are measurements of a backlog in records. ``stuck`` are
-    the publications that fail, by name. ``set_aside`` is the number of files that could not be read
-    and wait for a person. The stream's thread updates the progress after a batch,
-    the supervising thread in between."""
+    """``seconds`` and ``rows`` describe the last batch. ``outage`` is that of the sources, None
+    while they answer. ``trouble`` is a message about what fails now: the sources, a sink, a
+    savepoint, a damaged table. ``backlog`` is None until the source has answered. ``state`` is
+    ``finished`` after a run with ``--once`` that processed everything, ``stopped`` after a stop
+    request. ``totals`` are cumulative counts by table. ``changed`` is the time of gold's last
+    change, from its commits. ``updated`` is when a batch last ended or all input was processed; an
+    earlier driver may have recorded it. ``paused`` is the start of the pause. ``samples`` are
+    measurements of a backlog in records. ``stuck`` are the publications that fail, by name.
+    ``set_aside`` is the number of files that could not be read and wait for a person. The stream's
+    thread updates the progress after a batch, the supervising thread in between."""
 
     pipeline: str
     job: str
@@ -57,6 +58,7 @@ class Progress:
     rows: int = 0
     seconds: float = 0.0
     backlog: Backlog | None = None
+    outage: Outage | None = None
     trouble: str | None = None
     watermark: datetime | None = None
     changed: datetime | None = None
@@ -72,7 +74,6 @@ class Progress:
         self._lock = threading.Lock()
         self._written = self._worked = self.since
         self._read = 0
-        self._of_source: str | None = None
         self._also: str | None = None
 
     @staticmethod
@@ -129,26 +130,28 @@ class Progress:
         self,
         backlog: Backlog,
         runtime: PipelineRuntime | None,
-        trouble: str | None = None,
+        outage: Outage | None = None,
         paused: datetime | None = None,
         also: str | None = None,
         set_aside: int = 0,
     ) -> bool:
         """Update the progress between batches, or while a batch runs. In the second case
-        ``runtime`` is None, because the batch uses the tables. ``trouble`` is that of the source,
-        ``also`` that of sinks and schedules, for which the tables do not wait. Cheap; the number of
-        writes is bounded, however often this is called.
+        ``runtime`` is None, because the batch uses the tables. ``outage`` is that of the sources,
+        ``also`` the trouble of sinks and schedules, for which the tables do not wait. Cheap; the
+        number of writes is bounded, however often this is called.
 
-        Returns whether trouble or a pause has begun or ended, or ``set_aside`` has changed.
+        Returns whether a pause, or other trouble than an outage, has begun or ended, or
+        ``set_aside`` has changed.
         """
         now = self.clock()
         with self._lock:
-            before = self._of_source is None, self._also is None, self.paused, self.set_aside
-            moved = (trouble is None, also is None, paused, set_aside) != before
+            before = self._also is None, self.paused, self.set_aside
+            news = (also is None, paused, set_aside) != before
+            moved = news or (outage is None) != (self.outage is None)
             self.backlog, self.paused, self.set_aside = backlog, paused, set_aside
-            self._set_trouble(trouble, also)
+            self._set_trouble(outage, also)
             # The records of a running batch are read but not in gold yet.
-            if runtime is not None and not backlog.count and trouble is None:
+            if runtime is not None and not backlog.count and outage is None:
                 self.updated = self._worked = now
             if not self._is_old(now) and not moved:
                 return False
@@ -156,23 +159,22 @@ class Progress:
                 self._take(runtime)
                 self._sample(now)
             self._write()
-            return moved
+            return news
 
-    def waits(self, trouble: str) -> bool:
-        """Record that the source does not answer. As cheap as ``idle``. Returns whether this is
-        new."""
+    def waits(self, outage: Outage) -> None:
+        """Record that a source does not answer. As cheap as ``idle``."""
         with self._lock:
-            begins = self._of_source is None
-            self._set_trouble(trouble, self._also)
+            begins = self.outage is None
+            self._set_trouble(outage, self._also)
             if begins or self._is_old(self.clock()):
                 self._write()
-            return begins
 
-    def _set_trouble(self, of_source: str | None, also: str | None) -> None:
+    def _set_trouble(self, outage: Outage | None, also: str | None) -> None:
         """Samples from before an outage of the source are not compared with later ones."""
-        self._of_source, self._also = of_source, also
-        self.trouble = joined((of_source, also))
-        if of_source is not None:
+        self.outage, self._also = outage, also
+        said = outage.said(self.clock()) if outage else None
+        self.trouble = joined((said, also))
+        if outage is not None:
             self.samples = ()
 
     def _is_old(self, now: datetime) -> bool:
@@ -204,7 +206,7 @@ class Progress:
         read = self.read
         if self.paused or (self.samples and read < self.samples[-1].read):
             self.samples = ()
-        if self.paused or self._of_source:
+        if self.paused or self.outage:
             return
         if self.backlog is not None and self.backlog.unit == "records":
             self.samples = taken(self.samples, Sample(now, self.backlog.count, read))

@@ -21,7 +21,7 @@ from headgate.storage.layout import Layout
 @dataclass(frozen=True)
 class Run:
     """A job whose tables are open and fenced under ``epoch``. ``say`` is called with the name of
-    each stage that begins, ``report`` when a stage is done."""
+    each stage that begins, ``report`` when a stage is done, ``tell`` with a line for the log."""
 
     task: Task
     layout: Layout
@@ -34,6 +34,7 @@ class Run:
     control: RunControl
     report: Callable[[Progress], None]
     say: Callable[[str], None]
+    tell: Callable[[str], None]
     clock: Callable[[], datetime]
 
     @property

@@ -15,6 +15,7 @@ from headgate.jobs.late_replaying import LateReplays
 from headgate.jobs.loading import Loading
 from headgate.jobs.maintaining import Maintaining
 from headgate.jobs.operating import is_asked, take_in, takes_requests
+from headgate.jobs.outage_lines import OutageLines
 from headgate.jobs.planning import ends_path, planned_end
 from headgate.jobs.reading import micro_batches
 from headgate.jobs.run import Run
@@ -23,6 +24,7 @@ from headgate.jobs.troubles import joined
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.documents import write_document
 from headgate.storage.layout import Layout
+from headgate.storage.outage import Outage, combined
 from headgate.storage.skip_request import asked_to_skip, has_skipped
 
 POLL = 0.25  # seconds between checks of stop requests, the lease and the query
@@ -55,23 +57,27 @@ class StreamSupervisor:
         self._run = run
         self._schedule = Schedule(run.layout, run.task.pipeline)
         self._late_replays = LateReplays(run.layout, run.task.pipeline)
-        self._loading = Loading(run, self.waits)
+        self._loading = Loading(run)
+        self._outages = OutageLines()
         self._listed = self._fed = -math.inf
         self._listing_took = 0.0
 
-    def waits(self, trouble: str) -> None:
-        """Called while a source does not answer, possibly before the query has started."""
-        run = self._run
-        run.control.observe_stop_requests()
-        if run.progress.waits(trouble):
-            run.report(run.progress)
-        run.control.check()
+    def waits(self, outage: Outage) -> None:
+        """Called while a source does not answer, before the query has started."""
+        self._run.progress.waits(outage)
+        self._tell_outage(outage)
+        self._run.control.check_requests()
+
+    def _tell_outage(self, outage: Outage | None) -> None:
+        if (line := self._outages.next(outage, self._run.clock())) is not None:
+            self._run.tell(line)
 
     def supervise(self, source: MicroBatchSource, batches: BatchRunner) -> None:
         """Start the query and supervise it until it ends."""
         run = self._run
         backlog = source.backlog()
         run.progress.source_ready(backlog)
+        self._tell_outage(None)
         if backlog.count:
             # A job that does not write bronze counts all batches, also those that it has processed.
             run.say(f"found {backlog} to read" if run.writes_bronze else "looking for batches")
@@ -160,6 +166,8 @@ class StreamSupervisor:
         if not run.task.once:
             self._list(source)
         self._plan(source, batches)
+        outage = combined((source.outage, self._loading.outage))
+        self._tell_outage(outage)
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
@@ -173,7 +181,7 @@ class StreamSupervisor:
             news = run.progress.idle(
                 source.backlog(),
                 run.runtime if free else None,
-                source.trouble,
+                outage,
                 run.control.pause_latch.paused_since,
                 self._also(source),
                 source.set_aside,
@@ -191,7 +199,10 @@ class StreamSupervisor:
     def _list(self, source: MicroBatchSource) -> bool:
         """List the source. Returns whether there is something to read."""
         began = time.monotonic()
-        source.poll(final=False)
+        try:
+            source.poll(final=False)
+        except StopRequested:  # while the source did not answer
+            return False
         self._listed = time.monotonic()
         self._listing_took = self._listed - began
         is_there = source.pending() > 0
@@ -210,17 +221,18 @@ class StreamSupervisor:
         return now - self._listed >= 10 * self._listing_took
 
     def _take_in(self, source: MicroBatchSource) -> None:
-        """Take waiting requests into bronze, and bring all tables up to bronze."""
-        run = self._run
+        """Take waiting requests into bronze, and bring all tables up to bronze. During an outage,
+        this waits for no batch, which may take long to fail."""
+        run, lock = self._run, self._run.control.batch_lock
         if is_asked(run.layout, run.runtime):
-            with run.control.batch_lock.between_batches():
-                if take_in(run.layout, run.runtime, run.clock, run.say):
+            with lock.if_free() if source.outage else lock.between_batches() as is_free:
+                if is_free and take_in(run.layout, run.runtime, run.clock, run.say):
                     run.catch_up.run(one_step=True)
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
     def _also(self, source: MicroBatchSource) -> str | None:
-        """The trouble for which the tables do not wait: it must not make the driver look stuck."""
+        """The trouble for which the tables do not wait."""
         run, scheduled = self._run, (self._schedule.trouble, self._late_replays.trouble)
         tables = run.publications.trouble, run.runtime.stages.trouble
         troubles = source.remark, *tables, *scheduled

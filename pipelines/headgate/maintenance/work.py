@@ -26,7 +26,7 @@ from headgate.tables.live_files import live_files
 from headgate.tables.log_folder import log_folder
 from headgate.tables.table import Table
 
-BatchLock = Callable[[], AbstractContextManager[None]]
+BatchLock = Callable[[], AbstractContextManager[object]]
 """Gives the batch lock of the tables' writer. No batch of that writer runs while it is held."""
 
 Clock = Callable[[], datetime]

@@ -82,6 +82,16 @@ def _progress() -> Iterator[Alert]:
         severity="critical",
     )
     yield Alert(
+        "HeadgateOutage",
+        "time() - max by (pipeline, driver) (headgate_outage_timestamp_seconds) "
+        f"> {_limit('outage')}",
+        "what {{ $labels.driver }} reads from has not answered for {{ $value | humanizeDuration }}:"
+        " it keeps trying, and loses nothing",
+        check="outage",
+        lasts="15s",
+        severity="critical",
+    )
+    yield Alert(
         "HeadgateBacklog",
         "(max by (pipeline) (headgate_backlog_age_seconds) "
         f"> {_limit('backlog')} or sum by (pipeline) "

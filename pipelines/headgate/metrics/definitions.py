@@ -86,6 +86,11 @@ STREAM = Group(
         _gauge("running", "", "Whether a driver is alive, has opened its tables, and reads."),
         _gauge("paused", "", "Whether a pause was requested."),
         _gauge("trouble", "driver", "Whether the driver reports a problem."),
+        _gauge(
+            "outage_timestamp_seconds",
+            "driver",
+            "Since when the sources of the driver do not answer. Only while they do not.",
+        ),
         _counter("restarts_total", "", "Drivers that replaced a failed or killed one."),
         _gauge(
             "up_to_date_timestamp_seconds",
@@ -241,7 +246,7 @@ LIMITS = Group(
         _gauge(
             "limit_seconds",
             "limit",
-            "How much is allowed: freshness, backlog, latency, publication, savepoint.",
+            "How much is allowed: freshness, outage, backlog, latency, publication, savepoint.",
         ),
         _gauge("limit_ratio", "limit", "Allowed shares of input: late, quarantined."),
         _gauge("limit_files", "", "Unread files that a landing folder may have."),

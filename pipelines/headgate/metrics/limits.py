@@ -20,6 +20,7 @@ def limits_of(declared: Pipeline, limits: Limits) -> Mapping[str, timedelta]:
     own = declared.metrics
     found = {
         "freshness": limits.freshness,
+        "outage": limits.outage,
         "backlog": limits.backlog,
         "publication": limits.publication,
         "latency": (own.latency_within if own else None) or limits.latency,

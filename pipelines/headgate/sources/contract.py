@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,13 +52,11 @@ class UnreadInput:
 
 
 class Connector(SourceKind[Reads]):
-    """``title`` names the kind in messages. ``is_remote`` says whether the source may fail to
-    answer; then a start gives up after a while. ``why_no_gap`` is a message, after the pipeline's
-    name, that says why ``--accept-gap`` does not apply; None if it does. ``has_known_start`` says
-    whether a bronze table without a batch always begins at the same record."""
+    """``title`` names the kind in messages. ``why_no_gap`` is a message, after the pipeline's name,
+    that says why ``--accept-gap`` does not apply; None if it does. ``has_known_start`` says whether
+    a bronze table without a batch always begins at the same record."""
 
     title: ClassVar[str]
-    is_remote: ClassVar[bool] = False
     why_no_gap: ClassVar[str | None] = "reads a source that loses nothing; start it without"
     has_known_start: ClassVar[bool] = True
 
@@ -97,10 +96,15 @@ class Connector(SourceKind[Reads]):
         are fenced like every other table of a pipeline and survive changes of its declaration."""
         return ()
 
+    def unreachable_after(self, reads: Reads) -> timedelta:
+        """How long a run with ``once`` waits for a source that does not answer."""
+        return timedelta()
+
     @abstractmethod
     def micro_batches(self, context: SourceContext) -> MicroBatchSource:
-        """The reader of a source while its pipeline runs. Blocks until it knows where to begin. May
-        commit this position to bronze. Raises SourceError."""
+        """The reader of a source while its pipeline runs. It knows where to begin, and may have
+        committed this position to bronze. Raises UnreachableError if the source does not answer
+        now, and SourceError."""
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
         """A record as the document that a replay reads. ``where`` is its file or topic, ``value``

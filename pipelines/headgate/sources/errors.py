@@ -11,7 +11,8 @@ class SourceError(HeadgateError, code=exit_codes.SOURCE):
 
 
 class UnreachableError(SourceError):
-    """The source does not answer. This may be temporary."""
+    """The source does not answer now: an outage. A driver tries again until it answers; a run with
+    ``--once`` ends with this error after a while."""
 
 
 class OtherKindError(SourceError, code=exit_codes.USAGE):

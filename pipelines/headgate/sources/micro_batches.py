@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.declaration.model import Source
 from headgate.storage.backlog import Backlog
+from headgate.storage.outage import Outage
 from headgate.storage.skip_request import SkipRequest
 
 if TYPE_CHECKING:
@@ -64,10 +65,9 @@ class BronzeWriter(Protocol):
 class SourceContext:
     """What a driver gives a source. ``pipeline`` is a name, ``declaration`` a file. ``tables`` are
     those that the source keeps (``Connector.tables``), fenced for this driver, by their kinds'
-    names. While the source waits, it calls ``waits`` repeatedly with the reason; this call raises
-    if the driver must end. During any other wait it calls ``check``, which raises in the same way.
-    ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows the source to
-    continue after lost records. ``is_shared``, for a load: whether its batches must be short,
+    names. While the source waits, it calls ``check`` repeatedly, which raises if the driver must
+    end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows the source
+    to continue after lost records. ``is_shared``, for a load: whether its batches must be short,
     because the stream has input."""
 
     spark: SparkSession
@@ -76,7 +76,6 @@ class SourceContext:
     source: Source
     bronze: BronzeWriter
     tables: Mapping[str, Table]
-    waits: Callable[[str], None]
     clock: Callable[[], datetime]
     cores: int = 2
     accept_gap: bool = False
@@ -87,6 +86,10 @@ class SourceContext:
 
 class MicroBatchSource(ABC):
     """A log that is read batch by batch. A new object continues where bronze's last commit ended.
+
+    A method that needs the input raises UnreachableError if this does not answer now, such as
+    brokers that are down. The driver calls it again later, so it must have changed nothing, and
+    must not wait for the answer itself.
 
     The stream's thread calls ``ingest``. The supervising thread calls all other methods, and polls
     every ``every`` seconds.
@@ -117,14 +120,13 @@ class MicroBatchSource(ABC):
         """Whether everything of the final poll was ingested."""
 
     @property
-    def trouble(self) -> str | None:
-        """A message about why the source does not answer; None if it does."""
+    def outage(self) -> Outage | None:
+        """Why the source does not answer; None if it does. Only the driver knows this."""
         return None
 
     @property
     def remark(self) -> str | None:
-        """A message about a source that answers, but may not be what was meant. With ``trouble``, a
-        driver looks stuck in the end; with this it does not."""
+        """A message about a source that answers, but may not be what was meant."""
         return None
 
     @property

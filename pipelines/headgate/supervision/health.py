@@ -115,6 +115,12 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
             )
 
 
+def _outage(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for job in context.jobs:
+        if job.is_waiting and job.outage and job.outage.lasts(context.now) > limits.outage:
+            yield f"{job.job}: {job.outage.said(context.now)}"
+
+
 def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
     if not context.is_meant_to_run:
         return
@@ -223,6 +229,7 @@ def _ledger(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "freshness": _freshness,
+    "outage": _outage,
     "backlog": _backlog,
     "input": _input,
     "event_time": _event_time,

@@ -11,6 +11,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import Document, damaged_document, decoded, read_document
 from headgate.storage.lag import Sample
 from headgate.storage.layout import Layout
+from headgate.storage.outage import Outage
 from headgate.storage.ownership import (
     EXPIRES_AFTER,
     LAYERS,
@@ -34,11 +35,11 @@ class JobState:
     all after it, except ``restarts`` and ``operation``) have their defaults before its tables are
     open. ``updated`` is when a batch last ended or all input was processed; a job keeps it from a
     predecessor that died. ``finished``: a stopped job had processed all input (``--once``).
-    ``changed`` is when gold last changed. ``restarts`` counts the drivers that replaced a failed or
-    killed one. ``stuck`` are the publications whose sinks take no rows, by name, with the reason
-    and the time of the first failure. ``set_aside`` is the number of files that could not be read.
-    ``operation`` names the work of an owner that is not a
-    driver, such as a restore."""
+    ``outage`` is that of its sources, which it tries again. ``changed`` is when gold last changed.
+    ``restarts`` counts the drivers that replaced a failed or killed one. ``stuck`` are the
+    publications whose sinks take no rows, by name, with the reason and the time of the first
+    failure. ``set_aside`` is the number of files that could not be read. ``operation`` names the
+    work of an owner that is not a driver, such as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -51,6 +52,7 @@ class JobState:
     rows: int | None = None
     seconds: float | None = None
     backlog: Backlog | None = None
+    outage: Outage | None = None
     trouble: str | None = None
     finished: bool = False
     watermark: datetime | None = None
@@ -67,6 +69,17 @@ class JobState:
     @property
     def is_alive(self) -> bool:
         return self.state in ("running", "paused", "stale")
+
+    @property
+    def is_waiting(self) -> bool:
+        """It is alive, and what it reads from does not answer."""
+        return self.is_alive and self.outage is not None
+
+    @property
+    def last_progress(self) -> datetime:
+        """When it last completed a batch, was up to date, or has tried to reach its sources."""
+        tried = self.outage.tried if self.outage else None
+        return max(at for at in (self.since, self.updated, tried) if at is not None)
 
     @property
     def is_awaited(self) -> bool:

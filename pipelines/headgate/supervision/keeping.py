@@ -15,9 +15,19 @@ from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState, overall
 
 Condition = Literal[
-    "absent", "starting", "running", "paused", "resting", "failed", "ended", "dead", "stuck"
+    "absent",
+    "starting",
+    "running",
+    "waiting",
+    "paused",
+    "resting",
+    "failed",
+    "ended",
+    "dead",
+    "stuck",
 ]
-"""``absent``: it never ran; ``resting``: it was asked to stop and does not run, or is silent; it
+"""``absent``: it never ran; ``waiting``: what it reads from does not answer, and it keeps trying;
+``resting``: it was asked to stop and does not run, or is silent; it
 stays stopped until it is started; ``failed``: it ended for a reason that only a person can remove,
 and stays stopped, too; ``ended``: it stopped without such a request; ``dead``: its process has died
 or is silent; ``stuck``: its process runs without progress."""
@@ -51,7 +61,7 @@ def observe(
 ) -> Observation:
     """Observe the stream at ``now``, after the observation ``before``. ``stop_asked`` is the last
     stop request, ``failure`` is why the last start failed."""
-    fingerprint = "; ".join(f"{j.job} {j.epoch} {j.n} {j.updated}" for j in jobs)
+    fingerprint = "; ".join(f"{j.job} {j.epoch} {j.n} {_moved(j)}" for j in jobs)
     last_progress = (
         now if before is None or before.fingerprint != fingerprint else before.last_progress
     )
@@ -60,6 +70,12 @@ def observe(
         fingerprint,
         last_progress,
     )
+
+
+def _moved(job: JobState) -> str:
+    """A driver that tries again to reach its sources makes progress: another one could not do
+    more."""
+    return f"{job.updated} {job.outage and job.outage.tried}"
 
 
 def condition(
@@ -93,6 +109,8 @@ def _condition(
         return "starting"
     if stands_still:
         return "stuck"
+    if any(job.is_waiting for job in jobs):
+        return "waiting"
     return "running" if all(job.is_open for job in jobs) else "starting"
 
 

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 Check = Literal[
     "freshness",
+    "outage",
     "backlog",
     "input",
     "event_time",
@@ -25,13 +26,15 @@ CHECKS: tuple[Check, ...] = get_args(Check)
 @dataclass(frozen=True)
 class Limits:
     """``freshness``: how long a driver may neither complete a batch nor be up to date with its
-    input. ``backlog``: how old the oldest unread record of a topic may be. ``files``: how many
-    unread files a landing folder may have. ``late`` and ``quarantined``: shares of the input within
-    ``recent``. ``latency``: how long a record may take from its arrival to gold. ``publication``:
-    how long rows may wait for their sink. Only alerts use ``latency``. The expected interval of
-    input and age of events are set in the declaration of the source."""
+    input. ``outage``: how long its sources may not answer. ``backlog``: how old the oldest unread
+    record of a topic may be. ``files``: how many unread files a landing folder may have. ``late``
+    and ``quarantined``: shares of the input within ``recent``. ``latency``: how long a record may
+    take from its arrival to gold. ``publication``: how long rows may wait for their sink. Only
+    alerts use ``latency``. The expected interval of input and age of events are set in the
+    declaration of the source."""
 
     freshness: timedelta = timedelta(minutes=10)
+    outage: timedelta = timedelta(minutes=1)
     backlog: timedelta = timedelta(minutes=15)
     files: int = 1_000
     late: float = 0.05

@@ -46,12 +46,12 @@ class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
 
 @dataclass(frozen=True)
 class Started:
-    """``waits_for`` says why the driver cannot read yet; None if it can. ``has_trouble`` says
-    whether that is because something fails, such as its source."""
+    """``waits_for`` says why the driver cannot read yet; None if it can. ``is_outage``: because its
+    sources do not answer."""
 
     pid: int
     waits_for: str | None = None
-    has_trouble: bool = False
+    is_outage: bool = False
 
 
 def launch(
@@ -95,9 +95,9 @@ def launch(
         if jobs and all(job.has_reached_source for job in jobs):
             return Started(process.pid)
         opened = now if jobs and opened is None else opened
-        trouble = next((job.trouble for job in jobs if job.trouble), None)
-        if trouble and opened is not None and now - opened >= REACHES_WITHIN:
-            return Started(process.pid, trouble, has_trouble=True)
+        outage = next((job.trouble for job in jobs if job.is_waiting), None)
+        if outage and opened is not None and now - opened >= REACHES_WITHIN:
+            return Started(process.pid, outage, is_outage=True)
         if (code := process.poll()) is not None:
             raise _ended(layout, log, code, (file, root), began)
         read = _relay(log, read, say)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from headgate.supervision.words import STAGE
 
 LogFormat = Literal["text", "json"]
-Event = Literal["start", "stage", "batch", "output", "error", "log"]
+Event = Literal["start", "stage", "batch", "outage", "output", "error", "log"]
 OPTION = "--log-format"
 VARIABLE = "HEADGATE_LOG_FORMAT"
 

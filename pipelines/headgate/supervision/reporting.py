@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 def stream_status(layout: Layout, jobs: Sequence[JobState], now: datetime) -> StreamStatus:
     """The status of the stream of ``jobs``. Raises HeadgateError if a document is damaged."""
     # No earlier observation is needed: each job reports its last progress.
-    last_progress = max((max(job.since, job.updated or job.since) for job in jobs), default=now)
+    last_progress = max((job.last_progress for job in jobs), default=now)
     asked, paused = stop_asked(layout), paused_since(layout)
     bronze = next((job for job in jobs if "bronze" in job.layers), None)
     failure = None if any(job.is_alive for job in jobs) else last_failure(layout)
@@ -74,6 +74,8 @@ def _since(
 ) -> datetime | None:
     if condition == "paused":
         return paused
+    if condition == "waiting":
+        return min(job.outage.since for job in jobs if job.is_waiting and job.outage)
     if condition == "failed" and failure is not None:
         return failure.at
     if all(job.state in ("running", "paused") for job in jobs):

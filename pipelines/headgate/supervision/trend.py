@@ -8,8 +8,8 @@ from datetime import timedelta
 from statistics import linear_regression
 from typing import Any, Literal
 
+from headgate.declaration.quantities import span
 from headgate.storage.lag import Sample
-from headgate.supervision.words import span
 
 FEWEST = 4
 """The least number of samples for a trend."""

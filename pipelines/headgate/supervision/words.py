@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of, name_of
+from headgate.declaration.quantities import span
 from headgate.storage.backlog import Backlog
 
 GAP = "  "
@@ -78,15 +79,6 @@ def rejected_rows(job: Reported) -> dict[str, int]:
     """How many rows the rules of each silver table have rejected, without tables that have none."""
     silver = {n: t for n, t in (job.totals or {}).items() if kind_of(n) == SILVER}
     return {name_of(n): t["rejected"] for n, t in silver.items() if t.get("rejected")}
-
-
-def span(time: timedelta) -> str:
-    """An approximate duration, in one unit."""
-    seconds = max(0.0, time.total_seconds())
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _total(job: Reported, kind: Kind, count: str) -> int:

@@ -165,7 +165,7 @@ def test_an_empty_source_gives_nothing(pipeline: Pipeline, log: Log) -> None:
     source = log.open(pipeline, bronze)
     begun = bronze.state
     source.poll(final=True)
-    assert (source.pending(), source.backlog().count, source.trouble) == (0, 0, None)
+    assert (source.pending(), source.backlog().count, source.outage) == (0, 0, None)
     assert source.has_ingested_all()
     assert not source.ingest()
     assert bronze.state == begun

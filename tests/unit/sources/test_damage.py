@@ -15,6 +15,7 @@ import pytest
 from headgate.sources.errors import FileNotReachedError
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.landing import LandingAwayError
 from headgate.sources.files.log import LoggedFile
 from headgate.storage.files import Storage
 
@@ -78,8 +79,9 @@ def test_a_file_that_cannot_be_reached_is_not_damaged(
         raise failure
 
     monkeypatch.setattr(Storage, "open", refused)
-    with pytest.raises(FileNotReachedError, match=told) as error:
+    with pytest.raises((FileNotReachedError, LandingAwayError), match=told) as error:
         unreadable(Storage(str(tmp_path)), FilesSource(str(tmp_path), "json"), [logged("a.json")])
+    assert isinstance(error.value, LandingAwayError) is (told == "NETWORK_CONNECTION")
     assert remedy in error.value.remedy
     assert ("chmod" in error.value.remedy) is (remedy == "chmod a+r")
 
@@ -190,7 +192,7 @@ def test_a_file_of_which_each_read_fails_is_not_reached(
         return pa.PythonFile(Flaky(opened(self, path), [1]), mode="r")
 
     monkeypatch.setattr(Storage, "open", flaky)
-    with pytest.raises(FileNotReachedError, match="NETWORK_CONNECTION"):
+    with pytest.raises(LandingAwayError, match="NETWORK_CONNECTION"):
         unreadable(Storage(str(tmp_path)), source, [file])
 
 

@@ -143,10 +143,14 @@ class StreamTrigger(PlainTrigger):
         if seen.condition == "failed" and failure is not None:
             reason = f"{failure.reason}\n{failure.remedy}"
             self.log.warning("%s waits for a person: %s\n%s", name, reason, again)
+        if seen.condition == "waiting":
+            for job in jobs:
+                if job.is_waiting:
+                    self.log.warning("%s: %s", name, job.trouble)
         if seen.condition == "resting":
             self.log.info("%s is stopped on request. %s", name, again)
         for job in jobs:
-            if job.is_alive and job.is_open:
+            if job.is_alive and job.is_open and not job.is_waiting:
                 self.log.info(line(job, now))
 
 

@@ -30,7 +30,7 @@ def describe_freshness(
 def in_words(fresh: Freshness, now: datetime) -> str:
     """When gold changed (per table if there are several; nothing if there is none), the watermark's
     lag, the last record."""
-    from headgate.supervision.words import span
+    from headgate.declaration.quantities import span
 
     def ago(at: datetime | None) -> str:
         return "not known" if at is None else f"{span(now - at)} ago"

@@ -39,7 +39,7 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     table = grid("", "name", "state", "file")
     for entry in listed:
         table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
-        if problem := entry.get("problem") or entry.get("failure"):
+        if problem := next(filter(None, map(entry.get, ("problem", "failure", "outage"))), None):
             table.add_row(*cells("", "", problem))
         for found in entry.get("elsewhere", ()):
             table.add_row(*cells("", elsewhere.in_words(found, root), found["file"]))
@@ -69,6 +69,7 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         "has_run": bool(jobs),
         "ended": ended,
         "failure": failure and failure.reason,
+        "outage": next((job.trouble for job in jobs if job.is_waiting), None),
         "paused": paused and paused.isoformat(),
         "elsewhere": [elsewhere.as_dict(each) for each in others],
     }
@@ -81,6 +82,8 @@ def _in_words(entry: Mapping[str, object]) -> str:
         state = str(entry["ended"])
     elif not entry.get("has_run", True):
         state = "never run here" if entry.get("elsewhere") else "never run"
+    if state == "running" and entry.get("outage"):
+        state = "waiting"
     if not since:
         return state
     paused = f"{datetime.fromisoformat(str(since)):%F %T}Z"

@@ -156,7 +156,7 @@ def _show_failure(failure: Failure) -> None:
 
 
 def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | None) -> None:
-    from headgate.supervision.words import span
+    from headgate.declaration.quantities import span
 
     table = grid("", name, "state", "process", "batch:", "backlog:", "watermark", "for:", "seen:")
     for job in jobs:
@@ -179,6 +179,8 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | N
 def _state(job: JobState, ended: Ended | None) -> str:
     if job.state == "stopped" and ended == "failed":
         return "[red]failed[/]"
+    if job.state == "running" and job.is_waiting:
+        return "[red]waiting[/]"
     shown = "finished" if job.state == "stopped" and job.finished else job.state
     return f"[{COLOUR[job.state]}]{shown}[/]"
 

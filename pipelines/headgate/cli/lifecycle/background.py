@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.lifecycle.folders import make_root
 from headgate.cli.lifecycle.pausing import check_pause
@@ -31,10 +30,8 @@ from headgate.cli.screen import Say, waiting
 from headgate.cli.startable import require_startable
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
-from headgate.errors import HeadgateError
 from headgate.jobs.refusing import require_free, require_tables
 from headgate.savepoints.store import create
-from headgate.sources.contract import connector_of
 from headgate.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
@@ -139,26 +136,20 @@ def _require_startable(declared: Pipeline, layout: Layout, accept_gap: bool) -> 
 
 
 def _start(declared: Pipeline, layout: Layout, root: str, say: Say, options: Sequence[str]) -> int:
-    """Start a driver and return its pid when it has reached its source. Raises HeadgateError if
-    the source does not answer; the driver is then stopped."""
+    """Start a driver and return its pid when it has reached its source, or keeps trying to. Raises
+    HeadgateError."""
     check_pause(declared, layout)
     say("starting a process")
     started = local.launch(layout, declared.file, root, options, say)
-    if started.has_trouble and _is_remote(declared):
-        say("stopping: the source does not answer")
-        _stop(layout, now=False)
-        raise HeadgateError(
-            f"{started.waits_for}; {declared.name} is stopped again",
-            f"see whether they listen, then: {pipeline_command('start')}",
-            code=exit_codes.SOURCE,
-        )
     if started.waits_for is not None:
-        print(started.waits_for, file=sys.stderr)
+        print(f"{declared.name} runs, and does not read yet: {started.waits_for}", file=sys.stderr)
+    if started.is_outage:
+        print(
+            "it begins to read as soon as there is an answer; if the declaration is wrong, correct "
+            f"it, then: {command('restart')}",
+            file=sys.stderr,
+        )
     return started.pid
-
-
-def _is_remote(declared: Pipeline) -> bool:
-    return any(connector_of(source).is_remote for source in declared.sources.values())
 
 
 def _stopping(now: bool) -> str:

@@ -132,7 +132,7 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, layout, from_savepoint)
-        require_unchanged(declared, layout)
+        require_unchanged(declared, layout, once=once)
 
 
 def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def _drive(task: Task, layout: Layout) -> Driver:
                 record_in_background()
 
         with _metrics(declared, layout, layers), _lineage(declared, layout, layers):
-            driver = Driver(task, report, shown.say)
+            driver = Driver(task, report, shown.say, tell=shown.tell)
             drive(driver)
     return driver
 

@@ -7,7 +7,7 @@ import { follow } from "./live.js";
 import { Part } from "./part.js";
 import { spark } from "./shapes.js";
 
-const TONES = { running: "good", finished: "good", paused: "warn", ended: "warn", failed: "bad", dead: "bad", stuck: "bad" };
+const TONES = { running: "good", finished: "good", paused: "warn", waiting: "bad", ended: "warn", failed: "bad", dead: "bad", stuck: "bad" };
 
 export async function overview(main) {
   const lines = new Map();

@@ -15,8 +15,10 @@ import pyarrow as pa
 from headgate.sources.errors import FileNotReachedError
 from headgate.sources.files.contents import WrongContentError
 from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.landing import LandingAwayError
 from headgate.sources.files.log import LoggedFile
 from headgate.sources.files.parts import parts
+from headgate.sources.outages import is_outage
 from headgate.storage.files import Storage
 
 
@@ -25,13 +27,20 @@ def unreadable(
 ) -> dict[LoggedFile, str]:
     """The files that cannot be read, each with the reason.
 
-    Raises FileNotReachedError if the cause is not in the file: setting it aside would lose it.
+    Raises LandingAwayError or FileNotReachedError if the cause is not in the file: setting it aside
+    would lose it.
     """
     found = {}
     for file in files:
         outside, damage = _failure(landing, source, file)
         if outside is not None:  # it may have passed
             outside, damage = _failure(landing, source, file)
+        # A file that is gone: the next attempt finds out whether its folder is there.
+        if outside is not None and (is_outage(outside) or isinstance(outside, FileNotFoundError)):
+            raise LandingAwayError(
+                f"{landing.uri(file.path)}: {_cause(outside)}",
+                remedy=f"{_remedy(landing.uri(file.path), outside)}",
+            ) from outside
         if outside is not None:
             raise FileNotReachedError(
                 f"{landing.uri(file.path)}: {_cause(outside)}; the file is recorded as sequence "

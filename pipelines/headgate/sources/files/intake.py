@@ -11,16 +11,19 @@ from headgate.sources.errors import FileChangedError
 from headgate.sources.files.changes import Change, change, changed
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.declared import FilesSource
+from headgate.sources.files.landing import LandingAwayError, reaching
 from headgate.sources.files.listing import IGNORED_PREFIXES, examine
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.files import Stat, Storage
-from headgate.storage.tree import tree_of
+from headgate.storage.tree import Tree, tree_of
+
+_PUT_BACK = "put it back, or mount its disk"
 
 
 class FilesIntake:
-    """Lists the landing folder into the log, and selects the files to read. ``is_missing`` is
-    whether the last listing found that a local folder of recorded files is gone. ``unnamed`` are
-    files and folders that it could not record, because their names are not UTF-8.
+    """Lists the landing folder into the log, and selects the files to read. ``unnamed`` are files
+    and folders that it could not record, because their names are not UTF-8. Methods that list or
+    read the folder raise LandingAwayError if it is away.
 
     The driver of the bronze job is the only writer.
     """
@@ -29,7 +32,7 @@ class FilesIntake:
         self.source = source
         self.log = log
         self.landing = Storage(self.source.path)
-        self.is_missing, self.unnamed = False, tuple[str, ...]()
+        self.unnamed: tuple[str, ...] = ()
         self._settling: dict[str, Stat] = {}
 
     def list_new(self, now: datetime) -> Set[str]:
@@ -37,8 +40,9 @@ class FilesIntake:
 
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
-        self.is_missing = self._has_vanished()
-        tree, recorded = tree_of(self.landing, IGNORED_PREFIXES), self.log.recorded()
+        if self._has_vanished():
+            raise LandingAwayError(f"there is no landing folder {self.source.path}", _PUT_BACK)
+        tree, recorded = self._tree(), self.log.recorded()
         self.unnamed = tuple(sorted(tree.unnamed))
         listing = examine(
             tree.named(recorded.__contains__),
@@ -63,8 +67,25 @@ class FilesIntake:
     def _has_vanished(self) -> bool:
         """A missing folder has an empty listing, as if there was no input. In a bucket, every
         folder without files is missing."""
-        recorded = self.log.last_sequence > 0
-        return recorded and self.landing.is_local and not self.landing.exists("")
+        if not self.log.last_sequence or not self.landing.is_local:
+            return False
+        with reaching(self.source.path):
+            return not self.landing.exists("")
+
+    def _tree(self) -> Tree:
+        with reaching(self.source.path):
+            return tree_of(self.landing, IGNORED_PREFIXES)
+
+    def _require_mounted(self, unread: int) -> None:
+        """Raises LandingAwayError if a local folder has no file at all, although some are recorded
+        and not read: so looks the mount point of a disk that is not mounted."""
+        if self.landing.is_local and not self._tree().files:
+            what = "is empty" if self.landing.exists("") else "is gone"
+            raise LandingAwayError(
+                f"the landing folder {self.source.path} {what}, and {unread:,} of its files are "
+                "recorded and not read",
+                _PUT_BACK,
+            )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
         """The recorded files after a sequence, in order."""
@@ -76,15 +97,18 @@ class FilesIntake:
         Raises FileChangedError if one of them has changed since it was recorded.
         """
         files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
-        changes = [change(file, self.landing.stat(file.path)) for file in files]
-        self._require_none(filter(None, changes))
+        with reaching(self.source.path):
+            found = [change(file, self.landing.stat(file.path)) for file in files]
+        changes = [each for each in found if each is not None]
+        if any(each.now is None for each in changes):
+            self._require_mounted(len(files))
+        self._require_none(changes)
         return files
 
     def changes(self, after: int) -> tuple[Change, ...]:
         """How the folder differs from what was recorded: files that were rewritten, and files after
         a sequence that have vanished before they were read."""
-        recorded = self.log.recorded()
-        tree = tree_of(self.landing, IGNORED_PREFIXES)
+        recorded, tree = self.log.recorded(), self._tree()
         there = {stat.path: stat for stat in tree.named(recorded.__contains__)}
         found = []
         for file in self.log.files:
@@ -98,19 +122,14 @@ class FilesIntake:
 
     def list_unnamed(self) -> tuple[str, ...]:
         """The files and folders that cannot be recorded. An object store has none."""
-        return (
-            tuple(tree_of(self.landing, IGNORED_PREFIXES).unnamed) if self.landing.is_local else ()
-        )
+        return tuple(self._tree().unnamed) if self.landing.is_local else ()
 
     def require_unchanged(self, after: int) -> None:
-        """Raises FileChangedError if a driver that continues after a sequence would stop because
-        files have changed."""
-        if self._has_vanished() and (unread := self.log.last_sequence - after):
-            raise FileChangedError(
-                f"there is no landing folder {self.source.path}, and {unread:,} of its files are "
-                "recorded and not read",
-                remedy="put it back",
-            )
+        """Raises what a driver that continues after a sequence would meet: FileChangedError if
+        files have changed, and LandingAwayError, for which it waits."""
+        unread = sum(file.status == "recorded" for file in self.pending(after))
+        if unread:
+            self._require_mounted(unread)
         self._require_none(self.changes(after))
 
     def _require_none(self, changes: Iterable[Change]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from headgate.sources.errors import SourceError, UnreachableError
 from headgate.sources.files.declared import FilesSource
+from headgate.sources.outages import is_outage
 from headgate.storage.files import Storage
 from headgate.storage.places import bucket, is_uri, overlap
 
@@ -18,14 +21,39 @@ class LandingError(SourceError):
     """The landing folder is missing or cannot be listed."""
 
 
+class LandingAwayError(UnreachableError):
+    """The disk, the network folder or the object store of a landing folder is away."""
+
+
+@contextmanager
+def reaching(folder: str) -> Iterator[None]:
+    """Raises LandingAwayError instead of an error of the system that may pass, and LandingError
+    instead of any other."""
+    try:
+        yield
+    except OSError as error:
+        said = f"the landing folder {folder} cannot be read: {_cause(error, folder)}"
+        if is_outage(error):
+            raise LandingAwayError(
+                said, f"see whether it is there: ls {shlex.quote(folder)}"
+            ) from error
+        raise LandingError(said, "correct the folder, or what this user may read in it") from error
+
+
+def _cause(error: OSError, folder: str) -> str:
+    where = error.filename
+    what = error.strerror or str(error)
+    return what if where in (None, folder) else f"{what}: {where}"
+
+
 def require_landing(reads: FilesSource, declaration: Path, *, had_files: bool = False) -> None:
     """Raises LandingError if the landing folder does not exist or cannot be listed. If files of it
     were recorded before (``had_files``), a folder that does not exist is away: then it raises
-    UnreachableError."""
+    LandingAwayError."""
     if not _is_missing(reads, declaration):
         return
     if had_files:
-        raise UnreachableError(f"there is no landing folder {reads.path}", PUT_BACK)
+        raise LandingAwayError(f"there is no landing folder {reads.path}", PUT_BACK)
     raise LandingError(
         f"there is no landing folder {reads.path}",
         f"mkdir -p {shlex.quote(reads.path)}\nor correct its path in {declaration}",
@@ -50,7 +78,9 @@ def _is_missing(reads: FilesSource, declaration: Path) -> bool:
     if is_uri(reads.path):
         _require_bucket(reads.path, remedy)
         return False
-    if folder.is_dir():
+    with reaching(reads.path):
+        is_there = folder.is_dir()
+    if is_there:
         if not os.access(folder, os.R_OK | os.X_OK):
             raise LandingError(f"the landing folder {folder} may not be listed", remedy)
         return False
@@ -67,7 +97,7 @@ def _require_bucket(address: str, remedy: str) -> None:
         is_there = Storage(address).exists("")
     except (OSError, ValueError) as error:
         said = f"the landing folder {address} cannot be reached: {error}"
-        raise LandingError(said, remedy) from error
+        raise (LandingAwayError if is_outage(error) else LandingError)(said, remedy) from error
     if not is_there and not _may_have(bucket(address)):
         raise LandingError(f"there is no bucket for the landing folder {address}", remedy)
 

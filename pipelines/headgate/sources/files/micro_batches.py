@@ -120,8 +120,6 @@ class FilesMicroBatches(MicroBatchSource):
     @property
     def remark(self) -> str | None:
         files, folder = self._files, self._files.source.path
-        if files.is_missing:
-            return f"there is no landing folder {folder}; put it back"
         if files.unnamed:
             return (
                 f"{folder} has names that are not UTF-8, so no log can hold them, and they are not "

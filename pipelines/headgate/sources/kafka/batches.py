@@ -9,7 +9,6 @@ from abc import abstractmethod
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headgate.sources.kafka.broker_retry import BrokerRetry
 from headgate.sources.kafka.cluster import Cluster
 from headgate.sources.kafka.declared import KafkaSource
 from headgate.sources.kafka.listing import TopicListing, decoded
@@ -34,8 +33,7 @@ class KafkaBatches(MicroBatchSource):
     def __init__(self, context: SourceContext, group: str) -> None:
         self._context = context
         self._source: KafkaSource = context.source.reads
-        self._cluster = Cluster(context.spark, self._source)
-        self._retry = BrokerRetry(self._source, context.monotonic, context.waits)
+        self._cluster = Cluster(context.spark, self._source, context.check)
         group = f"{group}-{context.bronze.table.epoch}"
         self._reader = KafkaReader(context.spark, self._source, group, context.cores)
 
@@ -89,8 +87,8 @@ class KafkaBatches(MicroBatchSource):
 
     @abstractmethod
     def _require_input(self) -> None:
-        """After a failed read, wait until the brokers answer. Raises OffsetsLostError if records
-        that are to be read are lost."""
+        """After a failed read, raises BrokersUnreachableError if the brokers do not answer, and
+        OffsetsLostError if records that are to be read are lost."""
 
     def _readable_before(
         self, error: Exception, listing: TopicListing, position: Offsets

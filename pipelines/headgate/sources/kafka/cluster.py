@@ -6,7 +6,7 @@ It has the same client properties as Spark's reader, so security is configured i
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -23,24 +23,30 @@ from headgate.sources.kafka.errors import (
     BrokersUnreachableError,
     UnknownTopicError,
 )
+from headgate.sources.kafka.outages import NO_ADDRESS, meaning_of
 from headgate.sources.kafka.topics import Partition, Topic
 from headgate.sources.naming import some_of
 
 _TIMEOUT = 10_000  # milliseconds for one request: the caller decides whether to retry
 
+_CHECK_EVERY = 250  # milliseconds
+_STILL_ASKING = "java.util.concurrent.TimeoutException"
 _NO_NODE = "Timed out waiting for a node assignment"
-_NO_HOST = "No resolvable bootstrap urls"
 
 At = Literal["earliest", "latest"] | datetime
 
 
 class Cluster:
     """The brokers of one source. Every method raises BrokersUnreachableError, or
-    BrokersRefuseError if a retry would not help."""
+    BrokersRefuseError if a retry would not help. While one waits for an answer, it calls ``check``
+    repeatedly, which may raise."""
 
-    def __init__(self, spark: SparkSession, source: KafkaSource) -> None:
+    def __init__(
+        self, spark: SparkSession, source: KafkaSource, check: Callable[[], None] = lambda: None
+    ) -> None:
         self._java = java(spark)
         self._source = source
+        self._check = check
         self._client: Any = None
 
     def topics(self) -> tuple[Topic, ...]:
@@ -63,9 +69,10 @@ class Cluster:
         return found | self.offsets(none, "latest")
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        client, self._client = self._client, None
+        if client is not None:
+            # Not after the requests that wait for an answer.
+            client.close(self._java.java.time.Duration.ZERO)
 
     def _wanted(self) -> list[str]:
         if self._source.topic is not None:
@@ -148,10 +155,14 @@ class Cluster:
             raise self._meaning(error) from None
 
     def _answer(self, future: Any) -> Any:
-        try:
-            return future.get()
-        except Py4JJavaError as error:
-            raise self._meaning(error) from None
+        milliseconds = self._java.java.util.concurrent.TimeUnit.MILLISECONDS
+        while True:
+            try:
+                return future.get(_CHECK_EVERY, milliseconds)
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getName() != _STILL_ASKING:
+                    raise self._meaning(error) from None
+            self._check()
 
     def _properties(self) -> Any:
         properties = self._java.java.util.Properties()
@@ -164,17 +175,21 @@ class Cluster:
     def _meaning(self, error: Py4JJavaError) -> Exception:
         """The error for the user. Causes are not chained, because they may show secrets."""
         names, message, retriable = self._causes(error)
-        servers = self._source.servers
-        if "UnknownTopicOrPartitionException" in names and self._source.topic:
-            return self._unknown(self._source.topic)
-        if "UnknownTopicOrPartitionException" in names or retriable:
+        servers, topic = self._source.servers, self._source.topic
+        if "UnknownTopicOrPartitionException" in names and topic and topic not in self._names():
+            return self._unknown(topic)
+        if NO_ADDRESS in message:
+            return BrokersUnreachableError(
+                f"no host of {servers} has an address",
+                remedy="see whether names of hosts are resolved here, or correct servers in the "
+                "declaration",
+            )
+        if meaning_of(names, is_retriable=retriable) == "away":
+            # The next request connects anew: addresses may be others by then.
+            self.close()
             why = "" if _NO_NODE in message else f": {message.partition(' Call: ')[0]}"
             return BrokersUnreachableError(
                 f"no answer from the brokers {servers}{why}", remedy=self._listener_hint()
-            )
-        if _NO_HOST in message:
-            return BrokersRefuseError(
-                f"no host of {servers} has an address", remedy="correct servers in the declaration"
             )
         return BrokersRefuseError(
             f"the brokers {servers} refuse: {message}",
@@ -191,8 +206,7 @@ class Cluster:
             retriable |= _is_retriable(cause)
             message = str(cause.getMessage() or cause.getClass().getSimpleName())
             cause = cause.getCause()
-        refused = names & {"SslAuthenticationException", "SaslAuthenticationException"}
-        return names, without(secrets_in(self._source.options), message), retriable and not refused
+        return names, without(secrets_in(self._source.options), message), retriable
 
 
 def _listed(names: Sequence[str]) -> str:

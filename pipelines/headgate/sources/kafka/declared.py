@@ -33,7 +33,7 @@ class KafkaSource:
     # A batch that took longer makes the next one smaller.
     batch_target: timedelta = timedelta(seconds=10)
     idle_after: timedelta = timedelta(minutes=5)
-    # How long to wait for brokers that do not answer.
+    # How long a run with `once` waits for brokers that do not answer. A stream waits for ever.
     unreachable_after: timedelta = timedelta(minutes=2)
     isolation: Isolation = "read_committed"
     # What happens to records without a value.

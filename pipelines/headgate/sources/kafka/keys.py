@@ -81,7 +81,8 @@ KAFKA = Key(
         Key(
             "unreachable_after",
             "duration",
-            "How long the pipeline waits for brokers that do not answer before it stops.",
+            "How long `run --once` waits for brokers that do not answer. A pipeline that runs on "
+            "tries again until they answer.",
             default="2 minutes",
             low=timedelta(seconds=1),
             high=timedelta(days=1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,6 @@ class Kafka(Connector[KafkaSource]):
     )
     needs_jars = True
     has_tombstones = True
-    is_remote = True
     why_no_gap = None
     # A topic's first records expire, so the first record is not known.
     has_known_start = False
@@ -103,13 +102,16 @@ class Kafka(Connector[KafkaSource]):
             f"  batch    at most {most} records, down to {least} if a batch takes longer than "
             f"{planned['batch_target']}",
             f"  idle     a partition after {planned['idle_after']}",
-            f"  wait     {planned['unreachable_after']} for brokers that do not answer",
+            f"  wait     run --once: {planned['unreachable_after']} for brokers that do not answer",
             *(["  ignored  tombstones"] if planned["tombstones"] == "ignore" else []),
             *option_lines(planned),
         ]
 
     def ignores_tombstones(self, reads: KafkaSource) -> bool:
         return reads.tombstones == "ignore"
+
+    def unreachable_after(self, reads: KafkaSource) -> timedelta:
+        return reads.unreachable_after
 
     def secrets(self, reads: KafkaSource) -> Iterable[str]:
         return secrets_in(reads.options)

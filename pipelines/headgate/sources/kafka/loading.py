@@ -244,11 +244,10 @@ class KafkaLoad(KafkaBatches):
         return TopicListing(known, {number: found[number] for number in ends}, ends, first={})
 
     def _listed(self) -> list[Topic]:
-        """The topics of the load, however long the brokers take to answer. Raises as
-        ``BrokerRetry.persist``, and OffsetsLostError: a topic that was recreated has other records
-        at the same offsets."""
+        """The topics of the load. Raises BrokersUnreachableError, and OffsetsLostError: a topic
+        that was recreated has other records at the same offsets."""
         wanted = set(self._plan.details["topics"])
-        listed = self._retry.persist(self._cluster.topics)
+        listed = self._cluster.topics()
         found = [topic for topic in listed if topic.label in wanted]
         if gone := wanted - {topic.label for topic in found}:
             names = ", ".join(sorted(map(topic_of, gone)))
@@ -268,5 +267,5 @@ class KafkaLoad(KafkaBatches):
         self._listed()
         listing, offsets, ends = self._view()
         parts = listing.partitions
-        earliest = self._retry.persist(lambda: self._cluster.offsets(parts.values(), "earliest"))
+        earliest = self._cluster.offsets(parts.values(), "earliest")
         require_kept(parts, listing.position(offsets), earliest, ends)

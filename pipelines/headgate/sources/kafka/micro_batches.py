@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from headgate.sources.kafka.arrivals import Arrivals
 from headgate.sources.kafka.backlog import kafka_backlog
 from headgate.sources.kafka.batches import KafkaBatches
-from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
+from headgate.sources.kafka.errors import UnknownTopicError
 from headgate.sources.kafka.idling import Idling, waited_for
 from headgate.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.sources.kafka.losses import Loss, losses, lost_error, require_same
@@ -57,18 +57,10 @@ class KafkaMicroBatches(KafkaBatches):
             raise
 
     def poll(self, *, final: bool) -> None:
-        """List the ends of the logs. Raises OffsetsLostError if unread records are lost,
-        BrokersUnreachableError after a while without an answer."""
+        """List the ends of the logs. Raises OffsetsLostError if unread records are lost."""
+        listing = self._list()
         if final:
-            # This is the last poll. It decides where the run ends, so it needs an answer.
-            self._goal = dict(self._retry.persist(self._list).ends)
-            return
-        try:
-            self._list()
-        except BrokersUnreachableError as error:
-            self._retry.record_failure(error)
-        else:
-            self._retry.answered()
+            self._goal = dict(listing.ends)
 
     def backlog(self) -> Backlog:
         now = self._context.monotonic()
@@ -92,10 +84,6 @@ class KafkaMicroBatches(KafkaBatches):
             lowest=source.min_per_batch,
             highest=source.max_per_batch,
         )
-
-    @property
-    def trouble(self) -> str | None:
-        return self._retry.trouble
 
     def _commit(
         self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
@@ -128,9 +116,9 @@ class KafkaMicroBatches(KafkaBatches):
         has other records at the same offsets."""
 
         def verify() -> None:
-            there = self._retry.persist(self._topics_there)
+            there = self._topics_there()
             if {topic.label for topic in there} != listing.labels:
-                self._retry.persist(self._list)
+                self._list()
                 # A topic whose first records these are has no position yet that could be lost.
                 require_same(listing.topics, read, there)
 
@@ -154,7 +142,7 @@ class KafkaMicroBatches(KafkaBatches):
     def _begin(self, *, begun: bool) -> TopicListing:
         """Make the first listing. Commit the position if reading begins at the declared start or
         after an accepted gap."""
-        listing = self._retry.persist(self._list_raw)
+        listing = self._list_raw()
         if not begun:
             self._start(listing)
             return listing
@@ -166,7 +154,7 @@ class KafkaMicroBatches(KafkaBatches):
         parts = listing.partitions.values()
         start = self._source.start
         if isinstance(start, datetime | str):
-            offsets = self._retry.persist(lambda: self._cluster.offsets(parts, start))
+            offsets = self._cluster.offsets(parts, start)
         else:
             first = self._earliest(listing)
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
@@ -178,7 +166,7 @@ class KafkaMicroBatches(KafkaBatches):
             raise lost_error(lost)
         if not listing.partitions:
             # No topic is left to continue with: ``topics`` raises an error that names them.
-            self._retry.persist(self._cluster.topics)
+            self._cluster.topics()
             raise lost_error(lost)
         earliest = self._earliest(listing)
         position = listing.position(self._offsets)
@@ -195,8 +183,8 @@ class KafkaMicroBatches(KafkaBatches):
         self._moved(self._bronze.ingest(PartedRecords(()), reached, self._context.clock()))
 
     def _require_input(self) -> None:
-        """List again, however long that takes, and check for lost records."""
-        listing = self._retry.persist(self._list)
+        """List again, and check for lost records."""
+        listing = self._list()
         if lost := self._losses(listing):
             raise lost_error(lost)
 
@@ -206,7 +194,7 @@ class KafkaMicroBatches(KafkaBatches):
 
     def _earliest(self, listing: TopicListing) -> Offsets:
         parts = listing.partitions.values()
-        return self._retry.persist(lambda: self._cluster.offsets(parts, "earliest"))
+        return self._cluster.offsets(parts, "earliest")
 
     def _list(self) -> TopicListing:
         """List, and compare with the position. Raises OffsetsLostError."""

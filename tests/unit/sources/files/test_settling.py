@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -14,7 +15,9 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.jobs.errors import StopRequested
+from headgate.sources.errors import FileChangedError
 from headgate.sources.files.kind import Files
+from headgate.sources.files.landing import LandingAwayError, LandingError
 from headgate.sources.files.micro_batches import FilesMicroBatches
 from headgate.sources.micro_batches import SourceContext
 from headgate.storage.files import Storage
@@ -49,7 +52,6 @@ class Place:
         context = SourceContext(
             *(cast(Any, None), "tiny", self.pipeline.file, source, cast(Any, _Bronze())),
             tables={"files": shape.table},
-            waits=lambda _: None,
             clock=self.clock,
             monotonic=lambda: self.now,
             check=self._check,
@@ -127,21 +129,51 @@ def test_a_stop_ends_the_wait(place: Place) -> None:
     assert place.now == 0
 
 
-def test_a_landing_folder_that_vanishes_is_reported_until_it_is_back(place: Place) -> None:
-    def trouble() -> str | None:
-        place.source.poll(final=False)
-        assert place.source.trouble is None, "the driver would look stuck, and be killed"
-        return place.source.remark
-
+def test_a_landing_folder_that_vanishes_is_away_until_it_is_back(place: Place) -> None:
     away = place.landing.rename(place.landing.with_name("away"))
-    assert trouble() is None, "before the first file, there may be no folder yet"
+    place.source.poll(final=False)  # before the first file, there may be no folder yet
     away.rename(place.landing)
     place.write("a.json")
     place.source.poll(final=True)
     place.landing.rename(away)
-    assert trouble() == f"there is no landing folder {place.landing}; put it back"
+    with pytest.raises(LandingAwayError, match=f"there is no landing folder {place.landing}"):
+        place.source.poll(final=False)
     away.rename(place.landing)
-    assert trouble() is None
+    place.source.poll(final=False)
+    assert place.recorded() == ["a.json"]
+
+
+def test_a_mount_point_without_its_disk_is_away_and_a_missing_file_is_not(place: Place) -> None:
+    """A disk that is not mounted leaves an empty folder."""
+    for name in ("a.json", "b.json"):
+        place.write(name)
+    place.source.poll(final=True)
+    disk = place.landing.rename(place.landing.with_name("disk"))
+    place.landing.mkdir()
+    place.source.poll(final=False)
+    with pytest.raises(LandingAwayError, match="is empty, and 2 of its files are recorded and not"):
+        place.source.ingest()
+    place.landing.rmdir()
+    disk.rename(place.landing)
+    (place.landing / "a.json").unlink()
+    with pytest.raises(FileChangedError, match="vanished"):
+        place.source.ingest()
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(errno.EIO, LandingAwayError), (errno.ESTALE, LandingAwayError), (errno.EACCES, LandingError)],
+)
+def test_a_folder_that_cannot_be_listed(
+    place: Place, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "scandir", fail)
+    with pytest.raises(error, match=os.strerror(number)) as raised:
+        place.source.poll(final=False)
+    assert type(raised.value) is error
 
 
 def test_a_name_that_is_not_utf8_is_reported_and_keeps_no_other_file_waiting(place: Place) -> None:

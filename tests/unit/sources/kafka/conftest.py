@@ -6,19 +6,22 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Unpack, cast
 
 import pytest
 
 from headgate.declaration.model import Pipeline
+from headgate.jobs.awaited_source import AwaitedSource
 from headgate.sources.kafka import batches
 from headgate.sources.kafka.micro_batches import KafkaMicroBatches
-from headgate.sources.micro_batches import SourceContext
+from headgate.sources.micro_batches import MicroBatchSource, SourceContext
 from tests.support.brokers import Brokers, Bronze, Reading
 from tests.support.declared import source_of
 from tests.support.readings import KafkaKeys, declare_kafka
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -43,12 +46,23 @@ class Place:
         context = SourceContext(
             *(cast(Any, None), pipeline.name, pipeline.file, source_of(pipeline), fakes),
             tables={},
-            waits=lambda _: self.check(),
-            clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
+            clock=lambda: NOON,
             monotonic=lambda: self.now,
             accept_gap=accept_gap,
         )
         return KafkaMicroBatches(context)
+
+    def awaited(self, limit: timedelta | None = None, **keys: Unpack[KafkaKeys]) -> AwaitedSource:
+        """A source as a driver uses it, which has answered once."""
+        source = AwaitedSource(
+            lambda: self.start(**keys),
+            clock=lambda: NOON + timedelta(seconds=self.now),
+            monotonic=lambda: self.now,
+            limit=limit,
+            waits=lambda _: self.check(),
+        )
+        source.begin()
+        return source
 
     def sleep(self, seconds: float) -> None:
         """Moves the clock for the test's own thread; threads that other tests left really sleep."""
@@ -70,6 +84,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-def read_all(source: KafkaMicroBatches) -> None:
+def read_all(source: MicroBatchSource) -> None:
     while source.pending():
         assert source.ingest()

@@ -95,7 +95,6 @@ class Place:
             *(cast(Any, None), pipeline.name, pipeline.file, source_of(pipeline)),
             cast(Any, self.bronze),
             tables={},
-            waits=lambda _: None,
             clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
         )
         ends = {"0": 10, "1": 4}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,10 +12,7 @@ from py4j.protocol import Py4JError
 from headgate.jobs.errors import StopRequested
 from headgate.sources.errors import SourceError
 from headgate.sources.kafka.errors import BrokersUnreachableError
-from tests.support.readings import KafkaKeys
-from tests.unit.sources.kafka.conftest import Place, read_all
-
-A_MINUTE: KafkaKeys = {"unreachable_after": "1 minute"}
+from tests.unit.sources.kafka.conftest import NOON, Place, read_all
 
 
 def test_the_start_is_committed_before_anything_is_read(place: Place) -> None:
@@ -95,25 +93,75 @@ def test_a_range_that_bronze_has_committed_is_not_committed_again(place: Place) 
     assert [c.offsets for c in place.bronze.commits] == [{"0": 0}, {"0": 5}]
 
 
-def test_brokers_are_borne_with_for_as_long_as_declared(place: Place) -> None:
+def test_brokers_that_do_not_answer_are_asked_less_and_less_often_and_for_ever(
+    place: Place,
+) -> None:
     place.brokers.make("a", 5)
-    source = place.start(**A_MINUTE)
+    source = place.awaited()
+    place.brokers.silent, asked = 1000, list[float]()
+    while place.now < 3_600:
+        before = place.brokers.silent
+        source.poll(final=False)
+        if place.brokers.silent < before:
+            asked.append(place.now)
+        assert source.pending() == 0, "a batch would wait for the brokers"
+        assert not source.has_ingested_all()
+        place.now += 1
+    pauses = [later - earlier for earlier, later in pairwise(asked)]
+    assert pauses == [1, 2, 4, 8, 16, *[30] * (len(pauses) - 5)]
+    assert source.outage is not None
+    assert source.outage.what == "no answer"
+    assert source.outage.since == NOON
+    assert source.outage.attempts == len(asked)
+
+
+def test_a_run_that_is_to_end_waits_for_brokers_as_long_as_declared(place: Place) -> None:
+    place.brokers.make("a", 5)
+    source = place.awaited(limit=timedelta(minutes=1))
     place.brokers.silent = 1000
-    source.poll(final=False)
-    place.now += 59
-    source.poll(final=False)
-    assert "no answer from the brokers localhost:1 for 59 s" in (source.trouble or "")
-    place.now += 1
-    with pytest.raises(BrokersUnreachableError, match="asked for 60 s"):
+    with pytest.raises(BrokersUnreachableError, match=r"no answer; asked for 6\d s"):
+        source.poll(final=True)
+    assert 60 <= place.now < 90
+
+
+def test_a_read_that_gets_no_answer_is_tried_again_once_brokers_list_again(place: Place) -> None:
+    place.brokers.make("a", 5)
+    source = place.awaited()
+
+    def fall_silent() -> None:
+        place.brokers.silent = 1000
+        raise Py4JError("the read has failed")
+
+    place.reading.meanwhile = fall_silent
+    assert not source.ingest()
+    assert source.outage is not None
+    assert source.pending() == 0
+    for _ in range(600):
+        place.now += 1
         source.poll(final=False)
     place.brokers.silent = 0
+    place.now += 30
     source.poll(final=False)
-    assert source.trouble is None
+    assert source.pending() == 1
+    assert source.outage is not None, "a listing does not prove that records can be read"
+    assert source.ingest()
+    assert source.outage is None
+    assert place.bronze.payload.offsets == {"0": 5}
+
+
+def test_a_start_waits_for_brokers(place: Place) -> None:
+    place.brokers.make("a", 5)
+    place.brokers.silent, waits = 8, list[None]()
+    place.check = lambda: waits.append(None)
+    read_all(place.awaited())
+    assert place.now > 100
+    assert len(waits) > 400, "a stop would not be heard"
+    assert place.bronze.payload.offsets == {"0": 5}
 
 
 def test_a_final_poll_waits_for_an_answer(place: Place) -> None:
     place.brokers.make("a", 5)
-    source = place.start()
+    source = place.awaited()
     read_all(source)
     place.brokers.logs["a"][0].end = 6
     place.brokers.silent = 3
@@ -136,7 +184,7 @@ def test_what_arrives_after_the_final_poll_is_left(place: Place) -> None:
 
 def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
     place.brokers.make("a", 5)
-    source = place.start()
+    source = place.awaited()
     place.brokers.silent = 1000
 
     def stop() -> None:
@@ -147,15 +195,18 @@ def test_a_stop_is_heard_while_brokers_do_not_answer(place: Place) -> None:
         source.poll(final=True)
 
 
-def test_brokers_that_are_silent_at_the_commit_do_not_end_the_driver(place: Place) -> None:
+def test_a_batch_whose_topics_cannot_be_checked_is_read_again(place: Place) -> None:
     place.brokers.make("a", 5)
-    source = place.start()
+    source = place.awaited()
 
     def fall_silent() -> None:
-        place.brokers.silent = 3
+        place.brokers.silent = 1
 
     place.reading.meanwhile = fall_silent
-    assert source.ingest()
+    assert not source.ingest()
+    assert place.bronze.payload.offsets == {"0": 0}
+    place.now += 1
+    read_all(source)
     assert place.bronze.payload.offsets == {"0": 5}
 
 

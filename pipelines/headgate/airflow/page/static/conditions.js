@@ -11,6 +11,7 @@ const KNOWN = {
   dead: ["dead", "bad", (l, n) => `its process ended or does not respond; last report ${ago(l, n)}`],
   stuck: ["stuck", "bad", (l, n) => `it is alive, but has made no progress for ${span(since(l.level ?? l.since, n))}`],
   crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
+  waiting: ["waiting", "bad", (l, n) => `what it reads from has not answered ${lasting(l, n)}; it keeps trying`],
   unknown: ["unknown", "bad", () => "its state cannot be read"],
   ended: ["ended", "warn", (l, n) => `a signal ended it ${ago(l, n)}, and nobody had asked it to stop`],
   absent: ["never ran", "still", () => "it has no tables yet"],
