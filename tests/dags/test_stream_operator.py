@@ -259,15 +259,35 @@ def test_one_crash_too_many_fails_with_the_last_words(tmp_path: Path) -> None:
     assert FakeLauncher.done == []
 
 
+@pytest.mark.parametrize("how", ["known", "unknown", "before"])
+def test_a_full_disk_is_no_crash_and_a_start_is_tried_for_ever(
+    tmp_path: Path, layout: Layout, how: str
+) -> None:
+    """After an hour on a full disk, the stream still starts by itself once there is space."""
+    now, waits, event = datetime.now(UTC), list[float](), down("absent")
+    if how == "known":
+        FakeLauncher.fail(8, "the disk is full")
+    elif how == "unknown":
+        FakeLauncher.fails = OSError(28, "No space left on device")
+    else:
+        record_failure(layout, Failure(8, "the disk is full", "free some space", NOON))
+        event = down("ended")
+    for failures in (0, 1, 2, 100):
+        times = {"crashes": [now] * 2, "of_machine": [now] * failures}
+        task = operator(tmp_path)
+        with pytest.raises(TaskDeferred) as deferred:
+            task.resume(run("run 1"), event, **kept(**times))
+        assert len(deferred.value.kwargs["crashes"]) == 2  # type: ignore[index]
+        assert len(deferred.value.kwargs["of_machine"]) == failures + 1  # type: ignore[index]
+        waits.append(deferred.value.trigger.serialize()[1]["wait"])
+    assert waits == [10, 20, 40, 300]
+
+
 def test_a_log_that_cannot_be_read_hides_no_crash(tmp_path: Path) -> None:
     FakeLauncher.log_fails = PermissionError(13, "Permission denied", "run.log")
     assert "its log cannot be read: [Errno 13]" in spent(tmp_path, "dead")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [HeadgateError("No space left on device", "make some"), OSError(28, "No space left on device")],
-)
-def test_a_start_that_fails_counts(tmp_path: Path, error: Exception) -> None:
-    FakeLauncher.fails = error
-    assert "No space left" in spent(tmp_path, "absent")
+def test_a_start_that_fails_counts(tmp_path: Path) -> None:
+    FakeLauncher.fails = HeadgateError("it does not open its tables", "see its log")
+    assert "it does not open" in spent(tmp_path, "absent")

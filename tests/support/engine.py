@@ -73,7 +73,7 @@ class Engine:
         return self
 
     def open_sources(self) -> PipelineSources:
-        return open_sources(self.spark, self.runtime, lambda _: None, self.clock)
+        return open_sources(self.spark, self.runtime, self.clock)
 
     @property
     def source(self) -> MicroBatchSource:

@@ -125,10 +125,13 @@ def executed(root: Path, run_id: str = "run 1", map_index: int = -1) -> TaskDefe
     return deferred.value
 
 
-def kept(token: str = "t", crashes: Sequence[datetime] = ()) -> dict[str, Any]:
+def kept(
+    token: str = "t", crashes: Sequence[datetime] = (), of_machine: Sequence[datetime] = ()
+) -> dict[str, Any]:
     """What the task has kept while it was deferred."""
-    times = [crash.isoformat() for crash in crashes]
-    return {"token": token, "until": NOON.isoformat(), "crashes": times, "counted": None}
+    times = {"crashes": crashes, "of_machine": of_machine}
+    texts = {name: [at.isoformat() for at in each] for name, each in times.items()}
+    return {"token": token, "until": NOON.isoformat(), "counted": None, **texts}
 
 
 def down(condition: str) -> dict[str, Any]:

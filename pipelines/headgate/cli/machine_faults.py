@@ -20,12 +20,17 @@ _OTHERS = {
     errno.EMFILE: "Too many open files",
     errno.EIO: "Input/output error",
     errno.ENOMEM: "Cannot allocate memory",
+    errno.ESTALE: "Stale file handle",
+    errno.ENOTCONN: "Transport endpoint is not connected",
 }
 _REMEDIES = {
     "Too many open files": "allow more of them, for example ulimit -n 65536, and run again",
     "Input/output error": "check the disk: the system's log says more; if only this file cannot be "
     "read, move it away, and repair the pipeline",
     "Cannot allocate memory": "free some memory and run again",
+    "Stale file handle": "see whether the disk of this folder is mounted, and mount it again",
+    "Transport endpoint is not connected": "see whether the disk of this folder is mounted, and "
+    "mount it again",
 }
 _BY_NUMBER = {**DISK_FULL, **_RIGHTS, **_NO_FOLDER, **_OTHERS}
 _PATH = re.compile(r"'(/[^']*)'")

@@ -40,6 +40,17 @@ NEEDS_A_PERSON = frozenset({2, 3, 5})
 wrong, the source changed or cannot be read, a table or a document is damaged."""
 
 
+OF_THE_MACHINE = frozenset({8})
+"""Exit codes of failures that end without a change of the pipeline: the machine lacks something,
+such as space on the disk of the tables, or this disk is away."""
+
+
+def is_crash(failure: Failure | None) -> bool:
+    """Whether a driver that ended with ``failure`` has crashed. After a failure of the machine, it is
+    started again for ever, at growing intervals."""
+    return failure is None or failure.code not in OF_THE_MACHINE
+
+
 @dataclass(frozen=True)
 class Observation:
     """The state of a stream at a moment. ``fingerprint`` identifies its progress, and
@@ -75,7 +86,7 @@ def observe(
 def _moved(job: JobState) -> str:
     """A driver that tries again to reach its sources makes progress: another one could not do
     more."""
-    return f"{job.updated} {job.outage and job.outage.tried}"
+    return str(job.updated) if job.outage is None else f"{job.updated} {job.outage.tried}"
 
 
 def condition(
@@ -165,4 +176,5 @@ class RestartPolicy:
     def pause(self, crashes: Iterable[datetime], now: datetime) -> timedelta:
         """How long to wait before the next start. After the first crash there is no wait."""
         count = len(self.recent(crashes, now))
-        return timedelta() if count <= 1 else min(self.first * 2 ** (count - 2), self.longest)
+        doubled = min(count - 2, 16)  # more would be no longer pause, and too large a number
+        return timedelta() if count <= 1 else min(self.first * 2**doubled, self.longest)

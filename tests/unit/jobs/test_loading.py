@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from headgate.jobs import loading as module
+from headgate.jobs.awaited_source import AwaitedSource
 from headgate.jobs.errors import StopRequested
 from headgate.jobs.loading import Loading
 from headgate.loads import requests
@@ -39,6 +40,8 @@ class Bench:
     behind: list[str] = field(default_factory=list)
     read: bool = False
     caught_up: int = 0
+    limit: timedelta | None = None
+    moment: float = 0.0
     next_replay: Callable[[object], object] = lambda _: None
 
     def __post_init__(self) -> None:
@@ -58,13 +61,21 @@ class Bench:
             SimpleNamespace(
                 id="l-1",
                 writer=SimpleNamespace(load=SimpleNamespace(offsets={"sequence": 4 * self.read})),
-                reader=SimpleNamespace(ingest=self._ingest, close=lambda: None),
+                reader=self._reader(),
                 planner=SimpleNamespace(behind=lambda _: self.behind, next_replay=self.next_replay),
             ),
         )
 
     def _ingest(self) -> object:
         return self.ingest()
+
+    def _reader(self) -> AwaitedSource:
+        inner = SimpleNamespace(ingest=self._ingest, close=lambda: None)
+        source = AwaitedSource(
+            lambda: cast(Any, inner), lambda: NOW, lambda: self.moment, limit=self.limit
+        )
+        source.begin()
+        return source
 
     def _catch_up(self, **_: object) -> None:
         self.caught_up += 1
@@ -140,7 +151,6 @@ def test_an_error_after_bronzes_commit_ends_the_driver(tables: Tables) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        UnreachableError("no answer", "see whether it listens"),
         OSError(errno.ENOSPC, "No space left on device"),
         StopRequested(),
     ],
@@ -148,6 +158,32 @@ def test_an_error_after_bronzes_commit_ends_the_driver(tables: Tables) -> None:
 def test_what_passes_leaves_the_load_open(tables: Tables, error: Exception) -> None:
     bench = Bench(tables.layout, raises(error))
     with pytest.raises(type(error)):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def test_history_that_does_not_answer_is_tried_again_later(tables: Tables) -> None:
+    asked = list[float]()
+
+    def ingest() -> object:
+        asked.append(bench.moment)
+        raise UnreachableError("no answer", "see whether it listens")
+
+    bench = Bench(tables.layout, ingest)
+    for _ in range(240):  # four steps a second
+        assert not bench.take()
+        bench.moment += 0.25
+    assert asked == [0, 1, 3, 7, 15, 31]
+    assert bench.loading.outage is not None
+    assert (bench.loading.outage.what, bench.wish) == ("no answer", "open")
+
+
+def test_a_run_that_is_to_end_leaves_a_load_open_whose_history_does_not_answer(
+    tables: Tables,
+) -> None:
+    error = UnreachableError("no answer", "see whether it listens")
+    bench = Bench(tables.layout, raises(error), limit=timedelta())
+    with pytest.raises(UnreachableError):
         bench.take()
     assert bench.wish == "open"
 

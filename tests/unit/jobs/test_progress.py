@@ -14,12 +14,15 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import decoded, read_document
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
+from headgate.storage.outage import Outage
 from headgate.storage.stopping import record_end
 from headgate.tables.state import commit_time
 from tests.unit.jobs.conftest import Tables
 from tests.unit.ledger.conftest import DECLARATION
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+AWAY = Outage("no answer", NOON, NOON)
+SAID = "no answer, for 0 s (1 attempt); the driver keeps trying"
 
 
 class Clock:
@@ -70,24 +73,23 @@ def test_a_minute_without_events_is_written_as_it_goes(
     assert seen(tables)["updated"] == (NOON + timedelta(minutes=1)).isoformat()
 
 
-@pytest.mark.parametrize("trouble", [None, "the source does not answer"])
+@pytest.mark.parametrize("outage", [None, AWAY])
 def test_it_is_written_after_the_clock_was_set_back(
-    tables: Tables, progress: Progress, clock: Clock, trouble: str | None
+    tables: Tables, progress: Progress, clock: Clock, outage: Outage | None
 ) -> None:
     """Otherwise a supervisor takes an idle driver for a stuck one."""
 
     def looks() -> None:
-        if trouble is None:
+        if outage is None:
             progress.idle(Backlog("files", 0, 0), tables.runtime)
         else:
-            progress.waits(trouble)
+            progress.waits(outage)
 
     looks()
-    progress.trouble = trouble
     clock.tick(-3600)
     tables.layout.storage.remove(Layout.document("status-fused"))
     looks()
-    assert seen(tables)["trouble"] == trouble
+    assert (seen(tables)["outage"] is None) == (outage is None)
 
 
 def test_what_other_jobs_and_operations_did_is_seen(
@@ -165,15 +167,16 @@ def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
     assert progress.seconds == 7.0
 
 
-def test_trouble_and_a_pause_are_told_at_once(
+def test_an_outage_and_a_pause_are_written_at_once(
     tables: Tables, progress: Progress, clock: Clock
 ) -> None:
     behind = Backlog("records", 5)
     assert not progress.idle(behind, tables.runtime)
-    assert progress.idle(behind, tables.runtime, "no answer for 1 s")
-    assert not progress.idle(behind, tables.runtime, "no answer for 2 s")
-    assert seen(tables)["trouble"] == "no answer for 1 s"
-    assert progress.idle(behind, tables.runtime)
+    assert not progress.idle(behind, tables.runtime, AWAY), "it has lines of its own in the log"
+    assert seen(tables)["trouble"] == SAID
+    assert decoded(seen(tables)["outage"], Outage) == AWAY
+    assert not progress.idle(behind, tables.runtime)
+    assert (seen(tables)["trouble"], seen(tables)["outage"]) == (None, None)
     assert progress.idle(behind, tables.runtime, paused=NOON)
     assert not progress.idle(behind, tables.runtime, paused=NOON)
     assert seen(tables)["paused"] == NOON.isoformat()
@@ -181,16 +184,15 @@ def test_trouble_and_a_pause_are_told_at_once(
     assert seen(tables)["paused"] is None
 
 
-@pytest.mark.parametrize(("trouble", "is_level"), [(None, True), ("no answer", False)])
-def test_only_trouble_of_the_source_keeps_a_driver_from_being_up_to_date(
-    tables: Tables, progress: Progress, clock: Clock, trouble: str | None, is_level: bool
+@pytest.mark.parametrize("outage", [None, AWAY])
+def test_only_an_outage_of_the_source_keeps_a_driver_from_being_up_to_date(
+    tables: Tables, progress: Progress, clock: Clock, outage: Outage | None
 ) -> None:
-    """Supervisors kill a driver that is not up to date; a sink that is down is no reason."""
     clock.tick(900)
-    progress.idle(Backlog("records", 0), tables.runtime, trouble, also="publish out: it is down")
-    assert (seen(tables)["updated"] == clock.now.isoformat()) == is_level
-    said = f"{trouble}; publish out: it is down" if trouble else "publish out: it is down"
-    assert seen(tables)["trouble"] == said
+    progress.idle(Backlog("records", 0), tables.runtime, outage, also="publish out: it is down")
+    assert (seen(tables)["updated"] == clock.now.isoformat()) == (outage is None)
+    said = "no answer, for 15 min (1 attempt); the driver keeps trying; " if outage else ""
+    assert seen(tables)["trouble"] == f"{said}publish out: it is down"
 
 
 def test_a_batch_does_not_end_the_trouble_of_a_sink(
@@ -198,12 +200,11 @@ def test_a_batch_does_not_end_the_trouble_of_a_sink(
 ) -> None:
     behind = Backlog("records", 5)
     assert progress.idle(behind, tables.runtime, also="publish out: it is down")
-    assert progress.waits("no answer for 1 s")
-    assert not progress.waits("no answer for 2 s")
-    assert seen(tables)["trouble"] == "no answer for 1 s; publish out: it is down"
+    progress.waits(AWAY)
+    assert seen(tables)["trouble"] == f"{SAID}; publish out: it is down"
     progress.source_ready(behind)
     assert seen(tables)["trouble"] == "publish out: it is down"
-    progress.waits("no answer for 1 s")
+    progress.waits(AWAY)
     progress.batch_done(tables.runtime, behind)
     assert seen(tables)["trouble"] == "publish out: it is down"
     assert not progress.idle(behind, tables.runtime, also="publish out: still down")
@@ -218,7 +219,7 @@ def test_a_sink_that_is_down_does_not_hide_how_the_backlog_changes(
         clock.tick(5)
         progress.idle(Backlog("records", 1), tables.runtime, also=also)
     assert len(progress.samples) == 3
-    progress.waits("no answer")
+    progress.waits(AWAY)
     assert seen(tables)["samples"] == []
 
 
@@ -238,7 +239,7 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("apart", [{"trouble": "no answer"}, {"paused": NOON}])
+@pytest.mark.parametrize("apart", [{"outage": AWAY}, {"paused": NOON}])
 def test_a_pause_and_an_outage_begin_the_samples_anew(
     tables: Tables, progress: Progress, clock: Clock, apart: dict[str, Any]
 ) -> None:
@@ -264,7 +265,7 @@ def test_a_driver_that_was_killed_on_request_has_not_crashed(
     tables: Tables, tmp_path: Path
 ) -> None:
     """`headgate down` kills a driver whose batch lasts longer than a minute."""
-    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("no answer")
+    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
     record_end(tables.layout, 1)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
@@ -274,7 +275,7 @@ def test_a_driver_that_was_killed_on_request_has_not_crashed(
 
 def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_path: Path) -> None:
     """The first driver was up to date at noon. The later ones die in their first batch."""
-    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("no answer")
+    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     for epoch in (2, 3):
@@ -304,20 +305,20 @@ def test_files_are_not_sampled(tables: Tables, progress: Progress, clock: Clock)
 
 def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clock) -> None:
     progress = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
-    assert progress.waits("no answer for 0 s")
-    assert (seen(tables)["trouble"], seen(tables)["backlog"]) == ("no answer for 0 s", None)
+    progress.waits(AWAY)
+    assert (seen(tables)["trouble"], seen(tables)["backlog"]) == (SAID, None)
     clock.tick(1)
-    assert not progress.waits("no answer for 1 s")
-    assert seen(tables)["trouble"] == "no answer for 0 s"
+    progress.waits(AWAY)
+    assert seen(tables)["trouble"] == SAID, "the document is not written four times a second"
     clock.tick(IDLE_WRITES.total_seconds())
-    assert not progress.waits("no answer for 6 s")
-    assert seen(tables)["trouble"] == "no answer for 6 s"
+    progress.waits(AWAY)
+    assert seen(tables)["trouble"] == SAID.replace("0 s", "6 s")
 
 
 @pytest.mark.parametrize(("finished", "state"), [(True, "finished"), (False, "stopped")])
 def test_an_end_in_good_order_leaves_no_trouble(
     tables: Tables, progress: Progress, finished: bool, state: str
 ) -> None:
-    progress.waits("no answer for 3 s")
+    progress.waits(AWAY)
     progress.finish(tables.runtime, finished=finished)
     assert (seen(tables)["state"], seen(tables)["trouble"]) == (state, None)

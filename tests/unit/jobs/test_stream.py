@@ -23,6 +23,7 @@ from headgate.operations.requests import ask, waiting
 from headgate.sources.loading import LoadPlan
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
+from headgate.storage.outage import Outage
 from headgate.storage.ownership import LAYERS
 from tests.unit.jobs.conftest import Tables
 
@@ -64,7 +65,7 @@ class Running:
 
     def is_done(self, *, processed: bool = True) -> bool:
         source = SimpleNamespace(
-            has_ingested_all=lambda: processed, backlog=lambda: Backlog("files", 0)
+            has_ingested_all=lambda: processed, backlog=lambda: Backlog("files", 0), outage=None
         )
         return self.supervisor._is_done(cast(MicroBatchSource, source))
 
@@ -110,11 +111,13 @@ def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
     assert running.done[not is_published :] == ["drain", "a step"]
 
 
-@pytest.mark.parametrize("of_source", [None, "no answer for 900 s"])
+@pytest.mark.parametrize("outage", [None, Outage("no answer", NOW, NOW)])
 def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
-    running: Running, of_source: str | None
+    running: Running, outage: Outage | None
 ) -> None:
     run: Any = running.supervisor._run
+    told = list[str]()
+    run.tell = told.append
     layout, later = running.tables.layout, NOW + timedelta(minutes=15)
     run.progress = Progress("p", "fused", 1, NOW, layout, updated=NOW, clock=lambda: later)
     run.job, run.task.once = "fused", True
@@ -125,7 +128,7 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     source = SimpleNamespace(
         pending=lambda: 0,
         backlog=lambda: Backlog("files", 0),
-        trouble=of_source,
+        outage=outage,
         remark="there is no folder",
         set_aside=2,
     )
@@ -137,8 +140,10 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
         "gold/hours is damaged",
         "no savepoint",
     ]
-    assert run.progress.trouble == "; ".join([of_source, *said] if of_source else said)
-    assert run.progress.updated == (NOW if of_source else later)
+    away = "no answer, for 15 min (1 attempt); the driver keeps trying"
+    assert run.progress.trouble == "; ".join([away, *said] if outage else said)
+    assert run.progress.updated == (NOW if outage else later)
+    assert told == ([f"{away.replace('15 min', '0 s')}, and nothing is lost"] if outage else [])
     assert run.progress.set_aside == 2
 
 

@@ -51,6 +51,7 @@ class Case:
 RATIO = {
     f'headgate_limit_ratio{{{P},limit="{name}"}}': "0.05+0x200" for name in ("late", "quarantined")
 }
+OUTAGE = f'headgate_outage_timestamp_seconds{{{P},driver="fused"}}'
 UPTODATE = f'headgate_up_to_date_timestamp_seconds{{{P},driver="fused"}}'
 CONDITION = f'headgate_condition{{{P},condition="dead"}}'
 LAST = f'headgate_last_record_timestamp_seconds{{{P},source="a"}}'
@@ -76,6 +77,9 @@ CASES = [
     Case("HeadgateNoProgress", RUNS | limit("freshness", 600) | {UPTODATE: "0+0x200"}, True),
     Case("HeadgateNoProgress", RUNS | limit("freshness", 600) | {UPTODATE: "0+60x200"}, False),
     Case("HeadgateNoProgress", limit("freshness", 600) | {UPTODATE: "0+0x200"}, False),
+    Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3480+0x200"}, True),
+    Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3570+0x200"}, False),
+    Case("HeadgateOutage", limit("outage", 60), False),
     Case("HeadgateBacklog", DOWN | MANY_FILES, True),
     Case("HeadgateBacklog", RUNS | MANY_FILES | {BACKLOG: "1000+0x200"}, False),
     Case("HeadgateBacklog", RESTS | MANY_FILES, False),

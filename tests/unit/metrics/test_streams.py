@@ -13,6 +13,8 @@ from headgate.metrics.histograms import Histograms
 from headgate.metrics.parts.contract import Place
 from headgate.metrics.parts.stream import capped
 from headgate.storage.backlog import Backlog, PartitionBacklog
+from headgate.storage.documents import encoded
+from headgate.storage.outage import Outage
 from headgate.storage.ownership import Owner
 from tests.unit.ledger.conftest import Lake, fill
 from tests.unit.metrics.conftest import NOW, Clock, Reading, unreadable, value, values
@@ -48,6 +50,20 @@ def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: Place) -> 
     assert value(found, "publication_stuck_timestamp_seconds", "out") == NOW.timestamp()
     assert values(found, "backlog_records") == {("events", "bids/0"): 5, ("events", "bids/1"): 0}
     assert value(found, "backlog_age_seconds", "events", "bids/0") == 2.5
+
+
+def test_an_outage_is_seen_only_while_the_driver_waits(read: Reading, place: Place) -> None:
+    lease(place.layout, Owner.here(), renewed=NOW)
+    since = NOW - timedelta(minutes=2)
+    outage = encoded(Outage("no answer", since, NOW))
+    report(place.layout, "fused", epoch=1, n=3, samples=[], outage=outage, trouble="no answer")
+    found = read()
+    assert value(found, "condition", "waiting") == 1
+    assert value(found, "running") == 0
+    assert value(found, "meant_to_run") == 1
+    assert value(found, "outage_timestamp_seconds", "fused") == since.timestamp()
+    report(place.layout, "fused", epoch=1, n=3, samples=[])
+    assert values(read(NOW, after=5.0), "outage_timestamp_seconds") == {}
 
 
 @pytest.mark.parametrize("trouble", [None, "publish out: it is down"])
@@ -104,6 +120,7 @@ def test_limits_are_the_declarations_own(tmp_path: Path, place: Place, clock: Cl
     found = Reading(replace(place, declared=load(file)), Histograms(), clock)()
     assert values(found, "limit_seconds") == {
         ("freshness",): 600,
+        ("outage",): 60,
         ("backlog",): 900,
         ("publication",): 900,
         ("latency",): 3,

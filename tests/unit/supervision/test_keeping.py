@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 
 from headgate.storage.failure import Failure
+from headgate.storage.outage import Outage
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import StopRequest
 from headgate.supervision.job_state import JobState, State
@@ -19,6 +20,7 @@ from headgate.supervision.keeping import (
     Observation,
     RestartPolicy,
     Step,
+    is_crash,
     observe,
     step,
 )
@@ -66,7 +68,7 @@ def test_an_operation_makes_no_progress_and_is_not_stuck() -> None:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [(each, "start") for each in DOWN]
-    + [(each, "watch") for each in ("starting", "running", "paused", "resting")],
+    + [(each, "watch") for each in ("starting", "running", "waiting", "paused", "resting")],
 )
 def test_a_supervisor_starts_what_is_down_and_watches_all_else(
     found: Condition, expected: Step
@@ -122,6 +124,35 @@ def test_a_driver_that_makes_no_progress_is_stuck() -> None:
     stuck = seen(JOB, after=STUCK + timedelta(seconds=1), before=waiting)
     assert stuck.condition == "stuck"
     assert stuck.condition in DOWN
+
+
+def away(tried: timedelta) -> JobState:
+    return replace(JOB, outage=Outage("no answer", NOON, NOON + tried))
+
+
+def test_a_driver_that_waits_for_its_source_is_left_alone_as_long_as_it_tries() -> None:
+    """Another driver could do no more; and an outage of an hour is no crash."""
+    found = seen(JOB)
+    for minutes in range(60):
+        tried = timedelta(minutes=minutes)
+        found = seen(away(tried), after=tried, before=found)
+        assert (found.condition, step(found.condition, None, None)) == ("waiting", "watch")
+    hung = seen(away(tried), after=tried + 2 * STUCK, before=found)
+    assert hung.condition == "stuck", "it does not even try"
+
+
+def test_a_pause_is_more_than_an_outage_and_a_dead_driver_does_not_wait() -> None:
+    waits = away(timedelta())
+    assert seen(replace(waits, state="paused")).condition == "paused"
+    assert seen(replace(waits, state="dead")).condition == "dead"
+    assert seen(replace(waits, state="stopped"), stop_asked=FOR_IT).condition == "resting"
+    assert seen(waits, failure=failure(3)).condition == "waiting"
+
+
+@pytest.mark.parametrize("code", [1, 4, 6, 7, 8, 70])
+def test_a_failure_of_the_machine_is_no_crash(code: int) -> None:
+    assert is_crash(None)
+    assert is_crash(failure(code)) == (code != 8)
 
 
 @pytest.mark.parametrize("news", [{"n": 8}, {"updated": NOON}, {"epoch": 4}])

@@ -39,6 +39,7 @@ for layer in LAYERS:
     write_document(storage, lease_path(layer), {{**vars(Owner.here()), **held}})
 said = {{"state": "running", "epoch": 2, "n": 0, "rows": 0, "seconds": 0, "totals": {{}}}}
 said |= {{"watermark": None, "updated": now, "backlog": None, "trouble": {trouble!r}}}
+said |= {{"outage": {trouble!r} and {{"what": "", "since": now, "tried": now}}}}
 def tell():
     write_document(storage, Layout.document("status-fused"), said)
 tell()
@@ -154,7 +155,7 @@ def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
 ) -> None:
     monkeypatch.setattr(local, "REACHES_WITHIN", 0.5)
     started = launches(driver(layout, "no answer"))
-    assert (started.waits_for, started.has_trouble) == ("no answer", True)
+    assert (started.waits_for, started.is_outage) == ("no answer", True)
 
 
 @pytest.mark.slow
@@ -173,5 +174,5 @@ def test_tables_that_take_long_to_come_level_end_nothing(
     monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
     started = launches(driver(layout, None))
     assert "bringing its tables up to date" in str(started.waits_for)
-    assert not started.has_trouble
+    assert not started.is_outage
     assert psutil.pid_exists(started.pid)

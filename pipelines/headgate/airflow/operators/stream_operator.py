@@ -32,6 +32,7 @@ from headgate.supervision.keeping import (
     Observation,
     RestartPolicy,
     condition,
+    is_crash,
     observe,
     step,
     stop_holds,
@@ -48,12 +49,14 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 @dataclass(frozen=True)
 class _Watch:
     """State that is passed from one start to the next: the token of the claim, the end of this run,
-    the times of crashes, and the epoch of the last driver that they count."""
+    the times of crashes, the epoch of the last driver that they count, and the times of failures of
+    the machine, which are no crashes."""
 
     token: str
     until: datetime
     crashes: tuple[datetime, ...] = ()
     counted: int | None = None
+    of_machine: tuple[datetime, ...] = ()
 
 
 class StreamOperator(StreamTask):
@@ -62,6 +65,7 @@ class StreamOperator(StreamTask):
     The lease, not Airflow, ensures that exactly one driver runs. A driver that dies, ends without a
     request or makes no progress for ``stuck_after`` is replaced, each time after a longer pause.
     ``budget`` limits these restarts; beyond it the task fails with the end of the driver's log. A
+    failure of the machine, such as a full disk, does not count: a start is tried for ever. A
     driver that ends for a reason that only a person can remove is not replaced: the task fails at
     once, with the reason and the command to type, and the next run waits until the stream is
     started. The task ends after ``rotate_after``; the next run adopts the driver.
@@ -121,12 +125,14 @@ class StreamOperator(StreamTask):
         event: dict[str, Any],
         token: str,
         until: str,
-        crashes: list[str],
+        crashes: Sequence[str],
         counted: int | None,
+        of_machine: Sequence[str],
     ) -> None:
         """Called on a worker with the event of the trigger."""
-        times, layout = tuple(map(datetime.fromisoformat, crashes)), self._stream.layout
-        watch = _Watch(token, datetime.fromisoformat(until), times, counted)
+        layout, end = self._stream.layout, datetime.fromisoformat(until)
+        times, of = (tuple(map(datetime.fromisoformat, each)) for each in (crashes, of_machine))
+        watch = _Watch(token, end, times, counted, of)
         self._token = token
         held = claimed(layout)
         reported = None if held is None else held.reported
@@ -185,7 +191,8 @@ class StreamOperator(StreamTask):
         if found not in ("absent", "failed") and not rests and not was_stopped:
             self.log.warning("%s: its driver is %s", self.name, found)
             if _epoch(jobs) != watch.counted:
-                watch = self._counted(watch, jobs, self._last_lines(launcher))
+                lines = self._last_lines(launcher)
+                watch = self._counted(watch, jobs, lines, last_failure(layout))
         if found in ("dead", "stuck"):
             # It is fenced anyway; killing it frees its memory.
             with suppress(HeadgateError):
@@ -213,7 +220,7 @@ class StreamOperator(StreamTask):
                 self._repeat_stop(asked)
             if failure.code in NEEDS_A_PERSON:
                 self._report(watch.token, last_failure(layout) or failure)
-            return self._counted(watch, jobs, [str(error)])
+            return self._counted(watch, jobs, [str(error)], failure)
         self._repeat_stop(asked)
         return watch
 
@@ -240,13 +247,18 @@ class StreamOperator(StreamTask):
             rendered(f"{message}\n{failure.remedy}\n{START_AGAIN % self.name}")
         )
 
-    def _counted(self, watch: _Watch, jobs: Sequence[JobState], log: Sequence[str]) -> _Watch:
-        """Add the crash of the driver that ran ``jobs``, once: a driver that ends while it starts
-        is seen by the start, and later by the trigger. Raises AirflowFailException if the budget is
-        spent."""
-        now = datetime.now(UTC)
+    def _counted(
+        self, watch: _Watch, jobs: Sequence[JobState], log: Sequence[str], failure: Failure | None
+    ) -> _Watch:
+        """Add the crash of the driver that ran ``jobs``, or the failure of its machine, once: a
+        driver that ends while it starts is seen by the start, and later by the trigger. Raises
+        AirflowFailException if the budget of crashes is spent."""
+        now, text = datetime.now(UTC), "\n".join(log)
+        if not is_crash(failure):
+            self.log.warning("it is tried again until the machine lets it run:\n%s", text)
+            failures = (*self.budget.recent(watch.of_machine, now), now)
+            return replace(watch, of_machine=failures, counted=_epoch(jobs))
         crashes = (*self.budget.recent(watch.crashes, now), now)
-        text = "\n".join(log)
         if self.budget.is_spent(crashes, now):
             raise AirflowFailException(
                 f"{self.name} went down {plural(len(crashes), 'time')} within "
@@ -270,7 +282,7 @@ class StreamOperator(StreamTask):
                 launcher=self.launcher,
                 token=watch.token,
                 until=watch.until.isoformat(),
-                wait=self.budget.pause(watch.crashes, now).total_seconds(),
+                wait=self.budget.pause((*watch.crashes, *watch.of_machine), now).total_seconds(),
                 interval=self.interval.total_seconds(),
                 stuck_after=self.stuck_after.total_seconds(),
                 reported=None if reported is None else reported.isoformat(),
@@ -281,6 +293,7 @@ class StreamOperator(StreamTask):
                 "until": watch.until.isoformat(),
                 "crashes": [at.isoformat() for at in watch.crashes],
                 "counted": watch.counted,
+                "of_machine": [at.isoformat() for at in watch.of_machine],
             },
         )
 
