@@ -273,10 +273,10 @@ def test_a_full_disk_is_no_crash_and_a_start_is_tried_for_ever(
         record_failure(layout, Failure(8, "the disk is full", "free some space", NOON))
         event = down("ended")
     for failures in (0, 1, 2, 100):
-        times = {"crashes": [now] * 2, "of_machine": [now] * failures}
+        times = kept(crashes=[now] * 2, of_machine=[now] * failures)
         task = operator(tmp_path)
         with pytest.raises(TaskDeferred) as deferred:
-            task.resume(run("run 1"), event, **kept(**times))
+            task.resume(run("run 1"), event, **times)
         assert len(deferred.value.kwargs["crashes"]) == 2  # type: ignore[index]
         assert len(deferred.value.kwargs["of_machine"]) == failures + 1  # type: ignore[index]
         waits.append(deferred.value.trigger.serialize()[1]["wait"])

@@ -209,20 +209,6 @@ def test_driver_and_broker_are_killed_while_records_come(
 
 
 @in_full
-def test_a_driver_gives_up_on_a_broker_that_stays_away(station: Station) -> None:
-    values = of_the_past(100, seed=5)
-    station.send(values)
-    station.declare("3 s")  # shorter than any restart
-    driver = start(station.declaration, station.root, "--on")
-    station.wait_for_total(driver, len(values))
-    own_broker.kill(station.broker)
-    ended = driver.end()
-    assert (ended.code, ended.last_line) == (3, "BrokersUnreachableError"), ended.output
-    own_broker.restart(station.broker)
-    station.is_right()
-
-
-@in_full
 def test_a_partition_falls_silent_and_comes_back(station: Station) -> None:
     """Uses the clock of the machine; ``tests/kafka/test_idle.py`` does the same with its own
     clock."""

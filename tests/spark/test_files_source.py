@@ -284,6 +284,7 @@ def test_a_rewritten_file_is_an_error_with_its_remedy(spark: SparkSession, tmp_p
 def test_a_vanished_file_is_an_error_with_its_remedy(spark: SparkSession, tmp_path: Path) -> None:
     landing = Landing(tmp_path / "landing")
     path = landing.write("1.json", lines([reading("a", NOON)]))
+    landing.write("2.json", lines([reading("b", NOON)]))
     engine = engine_over(spark, tmp_path, landing)
     engine.list_new()
     path.unlink()

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
+from headgate.jobs.awaited_source import AwaitedSource
 from headgate.jobs.catching_up import CatchUp
 from headgate.jobs.lease import Lease, highest_epoch
 from headgate.jobs.loading import Loading
@@ -90,7 +91,8 @@ class Engine:
 
     @property
     def files(self) -> FilesMicroBatches:
-        source = self.source
+        assert isinstance(self.source, AwaitedSource)
+        source = self.source.inner
         assert isinstance(source, FilesMicroBatches), "the pipeline does not read files"
         return source
 
@@ -177,6 +179,7 @@ class Engine:
                 control=control,
                 report=lambda _: None,
                 say=lambda _: None,
+                tell=lambda _: None,
                 clock=self.clock,
             )
         )

@@ -46,8 +46,8 @@ such as space on the disk of the tables, or this disk is away."""
 
 
 def is_crash(failure: Failure | None) -> bool:
-    """Whether a driver that ended with ``failure`` has crashed. After a failure of the machine, it is
-    started again for ever, at growing intervals."""
+    """Whether a driver that ended with ``failure`` has crashed. After a failure of the machine, it
+    is started again for ever, at growing intervals."""
     return failure is None or failure.code not in OF_THE_MACHINE
 
 

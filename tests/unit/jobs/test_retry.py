@@ -25,15 +25,26 @@ def test_an_outage_begins_when_the_first_attempt_without_an_answer_began() -> No
     retry = Retry(lambda: NOON + timedelta(seconds=now - 100), lambda: now)
     retry.failed(ERROR, began=90.0)
     now = 112.0
-    assert retry.is_due
     retry.failed(ERROR, began=102.0)
-    assert not retry.is_due
     since, tried = NOON - timedelta(seconds=10), NOON + timedelta(seconds=12)
     assert retry.outage == Outage(ERROR.message, since, tried, attempts=2)
-    retry.hasten()
-    assert retry.is_due
     retry.succeeded()
     assert retry.outage is None
+
+
+def test_the_next_attempt_is_due_after_a_pause_or_once_it_is_hastened() -> None:
+    now = 0.0
+    retry = Retry(lambda: NOON, lambda: now)
+    due = [retry.is_due]
+    for seconds in (0.0, 0.5, 1.0):
+        if not seconds:
+            retry.failed(ERROR, began=0.0)
+        now = seconds
+        due.append(retry.is_due)
+    retry.failed(ERROR, began=1.0)
+    due.append(retry.is_due)
+    retry.hasten()
+    assert [*due, retry.is_due] == [True, False, False, True, False, True]
 
 
 @pytest.mark.parametrize("limit", [0, 60])

@@ -76,7 +76,7 @@ class FilesIntake:
         with reaching(self.source.path):
             return tree_of(self.landing, IGNORED_PREFIXES)
 
-    def _require_mounted(self, unread: int) -> None:
+    def require_mounted(self, unread: int) -> None:
         """Raises LandingAwayError if a local folder has no file at all, although some are recorded
         and not read: so looks the mount point of a disk that is not mounted."""
         if self.landing.is_local and not self._tree().files:
@@ -98,11 +98,8 @@ class FilesIntake:
         """
         files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
         with reaching(self.source.path):
-            found = [change(file, self.landing.stat(file.path)) for file in files]
-        changes = [each for each in found if each is not None]
-        if any(each.now is None for each in changes):
-            self._require_mounted(len(files))
-        self._require_none(changes)
+            changes = [change(file, self.landing.stat(file.path)) for file in files]
+        self._require_none(filter(None, changes))
         return files
 
     def changes(self, after: int) -> tuple[Change, ...]:
@@ -129,7 +126,7 @@ class FilesIntake:
         files have changed, and LandingAwayError, for which it waits."""
         unread = sum(file.status == "recorded" for file in self.pending(after))
         if unread:
-            self._require_mounted(unread)
+            self.require_mounted(unread)
         self._require_none(self.changes(after))
 
     def _require_none(self, changes: Iterable[Change]) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from headgate.sources.errors import FileChangedError
 from headgate.sources.files.batches import batch_ends
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.log import FilesLog, LoggedFile
@@ -101,8 +102,7 @@ class FilesMicroBatches(MicroBatchSource):
         """
         attempt, start = 1, self.position
         while True:
-            with self._lock:
-                files = self._files.readable(start, end)
+            files = self._readable(start, end)
             try:
                 self._commit(files, start, end)
                 return
@@ -149,10 +149,18 @@ class FilesMicroBatches(MicroBatchSource):
         max_files, max_bytes = self.limits
         return list(batch_ends(pending, max_files=max_files, max_bytes=max_bytes))
 
+    def _readable(self, start: int, end: int) -> Sequence[LoggedFile]:
+        """As ``FilesIntake.readable``. Raises LandingAwayError if the whole folder is gone."""
+        with self._lock:
+            try:
+                return self._files.readable(start, end)
+            except FileChangedError:
+                self._files.require_mounted(end - start)
+                raise
+
     def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
         def verify() -> None:
-            with self._lock:
-                self._files.readable(start, end)
+            self._readable(start, end)
 
         records = records_of(self._files.landing, self._files.source, files)
         arrived = min((file.seen for file in files), default=None)
