@@ -224,6 +224,19 @@ def test_what_needs_a_person_stands_on_the_face_of_its_card(cards: Cards) -> Non
     assert cards.text(".note code") == list(REWRITTEN.commands)
 
 
+def test_a_source_that_does_not_answer_is_told_and_comes_before_what_runs(cards: Cards) -> None:
+    why = "no answer from the brokers <b>:9092, for 5 min (14 attempts); the driver keeps trying"
+    since = NOW - timedelta(minutes=5)
+    waits = replace(RUNNING, condition="waiting", since=since, trouble=why)
+    cards.show(NOW, stream("a", RUNNING), stream("b", waits))
+    assert cards.text(".card h2") == ["b", "a"]
+    assert cards.text(".state") == ["waiting", "running"]
+    assert cards.text("#summary .count") == ["1 waiting", "1 running"]
+    assert cards.text(".card .note.bad") == [why]
+    assert "has not answered for 5 min" in cards.text(".card")[0]
+    assert cards.text(".card[data-tone=bad] h2") == ["b"]
+
+
 def test_a_failure_that_supervision_repairs_is_shown_with_its_reason(cards: Cards) -> None:
     crash = Failure(8, "no space left on device", "make some", NOW)
     crashed = stream("shop", replace(DOWN, ended="failed", failure=crash))

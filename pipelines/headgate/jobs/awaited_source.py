@@ -11,6 +11,7 @@ from headgate.sources.errors import UnreachableError
 from headgate.sources.micro_batches import MicroBatchSource
 from headgate.storage.backlog import Backlog
 from headgate.storage.outage import Outage, combined
+from headgate.storage.skip_request import SkipRequest
 
 POLL = 0.25  # seconds between two calls of ``waits``
 
@@ -93,6 +94,13 @@ class AwaitedSource(MicroBatchSource):
     @property
     def remark(self) -> str | None:
         return self.inner.remark
+
+    @property
+    def set_aside(self) -> int:
+        return self.inner.set_aside
+
+    def skip(self, wanted: SkipRequest) -> None:
+        self.inner.skip(wanted)
 
     def batch_took(self, took: timedelta) -> None:
         self.inner.batch_took(took)

@@ -10,7 +10,7 @@ from itertools import takewhile
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.declaration.quantities import format_duration, is_above
+from headgate.declaration.quantities import format_duration, is_above, span
 from headgate.errors import HeadgateError
 from headgate.gates.documents import holds
 from headgate.ledger import balance, deployed
@@ -25,7 +25,6 @@ from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import condition
 from headgate.supervision.limits import Check, Limits
 from headgate.supervision.set_aside import set_aside
-from headgate.supervision.words import span
 from headgate.tables.history import counted, lineage
 from headgate.tables.payloads.silver import OUTCOMES
 from headgate.tables.state import Counts, commit_time

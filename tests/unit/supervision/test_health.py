@@ -16,6 +16,7 @@ from headgate.sources.files.log import FilesLog
 from headgate.storage.backlog import Backlog, PartitionBacklog
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.files import Stat
+from headgate.storage.outage import Outage
 from headgate.storage.ownership import LAYERS, Owner
 from headgate.storage.stopping import record_end, request_stop, stop_asked
 from headgate.supervision.health import HealthContext, results, violations
@@ -88,6 +89,18 @@ def test_gold_that_is_old(lake: Lake) -> None:
     assert violations("freshness", seen(lake, old), LIMITS) == (
         "fused: has neither completed a batch nor been up to date with its input for 11 min",
     )
+
+
+def test_a_source_that_does_not_answer_is_an_alarm_after_a_minute(lake: Lake) -> None:
+    since = NOON - timedelta(seconds=60)
+    away = replace(JOB, outage=Outage("no answer from a:9092", since, NOON, attempts=4))
+    assert violations("outage", seen(lake, away), LIMITS) == ()
+    longer = replace(JOB, outage=Outage("no answer from a:9092", since - timedelta(hours=1), NOON))
+    (said,) = violations("outage", seen(lake, longer), LIMITS)
+    assert said.startswith("fused: no answer from a:9092, for 61 min")
+    assert not seen(lake, longer).is_running
+    assert not seen(lake, longer).is_down
+    assert violations("outage", seen(lake, replace(longer, state="dead")), LIMITS) == ()
 
 
 def test_a_driver_that_is_gone(lake: Lake) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +14,7 @@ from headgate import exit_codes
 from headgate.airflow.connections import NoConnectionError
 from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.operators.stream_task import StreamTask
+from headgate.airflow.operators.stream_watch import Watch, epoch_of
 from headgate.airflow.task_state import name_of, state_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
 from headgate.commands import Place, commands_in, rendered, shell_command
@@ -32,7 +32,6 @@ from headgate.supervision.keeping import (
     Observation,
     RestartPolicy,
     condition,
-    is_crash,
     observe,
     step,
     stop_holds,
@@ -44,19 +43,6 @@ if TYPE_CHECKING:
 
 _LOG_LINES = 20  # lines of the driver's log in the report of a crash
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class _Watch:
-    """State that is passed from one start to the next: the token of the claim, the end of this run,
-    the times of crashes, the epoch of the last driver that they count, and the times of failures of
-    the machine, which are no crashes."""
-
-    token: str
-    until: datetime
-    crashes: tuple[datetime, ...] = ()
-    counted: int | None = None
-    of_machine: tuple[datetime, ...] = ()
 
 
 class StreamOperator(StreamTask):
@@ -107,7 +93,7 @@ class StreamOperator(StreamTask):
                 self.log.info("the run %s is %s: its stream is stopped", before.by[1], state)
                 request_stop(layout, before.token)
         reported = None if before is None else before.reported
-        watch = _Watch(uuid.uuid4().hex, now + self.rotate_after)
+        watch = Watch(uuid.uuid4().hex, now + self.rotate_after)
         claim(layout, Claim(watch.token, by, now, is_over=True, reported=reported))
         self._token = watch.token
         # Start here, not after a deferral: the task would resume within a second or two, which a
@@ -119,20 +105,10 @@ class StreamOperator(StreamTask):
             watch = self._start(launcher, watch, found)
         self._watch(watch, reported)
 
-    def resume(
-        self,
-        context: Context,
-        event: dict[str, Any],
-        token: str,
-        until: str,
-        crashes: Sequence[str],
-        counted: int | None,
-        of_machine: Sequence[str],
-    ) -> None:
+    def resume(self, context: Context, event: dict[str, Any], **kept: Any) -> None:
         """Called on a worker with the event of the trigger."""
-        layout, end = self._stream.layout, datetime.fromisoformat(until)
-        times, of = (tuple(map(datetime.fromisoformat, each)) for each in (crashes, of_machine))
-        watch = _Watch(token, end, times, counted, of)
+        layout, watch = self._stream.layout, Watch.of(**kept)
+        token = watch.token
         self._token = token
         held = claimed(layout)
         reported = None if held is None else held.reported
@@ -179,7 +155,7 @@ class StreamOperator(StreamTask):
             with suppress(HeadgateError, OSError):
                 take_up(self._stream.layout, self._token)
 
-    def _start(self, launcher: Launcher, watch: _Watch, found: Condition) -> _Watch:
+    def _start(self, launcher: Launcher, watch: Watch, found: Condition) -> Watch:
         """Start a driver in place of one that is down, unless a stop was requested. The result
         includes the crash, if it counts."""
         layout = self._stream.layout
@@ -190,7 +166,7 @@ class StreamOperator(StreamTask):
         was_stopped = how_ended(jobs, asked, last_failure(layout)) == "stopped"
         if found not in ("absent", "failed") and not rests and not was_stopped:
             self.log.warning("%s: its driver is %s", self.name, found)
-            if _epoch(jobs) != watch.counted:
+            if epoch_of(jobs) != watch.counted:
                 lines = self._last_lines(launcher)
                 watch = self._counted(watch, jobs, lines, last_failure(layout))
         if found in ("dead", "stuck"):
@@ -248,26 +224,25 @@ class StreamOperator(StreamTask):
         )
 
     def _counted(
-        self, watch: _Watch, jobs: Sequence[JobState], log: Sequence[str], failure: Failure | None
-    ) -> _Watch:
+        self, watch: Watch, jobs: Sequence[JobState], log: Sequence[str], failure: Failure | None
+    ) -> Watch:
         """Add the crash of the driver that ran ``jobs``, or the failure of its machine, once: a
         driver that ends while it starts is seen by the start, and later by the trigger. Raises
         AirflowFailException if the budget of crashes is spent."""
         now, text = datetime.now(UTC), "\n".join(log)
-        if not is_crash(failure):
-            self.log.warning("it is tried again until the machine lets it run:\n%s", text)
-            failures = (*self.budget.recent(watch.of_machine, now), now)
-            return replace(watch, of_machine=failures, counted=_epoch(jobs))
-        crashes = (*self.budget.recent(watch.crashes, now), now)
-        if self.budget.is_spent(crashes, now):
+        after = watch.after(failure, jobs, self.budget, now)
+        if after.crashes == watch.crashes:
+            self.log.warning("it is started again until the machine lets it run:\n%s", text)
+            return after
+        if self.budget.is_spent(after.crashes, now):
             raise AirflowFailException(
-                f"{self.name} went down {plural(len(crashes), 'time')} within "
+                f"{self.name} went down {plural(len(after.crashes), 'time')} within "
                 f"{format_duration(self.budget.within)}; its last output:\n{text}"
             )
         self.log.warning("its output:\n%s", text)
-        return replace(watch, crashes=crashes, counted=_epoch(jobs))
+        return after
 
-    def _watch(self, watch: _Watch, reported: datetime | None) -> NoReturn:
+    def _watch(self, watch: Watch, reported: datetime | None) -> NoReturn:
         """Take up the claim and defer. Raises TaskDeferred."""
         now = datetime.now(UTC)
         try:
@@ -288,18 +263,8 @@ class StreamOperator(StreamTask):
                 reported=None if reported is None else reported.isoformat(),
             ),
             method_name="resume",
-            kwargs={
-                "token": watch.token,
-                "until": watch.until.isoformat(),
-                "crashes": [at.isoformat() for at in watch.crashes],
-                "counted": watch.counted,
-                "of_machine": [at.isoformat() for at in watch.of_machine],
-            },
+            kwargs=watch.kept(),
         )
-
-
-def _epoch(jobs: Sequence[JobState]) -> int | None:
-    return max((job.epoch for job in jobs), default=None)
 
 
 def _record(error: HeadgateError | OSError, place: Place) -> Failure:

@@ -101,7 +101,7 @@ function notes(stream, act, now) {
   if (status?.trouble) say("bad", status.trouble);
   const paused = pauseOf(stream, now);
   if (paused) say("warn", ...paused, ...(status.is_alive ? [" ", act.another("stop")] : []));
-  if (status?.paused && status.condition === "running") say("warn", "It is asked to pause: it reads no new data after its current batch.");
+  if (status?.paused && ["running", "waiting"].includes(status.condition)) say("warn", "It is asked to pause: it reads no new data after its current batch.");
   for (const notice of tables?.notices ?? []) say("bad", make("strong", {}, notice.says), ...remedy(notice));
   for (const hold of tables?.held ?? []) {
     const what = make("strong", {}, `${hold.table} is held at batch ${number(hold.n)} since ${moment(hold.since)}`);
