@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,39 @@ def test_a_driver_that_is_killed_is_replaced(site: Site) -> None:
     assert site.wait_for_owner() != first
     assert seconds < PATIENCE
     assert "its driver is dead" in airflow.said(STREAM, SUPERVISE)
+
+
+def test_an_outage_ends_no_driver_and_no_task(site: Site) -> None:
+    """The disk of the landing folder is away, and comes back. Nobody has to do anything."""
+    airflow, away = site.airflow, site.folder / "disk"
+    airflow.wait(site.is_supervised, "the task never deferred")
+    driver, runs, before = (
+        site.wait_for_owner(),
+        airflow.runs(STREAM),
+        airflow.task(STREAM, SUPERVISE),
+    )
+
+    def status() -> dict[str, Any]:
+        (stream,) = json.loads(airflow.get("/headgate/api/streams"))["streams"]
+        found: dict[str, Any] = stream["status"]
+        return found
+
+    (site.folder / "landing").rename(away)
+    try:
+        airflow.wait(lambda: status()["condition"] == "waiting", "nobody sees the outage")
+        assert f"there is no landing folder {site.folder / 'landing'}" in status()["trouble"]
+        airflow.wait(lambda: "there is no landing folder" in airflow.said(STREAM, SUPERVISE), "log")
+        assert site.owner == driver
+    finally:
+        away.rename(site.folder / "landing")
+    site.processes_a_file()
+    assert status()["condition"] == "running"
+    assert site.owner == driver
+    assert site.is_supervised()
+    after = airflow.task(STREAM, SUPERVISE)
+    assert before is not None
+    assert after is not None
+    assert (airflow.runs(STREAM), after["try_number"]) == (runs, before["try_number"])
 
 
 @in_full
