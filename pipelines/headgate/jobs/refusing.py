@@ -4,6 +4,7 @@ again."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -104,18 +105,22 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     _require_unchanged(declared, layout, states)
 
 
-def require_unchanged(declared: Pipeline, layout: Layout) -> None:
+def require_unchanged(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
     """Raises FileChangedError if a file has changed since it was recorded, or has vanished before
-    it was read."""
+    it was read. A run with ``once`` does not wait for a source that is away: then this raises
+    UnreachableError."""
     from headgate.tables.agreement import states_of
 
     states = states_of(layout, declared)
     if graph_of(declared).head.path in states:
-        _require_unchanged(declared, layout, states)
+        _require_unchanged(declared, layout, states, once=once)
 
 
-def _require_unchanged(declared: Pipeline, layout: Layout, states: States) -> None:
+def _require_unchanged(
+    declared: Pipeline, layout: Layout, states: States, *, once: bool = False
+) -> None:
     from headgate.sources.contract import DeployedSource, connector_of
+    from headgate.sources.errors import UnreachableError
     from headgate.tables.payloads.bronze import BronzePayload
     from headgate.tables.state import State
 
@@ -123,4 +128,5 @@ def _require_unchanged(declared: Pipeline, layout: Layout, states: States) -> No
         place = DeployedSource(layout.storage, declared.name, source)
         path = BRONZE.path(name)
         _, state = states.get(path, (0, State.empty(path)))
-        connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)
+        with nullcontext() if once else suppress(UnreachableError):  # a driver waits for it
+            connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jobs.refusing import require_input
-from headgate.sources.errors import UnreachableError
+from headgate.jobs.refusing import require_input, require_unchanged
+from headgate.sources.errors import FileChangedError, UnreachableError
 from headgate.sources.files.declared import FilesSource
 from headgate.sources.files.landing import LandingError, require_landing
 from headgate.sources.files.log import FilesLog
+from headgate.storage.files import Stat
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.ledger.conftest import Lake
@@ -160,3 +161,24 @@ def test_a_root_whose_name_delta_takes_for_another_is_2(
     code, _, err = ask("doctor")
     assert code == 2
     assert "--root FOLDER" in err
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_disk_that_is_not_mounted_yet_keeps_no_driver_from_starting(
+    lake: Lake, is_there: bool
+) -> None:
+    """As after a reboot: files are recorded and not read, and the mount point is empty or gone."""
+    landing = Path(files_of(lake.pipeline).path)
+    log = FilesLog.of(lake.layout.storage, "tiny", "events")
+    log.table.fence(9)
+    log.load()
+    log.record([Stat("new.json", 3, datetime(2026, 5, 4, tzinfo=UTC))], datetime.now(UTC))
+    if is_there:
+        landing.mkdir(parents=True, exist_ok=True)
+    require_unchanged(lake.pipeline, lake.layout)
+    with pytest.raises(UnreachableError, match="recorded and not read"):
+        require_unchanged(lake.pipeline, lake.layout, once=True)
+    landing.mkdir(parents=True, exist_ok=True)
+    (landing / "other.json").write_text("{}")
+    with pytest.raises(FileChangedError, match="vanished"):
+        require_unchanged(lake.pipeline, lake.layout)

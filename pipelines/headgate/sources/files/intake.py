@@ -11,13 +11,11 @@ from headgate.sources.errors import FileChangedError
 from headgate.sources.files.changes import Change, change, changed
 from headgate.sources.files.damage import unreadable
 from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.landing import LandingAwayError, reaching
+from headgate.sources.files.landing import PUT_BACK, LandingAwayError, reaching
 from headgate.sources.files.listing import IGNORED_PREFIXES, examine
 from headgate.sources.files.log import FilesLog, LoggedFile
 from headgate.storage.files import Stat, Storage
 from headgate.storage.tree import Tree, tree_of
-
-_PUT_BACK = "put it back, or mount its disk"
 
 
 class FilesIntake:
@@ -41,7 +39,7 @@ class FilesIntake:
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
         if self._has_vanished():
-            raise LandingAwayError(f"there is no landing folder {self.source.path}", _PUT_BACK)
+            raise LandingAwayError(f"there is no landing folder {self.source.path}", PUT_BACK)
         tree, recorded = self._tree(), self.log.recorded()
         self.unnamed = tuple(sorted(tree.unnamed))
         listing = examine(
@@ -84,7 +82,7 @@ class FilesIntake:
             raise LandingAwayError(
                 f"the landing folder {self.source.path} {what}, and {unread:,} of its files are "
                 "recorded and not read",
-                _PUT_BACK,
+                PUT_BACK,
             )
 
     def pending(self, after: int) -> tuple[LoggedFile, ...]:
