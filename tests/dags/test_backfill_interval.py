@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,9 +22,13 @@ from headgate.airflow.operators.backfill import (
     ReplayInterval,
 )
 from headgate.airflow.operators.verb import run_verb
+from headgate.airflow.questions import of_publication
 from headgate.backfill.report import Report, TableReport
 from headgate.backfill.reports import write_report
+from headgate.commands import Place
 from headgate.declaration.load import load
+from headgate.tables.row_changes import RowChange, RowChanges
+from tests.support.task_instance import TaskInstance
 from tests.unit.backfill.test_noted import asked, carried_out, taken_in
 from tests.unit.ledger.conftest import DECLARATION, Lake
 
@@ -33,7 +36,8 @@ DAY = datetime(2026, 5, 4, tzinfo=UTC)
 NEXT = DAY + timedelta(days=1)
 EMPTY = TableReport("per_minute", 1, 0, 0, 0, 0, 0, 0, "0-00", "0-00")
 DIFFERS = replace(EMPTY, changed=1, windows=1, live="1-00", backfilled="1-ff")
-RUN: Any = {"run_id": "1"}
+
+RUN: Any = {"run_id": "1", "ti": TaskInstance()}
 Verb = Callable[..., list[tuple[str, ...]]]
 
 
@@ -73,8 +77,9 @@ def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
         def run(words: tuple[str, ...], *_: Any) -> tuple[int, str]:
             calls.append(words)
             if table is not None:
-                at = datetime.now(UTC)
-                report = Report("b1", "tiny", at, DAY, NEXT, digest, (table,), by_end=True)
+                at, file = datetime.now(UTC), "tiny.yml"
+                about = ("b1", "tiny", at, DAY, NEXT, digest, (table,))
+                report = Report(*about, by_end=True, file=file)
                 write_report(lake.layout, report)
             return code, ""
 
@@ -84,8 +89,12 @@ def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
     return set_end
 
 
-def context(xcom: Any) -> Any:
-    return {**RUN, "ti": SimpleNamespace(xcom_pull=lambda task_ids: xcom)}
+YES = {"chosen_options": ["Approve"]}
+
+
+def answered(questions: Any, answers: Mapping[int, Any]) -> Any:
+    """The context of a task after a person has answered, by the number of the question."""
+    return {**RUN, "ti": TaskInstance(compute=questions, approve=answers)}
 
 
 def test_a_quiet_day_is_no_failure(lake: Lake, verb: Verb) -> None:
@@ -159,8 +168,8 @@ def test_what_an_earlier_attempt_has_asked_for_is_not_asked_for_again(
 
 def test_only_what_was_approved_is_published(lake: Lake, verb: Verb) -> None:
     verb(0, DIFFERS)
-    shown = context(task(lake, "show").execute(RUN))
-    publish = task(lake, "publish", approved="compute")
+    shown = answered(task(lake, "show").execute(RUN), {0: YES})
+    publish = task(lake, "publish", asks="compute", approval="approve")
     calls = verb(0, DIFFERS)
     publish.execute(shown)
     (words,) = calls
@@ -170,10 +179,57 @@ def test_only_what_was_approved_is_published(lake: Lake, verb: Verb) -> None:
         publish.execute(shown)
     assert "Changed since: gold.per_minute, the declaration." in str(caught.value)
     calls = verb(0, DIFFERS)
-    for nothing in (None, {"id": "b1", "differing": ["per_minute"], "published": []}):
+    (question,) = shown["ti"].returned["compute"]
+    for questions, answers in (
+        (None, {}),
+        ([None], {0: YES}),
+        ([question], {}),
+        ([None, question], {0: YES}),  # an earlier question, about other rows
+    ):
         with pytest.raises(AirflowFailException, match="clear the task compute"):
-            publish.execute(context(nothing))
+            publish.execute(answered(questions, answers))
     assert calls == []
+
+
+def test_each_attempt_asks_a_question_of_its_own(lake: Lake, verb: Verb) -> None:
+    verb(0, DIFFERS)
+    ti = TaskInstance()
+    ti.try_number = 3
+    again: Any = {**RUN, "ti": ti}
+    *earlier, question = task(lake, "show").execute(again)
+    assert earlier == [None, None]
+    assert "computed by tiny.yml, the pipeline's own declaration" in question["subject"]
+    assert ti.pushed == {"computed_by": "tiny.yml, the pipeline's own declaration"}
+    verb(0, replace(EMPTY, equal=1, windows=1))
+    assert task(lake, "show").execute(again) == [None] * 3
+
+
+def test_the_question_shows_the_rows_and_names_another_declaration() -> None:
+    hostile = "<img src=x onerror=1>|`x`"
+    key = {"at": "2026-05-04 12:00:00", "site": hostile}
+    rows = RowChanges(
+        *(("at",), ("site",), ("total", "name")),
+        rows=(
+            RowChange({**key, "total": "1", "name": None}, {**key, "total": "2", "name": None}),
+            RowChange(None, {**key, "total": "7", "name": "a\nb"}),
+        ),
+        total=30,
+    )
+    table = replace(DIFFERS, changed=29, new=1, rows=rows)
+    about = ("b1", "tiny", DAY, DAY, NEXT, "digest", (table,))
+    report = Report(*about, file="other.txt", is_own=False)
+    text = of_publication(report, "one", "two", Path("other.txt"), Place("headgate", "tiny.yml"))
+    assert "Computed by **another declaration**, `other.txt`, in the backfill `b1`." in text
+    site = "`` <img src=x onerror=1>\\|`x` ``"
+    at = "2026-05-04 12:00:00"
+    assert text.splitlines()[4:9] == [
+        "| Window | `site` | Row | Column | Readers see | Computed |",
+        "| --- | --- | --- | --- | --- | --- |",
+        f"| {at} | {site} | changed | `total` | 1 | 2 |",
+        f"| {at} | {site} | new | *all* | *no row* | `total` 7, `name` `a\\nb` |",
+        "",
+    ]
+    assert "the first 2 of 30 rows; a smaller range shows others of them: `headgate" in text
 
 
 def test_rows_that_gold_has_already_are_no_failure_if_others_were_approved(
@@ -181,9 +237,9 @@ def test_rows_that_gold_has_already_are_no_failure_if_others_were_approved(
 ) -> None:
     """An earlier attempt has published, and late rows were replayed since."""
     verb(0, DIFFERS)
-    shown = context(task(lake, "show").execute(RUN))
+    shown = answered(task(lake, "show").execute(RUN), {0: YES})
     verb(11, replace(EMPTY, equal=1, windows=1, live="9-00", backfilled="9-00"))
-    found = task(lake, "publish", approved="compute").execute(shown)
+    found = task(lake, "publish", asks="compute", approval="approve").execute(shown)
     assert (found["differing"], found["published"]) == ([], [])
 
 

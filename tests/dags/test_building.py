@@ -174,7 +174,9 @@ def test_only_the_result_that_a_person_has_approved_is_published(project: Path) 
     add(project, "shop", keys=backfill(keys))
     publish = build_dags(project / "pipelines")["shop__backfill"].get_task("publish")
     assert publish.upstream_task_ids == {"approve"}
-    assert getattr(publish, "approved", None) == "compute"
+    assert getattr(publish, "asks", None) == "compute"
+    assert getattr(publish, "approval", None) == "approve"
+    assert publish.trigger_rule == "none_failed_min_one_success"
 
 
 def test_a_mistake_is_reported_with_file_and_line_and_ends_no_dag(

@@ -116,9 +116,9 @@ def test_a_missing_connection_needs_a_person(
     assert deferred.value.trigger.serialize()[1]["reported"] == found.at.isoformat()
 
 
-def control(root: Path, action: str) -> str:
+def control(root: Path, action: str) -> None:
     act = ControlOperator(task_id="act", action=action, connections=FROM, **about(root))
-    return act.execute(Context())
+    act.execute(Context())
 
 
 @pytest.mark.parametrize("action", ["start", "restart", "take over"])

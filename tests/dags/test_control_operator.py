@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -20,10 +22,13 @@ from headgate.airflow.operators.control_operator import (
     ControlOperator,
     refusal,
 )
-from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
+from headgate.airflow.operators.decision_operator import DecisionOperator
+from headgate.airflow.operators.rows_approval import Question, RowsApproval
+from headgate.airflow.run_conf import require_known
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
+from headgate.errors import UsageError
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
 from headgate.gates.documents import Hold
@@ -33,7 +38,11 @@ from headgate.operations.requests import waiting
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.store import create
 from headgate.supervision.launcher import Stream
+from headgate.tables.operation import Operation
+from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.row_changes import RowChange, RowChanges
 from headgate.tables.table import Table
+from tests.support.task_instance import TaskInstance
 from tests.unit.ledger.conftest import DECLARATION, Lake, fill
 
 
@@ -63,7 +72,7 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def act(lake: Lake, action: str, savepoint: str = "", table: str = "") -> str:
+def act(lake: Lake, action: str, savepoint: str = "", table: str = "") -> None:
     root = Path(lake.layout.storage.uri("")).parent
     operator = ControlOperator(
         task_id="act",
@@ -75,7 +84,7 @@ def act(lake: Lake, action: str, savepoint: str = "", table: str = "") -> str:
         root=str(root),
         launcher=f"{__name__}:StreamReport",
     )
-    return operator.execute(Context())
+    assert operator.execute(Context()) == [], "no question is asked"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +177,7 @@ def test_what_does_not_go_together_is_refused(
 
 @pytest.mark.parametrize("table", ["", "gold.per_minute", "per_minute"])
 def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
-    assert "late rows of gold.per_minute are replayed" in act(lake, REPLAY, table=table)
+    act(lake, REPLAY, table=table)
     assert StreamReport.done == [], "nothing is started or stopped for it"
     (request,) = waiting(lake.layout)
     assert request.name == "late_replay"
@@ -207,19 +216,6 @@ SINCE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SANE = RuleResult("sane", "critical", "hold", met=False, unexpected=3)
 
 
-class Task:
-    """A task instance, of which only XComs are used."""
-
-    def __init__(self, **pushed: Any) -> None:
-        self.pushed = pushed
-
-    def xcom_push(self, key: str, value: Any) -> None:
-        self.pushed[key] = value
-
-    def xcom_pull(self, task_ids: str, key: str = "return_value") -> Any:
-        return self.pushed.get(task_ids if key == "return_value" else key)
-
-
 @pytest.fixture
 def held(lake: Lake) -> Lake:
     """The lake, with a gold table that a gate holds."""
@@ -240,47 +236,133 @@ def of(lake: Lake) -> dict[str, str]:
     return {"file": str(lake.pipeline.file), "name": "tiny", "root": str(root)}
 
 
-def test_a_release_is_asked_for_and_carried_out_as_it_was_asked(held: Lake) -> None:
-    task = Task()
-    context = cast(Context, {"ti": task})
-    asking = ControlOperator(task_id="act", action="release", **of(held))
-    assert asking.execute(context) == "tiny: asks for approval"
-    (asked,) = task.pushed["held"] = json.loads(json.dumps(task.pushed["held"]))
-    assert (asked["title"], asked["why"]) == ("gold/per_minute", str(SANE))
-    assert asked["generation"] == 0
-    asked["generation"] = 2  # as after two resets
-    task.pushed["approve"] = {
-        "chosen_options": ["Approve"],
-        "params_input": {"reason": "a real outlier"},
-        "responded_by_user": {"id": "1", "name": "anna"},
-    }
-    done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))
-    assert "anna released gold/per_minute, batches" in done.execute(context)
+ROWS = RowChanges(
+    *(("window_start",), ("site",), ("events",)),
+    rows=(
+        RowChange(
+            {"window_start": "2026-03-01 12:00:00", "site": "<b>|", "events": "3"},
+            {"window_start": "2026-03-01 12:00:00", "site": "<b>|", "events": "-5000"},
+            ("sane",),
+        ),
+    ),
+    total=25,
+)
+
+
+def question(lake: Lake, action: str, **more: Any) -> Question:
+    """What a person is asked, as Airflow keeps it."""
+    operator = ControlOperator(task_id="act", action=action, **of(lake), **more)
+    (found,) = json.loads(json.dumps(operator.execute(cast(Context, {"ti": TaskInstance()}))))
+    return cast(Question, found)
+
+
+def decide(lake: Lake, asked: Question, **answer: Any) -> str:
+    """Answer a question, and carry out what was approved."""
+    given = {"params_input": {"reason": "a real outlier"}, "responded_by_user": {"name": "anna"}}
+    task = TaskInstance(act=[asked], approve={0: given | answer})
+    done = DecisionOperator(task_id="carry_out", asks="act", approval="approve", **of(lake))
+    return done.execute(cast(Context, {"ti": task}))
+
+
+def test_a_release_shows_the_rows_and_is_carried_out_as_it_was_asked(held: Lake) -> None:
+    (found,) = documents.holds(held.layout, load(held.pipeline.file))
+    documents.hold(held.layout, found, ROWS)
+    asked = question(held, "release")
+    lines = asked["text"].splitlines()
+    assert lines[0].startswith("`gold/per_minute`: `batches ")
+    assert "Computed by `a tiny.yml, the pipeline's own declaration`." in lines[0]
+    assert "* `sane (critical): not met, 3 rows break it` Expected: `events > 0`" in lines
+    assert "| Window | `site` | Row | Column | Readers see | Held version | Breaks |" in lines
+    row = r"| 2026-03-01 12:00:00 | `<b>\|` | changed | `events` | 3 | -5000 | `sane` |"
+    assert row in lines
+    assert any(line.startswith("the first 1 of 25 rows; more of them: `") for line in lines)
+    assert "*Reject* of" not in asked["text"], "events are not given up"
+    (about,) = asked["about"]["held"]
+    assert about["generation"] == 0
+    about["generation"] = 2  # as after two resets
+    assert "anna released gold/per_minute, batches" in decide(held, asked)
     given = documents.released(held.layout, "per_minute")
     assert given is not None
-    assert (given.upto, given.by, given.reason) == (asked["upto"], "anna", "a real outlier")
+    assert (given.upto, given.by, given.reason) == (about["upto"], "anna", "a real outlier")
     assert (given.operation, given.generation) == (7, 2), "a release is for one version alone"
 
 
 @pytest.mark.parametrize("given", [{"reason": " "}, {}, None])
 def test_an_approval_without_a_reason_releases_nothing(held: Lake, given: Any) -> None:
     """Airflow's API takes an answer without parameters."""
-    asked = {"gate": "per_minute", "title": "gold/per_minute", "upto": 9, "log": "", "why": "x"}
-    answer = {"params_input": given, "responded_by_user": None}
-    task = Task(held=[asked], approve=answer)
-    done = ReleaseOperator(task_id="release", asks="act", approval="approve", **of(held))
+    asked = question(held, "release")
     with pytest.raises(AirflowFailException, match="without a reason.*clear the task approve"):
-        done.execute(cast(Context, {"ti": task}))
+        decide(held, asked, params_input=given, responded_by_user=None)
     assert documents.released(held.layout, "per_minute") is None
 
 
-def test_nothing_is_released_where_nothing_is_held(lake: Lake) -> None:
-    asking = ControlOperator(task_id="act", action="release", **of(lake))
-    with pytest.raises(AirflowFailException, match="no gold table is held"):
-        asking.execute(cast(Context, {"ti": Task()}))
+def test_a_held_backfill_is_given_up_by_whoever_approves(held: Lake) -> None:
+    with pytest.raises(UsageError, match="events are not given up"):
+        question(held, "reject")
+    said = {"backfill": "b1", "declaration": {"file": "other.txt", "is_own": False}}
+    hold_operation(held, "backfill", said)
+    assert "*Reject* of `tiny__control`" in question(held, "release")["text"]
+    asked = question(held, "reject", table="gold.per_minute")
+    assert "`the backfill b1 after batch" in asked["text"]
+    assert "Computed by `other.txt, another declaration`" in asked["text"]
+    assert "anna gave up gold/per_minute, the backfill b1 after batch" in decide(held, asked)
+    given = documents.rejected(held.layout, "per_minute")
+    assert given is not None
+    assert (given.operation, given.by, given.reason) == (1, "anna", "a real outlier")
 
 
-def test_nobody_is_asked_by_other_actions() -> None:
-    approval = ReleaseApproval(task_id="approve", name="tiny", asks="act")
-    with pytest.raises(AirflowSkipException):
-        approval.execute(cast(Context, {"ti": Task()}))
+def test_what_is_no_longer_held_is_not_given_up(held: Lake) -> None:
+    hold_operation(held, "late_replay", {"table": "per_minute"})
+    asked = question(held, "reject")
+    documents.let_go(held.layout, "per_minute")
+    with pytest.raises(AirflowFailException, match="not held by this change any more"):
+        decide(held, asked)
+    assert documents.rejected(held.layout, "per_minute") is None
+
+
+def hold_operation(lake: Lake, name: str, document: dict[str, Any]) -> None:
+    bronze = lake.table("bronze/events")
+    state = bronze.refresh()
+    payload = replace(BronzePayload.of(state), operations=(Operation(1, name, 1, document),))
+    bronze.commit(replace(state, payload=payload, operation=1))
+    n = lake.table("gold/per_minute").refresh().n
+    documents.hold(lake.layout, Hold("per_minute", n, n, SINCE, SINCE, (SANE,), operation=1))
+
+
+@pytest.mark.parametrize("action", ["release", "reject"])
+def test_nothing_is_decided_where_nothing_is_held(lake: Lake, action: str) -> None:
+    with pytest.raises(AirflowFailException, match="is held by its rules"):
+        question(lake, action)
+
+
+def test_an_answer_to_an_earlier_question_has_no_effect() -> None:
+    """The rows were computed again since."""
+    approval = RowsApproval(task_id="approve", question=None)
+    event = {"chosen_options": ["Approve"], "params_input": {}}
+    for answer in (approval.execute, lambda context: approval.execute_complete(context, event)):
+        with pytest.raises(AirflowSkipException, match="newer rows"):
+            answer(Context())
+
+
+def test_what_is_rejected_is_skipped() -> None:
+    """A mapped task cannot skip what follows it by itself."""
+    asked = Question(subject="?", text="{{ rows }}", about={})
+    approval = RowsApproval(task_id="approve", question=asked)
+    with pytest.raises(AirflowSkipException, match="rejected"):
+        approval.execute_complete(Context(), {"chosen_options": ["Reject"], "params_input": {}})
+
+
+def test_a_conf_that_no_parameter_has_is_refused() -> None:
+    dag = SimpleNamespace(params={"action": None, "savepoint": None})
+
+    def check(conf: dict[str, Any] | None) -> None:
+        run: Any = {"dag": dag, "dag_run": SimpleNamespace(conf=conf)}
+        require_known(run)
+
+    for known in (None, {}, {"action": "stop"}):
+        check(known)
+    with pytest.raises(
+        AirflowFailException, match="has 'actoin', but.*only: action, savepoint"
+    ) as e:
+        check({"actoin": "stop", "savepoint": "latest"})
+    assert "did you mean action?" in str(e.value)

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import DAG
 
 from headgate.airflow import build_dags, gold_tables, require_declarations
-from headgate.airflow.operators.backfill import BackfillInterval, PublishApproval
+from headgate.airflow.operators.backfill import BackfillInterval
 from headgate.airflow.operators.final_periods import EmitFinalPeriods
 from headgate.airflow.projects import declared_in
 from tests.dags.test_building import add, backfill, made
@@ -46,10 +46,10 @@ def test_a_table_may_be_named_like_a_task(project: Path, name: str) -> None:
     assert isinstance(emits, EmitFinalPeriods)
     assert {emits.waiting} == emits.upstream_task_ids
     for task in past.tasks:
-        if isinstance(task, PublishApproval):
-            assert task.asks == "compute"
         if isinstance(task, BackfillInterval) and task.then == "publish":
-            assert task.approved == "compute"
+            assert task.asks == "compute"
+            assert task.upstream_task_ids == {"approve"}
+            assert past.get_task("approve").upstream_task_ids == {"compute"}
     assert "the log of the task `compute`" in (past.doc_md or "")
 
 

@@ -107,7 +107,7 @@ def computed(lived: Prepared, tmp_path_factory: pytest.TempPathFactory) -> tuple
     tables = outcome.report.tables
     for each in (operator.attrgetter(kind) for kind in ("changed", "new", "gone")):
         assert sum(map(each, tables)) > 0
-    assert all(table.differing and table.columns and table.samples for table in tables)
+    assert all(table.differing and table.columns and table.rows.rows for table in tables)
     return Prepared(engine), outcome
 
 

@@ -174,9 +174,9 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     engine.run_all()
     first = documents.held(engine.layout, "per_minute")
     assert first is not None
-    (row,) = documents.rows_of(engine.layout, first).document()
+    (row,) = documents.rows_of(engine.layout, first).document()["rows"]
     assert row["rules"] == ["sane"]
-    assert row["values"] == {
+    assert row["after"] == {
         "window_start": "2026-03-01 11:30:00",
         "window_end": "2026-03-01 11:31:00",
         "site": "North",
@@ -206,9 +206,9 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     held = documents.held(engine.layout, "per_minute")
     assert held is not None
     assert (held.n, held.upto) == (2, 3)
-    (row,) = documents.rows_of(engine.layout, held).document()
+    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
     assert row["before"] is not None
-    assert (row["before"]["events"], row["values"]["events"]) == ("2", "3")
+    assert (row["before"]["events"], row["after"]["events"]) == ("2", "3")
     # Once it is released and no longer changes, it holds no version, and a new outlier does.
     documents.release(engine.layout, "per_minute", held.release("anna", "", engine.clock()))
     engine.catch_up()
@@ -224,8 +224,8 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     project.check(engine, [1, BAD, 2, 4])
     held = documents.held(engine.layout, "per_minute")
     assert held is not None
-    (row,) = documents.rows_of(engine.layout, held).document()
-    assert row["values"]["total"] == str(BAD + 4)
+    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
+    assert row["after"]["total"] == str(BAD + 4)
 
 
 # In short runs, tests/recovery/test_gates.py covers gate.validated.
@@ -273,8 +273,8 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     found = {bool(hold.log): hold for hold in documents.holds(engine.layout, engine.pipeline)}
     assert found.keys() == {False, True}, "nobody has seen the new row"
     held = found[True]
-    (row,) = documents.rows_of(engine.layout, held).document()
-    assert (row["values"]["total"], row["before"]) == ("4", None)
+    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
+    assert (row["after"]["total"], row["before"]) == ("4", None)
     again = held.release("anna@host", "this one, too", engine.clock())
     documents.release(engine.layout, held.gate, again)
     engine.catch_up()
@@ -376,9 +376,9 @@ def test_a_held_replay_can_be_released(project: Project) -> None:
     engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
     engine.catch_up()
     (held,) = documents.holds(engine.layout, engine.pipeline)
-    (row,) = documents.rows_of(engine.layout, held).document()
+    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
     assert row["before"] is not None
-    assert (row["before"]["total"], row["values"]["total"]) == (str(BAD), str(BAD + 1))
+    assert (row["before"]["total"], row["after"]["total"]) == (str(BAD), str(BAD + 1))
 
 
 def reject(engine: Engine, hold: Hold) -> None:

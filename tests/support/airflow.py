@@ -193,29 +193,37 @@ class Airflow:
         found = self.ask("GET", f"{path}?deserialize=true&map_index={map_index}")
         return found["value"]
 
-    def asks(self, dag: str, run: str, task: str) -> bool:
-        """Whether a task waits for the answer of a person."""
-        return self.states(dag, run).get((task, -1)) == "awaiting_input"
+    def asks(self, dag: str, run: str, number: int = 0) -> bool:
+        """Whether ``approve`` waits for the answer of a person to a question: the first, or a later
+        one."""
+        return self.states(dag, run).get(("approve", number)) == "awaiting_input"
 
-    def question(self, dag: str, run: str, task: str) -> str:
-        return str(self.ask("GET", _question(dag, run, task))["body"])
+    def question(self, dag: str, run: str, number: int = 0) -> str:
+        return str(self.ask("GET", _question(dag, run, number))["body"])
 
-    def approve_if_asked(self, dag: str, run: str, task: str, **given: str) -> None:
+    def answer(
+        self, dag: str, run: str, number: int = 0, *, answer: str = "Approve", **given: str
+    ) -> None:
+        said = {"chosen_options": [answer], "params_input": given}
+        self.ask("PATCH", _question(dag, run, number), said)
+
+    def approve_if_asked(self, dag: str, run: str, number: int = 0, **given: str) -> None:
         """Call this until the answer counts. If an answer arrives before the scheduler knows that
         the task waits, Airflow fails the task and asks again."""
-        if self.asks(dag, run, task):
-            answer = {"chosen_options": ["Approve"], "params_input": given}
-            self.ask("PATCH", _question(dag, run, task), answer)
+        if self.asks(dag, run, number):
+            self.answer(dag, run, number, **given)
 
     def set_state(self, dag: str, task: str, state: str) -> None:
         run = quote(self.runs(dag)[0]["dag_run_id"], safe="")
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
         self.ask("PATCH", path, {"new_state": state})
 
-    def clear(self, dag: str, task: str) -> None:
-        run = self.runs(dag)[0]["dag_run_id"]
-        wanted = {"task_ids": [task], "dag_run_id": run, "only_failed": False, "dry_run": False}
-        self.ask("POST", f"/dags/{dag}/clearTaskInstances", wanted | {"reset_dag_runs": True})
+    def clear(self, dag: str, task: str, run: str | None = None) -> None:
+        """Clear a task of the newest run. With ``run``, that of this run, and what follows it."""
+        wanted = {"task_ids": [task], "only_failed": False, "dry_run": False}
+        wanted |= {"dag_run_id": run or self.runs(dag)[0]["dag_run_id"], "reset_dag_runs": True}
+        wanted["include_downstream"] = run is not None
+        self.ask("POST", f"/dags/{dag}/clearTaskInstances", wanted)
 
     def said(self, dag: str, task: str, back: int = 0) -> str:
         """The log of the task's last attempt, in the newest run or in the run that is ``back`` runs
@@ -288,8 +296,9 @@ def _words(command: list[str] | None) -> str:
     return " ".join(command or ())
 
 
-def _question(dag: str, run: str, task: str) -> str:
-    return f"/dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances/{task}/-1/hitlDetails"
+def _question(dag: str, run: str, number: int) -> str:
+    run = quote(run, safe="")
+    return f"/dags/{dag}/dagRuns/{run}/taskInstances/approve/{number}/hitlDetails"
 
 
 def _holds(condition: Callable[[], object]) -> bool:

@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import NumericType, StructType
 
-from headgate.backfill.report import ColumnDifference, Sample
+from headgate.backfill.report import ColumnDifference
 from headgate.operations.backfill import CHANGE, CHANGED, GONE, NEW
+from headgate.tables.row_changes import MOST, RowChange
 from headgate.tables.row_hashes import NEAR, SEEDS, comparable, hashes, is_floating, rounded
+from headgate.tables.row_texts import texts, values_of
 
 EQUAL = "equal"
-SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Counts:
     backfilled: str
     span: tuple[int, int] | None
     counted: int
+
+    @property
+    def differing(self) -> int:
+        return sum(self.rows[change] for change in (CHANGED, NEW, GONE))
 
 
 class Comparison:
@@ -106,23 +111,20 @@ class Comparison:
             if found[f"{name} rows"]
         )
 
-    def samples(self, compared: DataFrame, counts: Counts) -> tuple[Sample, ...]:
-        """Some rows that differ: of each kind of change, the first rows in the order of their
-        keys."""
-        return tuple(self._samples(compared, counts))
+    def rows(self, compared: DataFrame, counts: Counts) -> tuple[RowChange, ...]:
+        """Some rows that differ, at most ``MOST``: of each kind of change as many, the first ones
+        in the order of their keys."""
+        return tuple(self._rows(compared, counts))
 
-    def _samples(self, compared: DataFrame, counts: Counts) -> Iterator[Sample]:
-        for change in (each for each in (CHANGED, NEW, GONE) if counts.rows[each]):
+    def _rows(self, compared: DataFrame, counts: Counts) -> Iterator[RowChange]:
+        kinds = [each for each in (CHANGED, NEW, GONE) if counts.rows[each]]
+        names = (*self._key, *self._values)
+        for change in kinds:
             rows = compared.where(F.col(CHANGE) == change)
             order = [F.coalesce(f"new.`{name}`", f"old.`{name}`") for name in self._key]
-            for row in rows.orderBy(*order).limit(SAMPLES).collect():
-                yield Sample(change, *(self._text(row[side]) for side in ("old", "new")))
-
-    def _text(self, row: Row | None) -> dict[str, str | None] | None:
-        if row is None:
-            return None
-        names = (*self._key, *self._values)
-        return {name: None if row[name] is None else str(row[name]) for name in names}
+            sides = (texts(names, side).alias(side) for side in ("old", "new"))
+            for row in rows.orderBy(*order).limit(MOST // len(kinds)).select(*sides).collect():
+                yield RowChange(values_of(row["old"]), values_of(row["new"]))
 
     def _struct(self, names: Sequence[str]) -> Column:
         return F.struct(*(F.col(f"`{name}`") for name in names))

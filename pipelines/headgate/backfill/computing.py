@@ -38,6 +38,7 @@ from headgate.tables.frames import Rows
 from headgate.tables.live_files import overlapping_files
 from headgate.tables.log import Commit
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.row_changes import RowChanges
 from headgate.tables.state import State
 from headgate.tables.table import Table
 
@@ -96,7 +97,9 @@ class Backfill:
                 "computed for a range of time",
                 remedy="leave the table out",
             )
-        type_, key = gold_type(declared), (*columns_of(declared), *(b.name for b in declared.by))
+        type_, window = gold_type(declared), tuple(columns_of(declared))
+        by = tuple(each.name for each in declared.by)
+        key = (*window, *by)
         values = [n for n in type_.fieldNames() if n not in {*key, *STATUS_COLUMNS}]
         comparison = Comparison(key, values, type_)
         new = self._backfilled(stage, declared, target, now)
@@ -116,7 +119,11 @@ class Backfill:
             live=counts.live,
             backfilled=counts.backfilled,
             columns=comparison.columns(compared, counts),
-            samples=comparison.samples(compared, counts),
+            rows=RowChanges(
+                *(window, by, tuple(values)),
+                rows=comparison.rows(compared, counts),
+                total=counts.differing,
+            ),
             earlier=target.earlier,
         )
         if counts.span is None:

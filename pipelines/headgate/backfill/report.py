@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from headgate.declaration.files import declaration_words
 from headgate.storage.documents import Document, encoded
+from headgate.tables.row_changes import NO_ROWS, RowChanges
 
 Result = Literal["equal", "differs", "empty"]
 """``empty``: no final window is in the range, so nothing was compared."""
-Row = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,12 @@ class ColumnDifference:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A row that differs, with its values as text: ``before`` as in the table, ``after`` as the
-    backfill gives it. One side is None if the row is new or gone."""
-
-    change: str
-    before: Row | None
-    after: Row | None
-
-
-@dataclass(frozen=True)
 class TableReport:
     """The rows of one gold table whose results lie in the range. ``n`` is the batch id at which
     they were compared. ``equal``, ``changed``, ``new`` and ``gone`` count rows; ``windows`` counts
     results that have rows, and ``windows_equal`` the results without a difference. ``live`` and
-    ``backfilled`` are the digests of both sides. ``earlier`` are the ids of the backfills that were
-    published into the range before."""
+    ``backfilled`` are the digests of both sides. ``rows`` are some of those that differ.
+    ``earlier`` are the ids of the backfills that were published into the range before."""
 
     table: str
     n: int
@@ -53,7 +43,7 @@ class TableReport:
     live: str
     backfilled: str
     columns: tuple[ColumnDifference, ...] = ()
-    samples: tuple[Sample, ...] = ()
+    rows: RowChanges = NO_ROWS
     earlier: tuple[str, ...] = ()
 
     @property
@@ -90,7 +80,8 @@ class Published:
 class Report:
     """A backfill of the event times ``[begin, end)``. With ``by_end``, it has the results that end
     in ``(begin, end]``, also those that began before. ``end`` is None if there was no end.
-    ``declaration`` is the digest of the declaration that was used."""
+    ``declaration`` is the digest of the declaration that was used, ``file`` the name of its file;
+    ``is_own``: it is the pipeline's own."""
 
     id: str
     pipeline: str
@@ -101,6 +92,13 @@ class Report:
     tables: tuple[TableReport, ...]
     published: Published | None = None
     by_end: bool = False
+    file: str = ""
+    is_own: bool = True
+
+    @property
+    def computed_by(self) -> str:
+        """Which declaration gave the rows, for a person."""
+        return declaration_words(self.file, is_own=self.is_own)
 
     @property
     def result(self) -> Result:
@@ -122,5 +120,8 @@ class Report:
 
     def document(self) -> Document:
         """With the results, which are not read again: they are computed from the counts."""
-        tables = [{**encoded(each), "result": each.result} for each in self.tables]
+        tables = [
+            {**encoded(each), "result": each.result, "rows": each.rows.document()}
+            for each in self.tables
+        ]
         return {**encoded(self), "result": self.result, "tables": tables}

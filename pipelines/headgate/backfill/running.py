@@ -100,6 +100,8 @@ def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: dat
         end=asked.end,
         by_end=asked.by_end,
         declaration=asked.used.digest,
+        file=asked.used.file.name,
+        is_own=asked.used.file.resolve() == asked.deployed.file.resolve(),
         tables=tuple(each.report for each in found.values()),
     )
     write_report(layout, report)
@@ -123,6 +125,7 @@ def ask_to_publish(
     tables = {name: asdict(patch) for name, patch in outcome.patches.items()}
     document: dict[str, Any] = {
         "backfill": outcome.report.id,
+        "declaration": {"file": outcome.report.file, "is_own": outcome.report.is_own},
         "generation": outcome.generation,
         "tables": tables,
         "savepoint": savepoint,

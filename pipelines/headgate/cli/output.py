@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headgate.cli.hidden import CONTROL
+from headgate.control_characters import ESCAPES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +39,7 @@ def respond(json: bool, document: Mapping[str, Any], *shown: Shown) -> None:
         return
     for each in shown:
         if isinstance(each, str):
-            print(each.translate(CONTROL))
+            print(each.translate(ESCAPES))
         elif callable(each):
             each()
         else:

@@ -14,15 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.hidden import CONTROL
 from headgate.cli.output import grid
+from headgate.control_characters import ESCAPES, ON_ONE_LINE
 from headgate.declaration.quantities import plural
 
 MOST = 1_000
 """Rows that a terminal shows; a pipe gets all of them."""
 
 _DECIMALS = 6
-_ONE_LINE = CONTROL | {ord("\n"): "\\n", ord("\t"): "\\t"}
 
 Row = Sequence[Any]
 
@@ -50,7 +49,7 @@ def shown(value: object, *, one_line: bool = True) -> str:
     text = as_text(value)
     if isinstance(value, Decimal) and len(text.partition(".")[2]) > _DECIMALS:
         return text.rstrip("0").rstrip(".")
-    return text.translate(_ONE_LINE if one_line else CONTROL)
+    return text.translate(ON_ONE_LINE if one_line else ESCAPES)
 
 
 def cells(*values: object) -> tuple[Text, ...]:

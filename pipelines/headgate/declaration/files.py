@@ -30,3 +30,8 @@ def project_above(folder: Path) -> Path | None:
     """The nearest folder that holds a folder named ``pipelines``: this one, or one above it."""
     above = (folder, *folder.parents)
     return next((each for each in above if (each / "pipelines").is_dir()), None)
+
+
+def declaration_words(file: str, *, is_own: bool) -> str:
+    """Which declaration has computed rows, for a person."""
+    return f"{file}, the pipeline's own declaration" if is_own else f"{file}, another declaration"

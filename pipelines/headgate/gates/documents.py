@@ -17,6 +17,7 @@ from headgate.declaration.model import Pipeline
 from headgate.expectations.result import RuleResult
 from headgate.storage.documents import Document, encoded, ids_in, new_id, read_value, write_document
 from headgate.storage.layout import RELEASES, Layout
+from headgate.tables.row_changes import NO_ROWS, RowChanges
 from headgate.tables.table import Table
 
 _REBUILD = ".rebuild"
@@ -25,40 +26,12 @@ SHOWN = 100
 
 
 @dataclass(frozen=True)
-class BrokenRow:
-    """A row of a held version: its digest, the ids of the rules that it breaks, and its values as
-    text. ``before`` are those of the row that readers see; None if they see none."""
-
-    digest: str
-    rules: tuple[str, ...]
-    values: tuple[str | None, ...]
-    before: tuple[str | None, ...] | None
-
-
-@dataclass(frozen=True)
 class ShownRows:
-    """The first ``rows`` of a held version that break its rules and are not released, with the
-    names of their ``columns``; ``total`` is the number of all of them, None if there are too many
-    to be counted. ``at`` is the time of the hold to which they belong."""
+    """The first rows of a held version that break its rules and are not released. ``at`` is the
+    time of the hold to which they belong."""
 
     at: datetime
-    columns: tuple[str, ...] = ()
-    rows: tuple[BrokenRow, ...] = ()
-    total: int | None = 0
-
-    def document(self) -> list[Document]:
-        """The rows, for programs."""
-        return [
-            {
-                "rules": [*row.rules],
-                "values": self._named(row.values),
-                "before": row.before and self._named(row.before),
-            }
-            for row in self.rows
-        ]
-
-    def _named(self, values: tuple[str | None, ...]) -> Document:
-        return dict(zip(self.columns, values, strict=True))
+    changes: RowChanges = NO_ROWS
 
 
 @dataclass(frozen=True)
@@ -188,17 +161,17 @@ def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
     return hold.upto > hold.n or bool(hold.log) or state.operation < hold.operation
 
 
-def hold(layout: Layout, found: Hold, shown: ShownRows | None = None) -> None:
-    """Hold a table. Some rows that break its rules are kept to be ``shown``."""
-    shown = shown or ShownRows(found.at)
+def hold(layout: Layout, found: Hold, rows: RowChanges = NO_ROWS) -> None:
+    """Hold a table. Some ``rows`` that break its rules are kept to be shown."""
+    shown = ShownRows(found.at, rows)
     write_document(layout.storage, _path(found.gate, "rows"), encoded(shown))
     write_document(layout.storage, _path(found.gate, "held"), encoded(found))
 
 
-def rows_of(layout: Layout, found: Hold) -> ShownRows:
+def rows_of(layout: Layout, found: Hold) -> RowChanges:
     """The rows that break the rules of a hold; none if another validation is writing others."""
     shown = read_value(layout.storage, _path(found.gate, "rows"), ShownRows)
-    return shown if shown is not None and shown.at == found.at else ShownRows(found.at)
+    return shown.changes if shown is not None and shown.at == found.at else NO_ROWS
 
 
 def let_go(layout: Layout, gate: str) -> None:

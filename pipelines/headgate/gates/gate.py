@@ -21,8 +21,8 @@ from headgate.expectations.validation import validate
 from headgate.failpoints import failpoint
 from headgate.gates import documents
 from headgate.gates.broken_rows import BrokenRows, broken_rows
-from headgate.gates.documents import SHOWN, Hold, Rejection, Release, Releases, ShownRows, gate_name
-from headgate.gates.releases import MOST_ROWS, judged, token, with_tokens
+from headgate.gates.documents import SHOWN, Hold, Rejection, Release, Releases, gate_name
+from headgate.gates.releases import MOST_ROWS, judged, with_tokens
 from headgate.gates.silver_sums import SilverSums
 from headgate.gates.validations import Validation, ValidationLog
 from headgate.storage.layout import Layout
@@ -31,6 +31,7 @@ from headgate.tables.errors import HeldError
 from headgate.tables.frames import Rows
 from headgate.tables.live_files import live_files
 from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.row_changes import NO_ROWS, RowChanges
 from headgate.tables.state import State, time_of
 from headgate.tables.table import Table, TableOf
 
@@ -46,7 +47,7 @@ class TableGate:
     processed all batches, so only its last step is validated, even if it has no rows: no other
     version of it is published (``savepoints.rebuilds.targets``).
 
-    ``key`` are the columns that identify a row.
+    ``window`` and ``by`` are the columns that identify a row.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class TableGate:
         table: Table,
         suite: Suite,
         sums: SilverSums,
-        key: Sequence[str],
+        window: Sequence[str],
+        by: Sequence[str],
         *,
         is_visible: bool,
     ) -> None:
@@ -65,7 +67,7 @@ class TableGate:
         self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
         self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
         self._rows = Rows(spark, table)
-        self._key = tuple(key)
+        self._window, self._by = tuple(window), tuple(by)
         self._validations = ValidationLog(layout, name_of(table.name))
         self._releases = Releases(layout, name_of(table.name))
         self._is_visible = is_visible
@@ -117,13 +119,13 @@ class TableGate:
             return state
         now = time_of(state.at)
         version = self._version(add, remove)
-        results, rows = self._validated(version, state.n, now), None
+        results, rows = self._validated(version, state.n, now), NO_ROWS
         given = self._release_for(state) if any(each.holds for each in results) else None
         if given is None:
             results, rows = self._judged(results, version, state)
         failpoint("gate.validated")
         failed = [result for result in results if result.holds]
-        self._record(state, now, results, given)
+        self._record(state, now, results, given, rows)
         if failed and given is None:
             self._held_by(results, state, now, rows)
             self._next = time.monotonic() + PAUSE * (time.monotonic() - began)
@@ -141,11 +143,10 @@ class TableGate:
 
     def _judged(
         self, results: tuple[RuleResult, ...], version: DataFrame, state: State
-    ) -> tuple[tuple[RuleResult, ...], ShownRows | None]:
-        """The results, released where releases have accepted all that breaks a rule; and the other
-        rows that break the rules."""
+    ) -> tuple[tuple[RuleResult, ...], RowChanges]:
+        """The results, released where releases accept what breaks rules; and all other rows."""
         if not any(result.holds for result in results):
-            return results, None
+            return results, NO_ROWS
         rules = {rule.id: rule for rule in self._suite.rules}
         asked = [rules[each.rule] for each in results if each.holds and each.error is None]
         found = self._broken_rows(version, asked)
@@ -163,18 +164,15 @@ class TableGate:
         accepted = {token for each in given for token in each.accepted}
         own = [each for each in given if each.log == self._log] if self._log else []
         of_rebuild = {token for each in own for token in each.accepted}
-        left = [
-            row
-            for row in found.rows
-            if any(token(rules[rule], row.digest) not in accepted for rule in row.rules)
-        ]
+        results = judged(listed, rules, accepted, of_rebuild)
+        left = found.without((rules[each.rule] for each in results if each.holds), accepted)
         total = len(left) if len(found.rows) <= MOST_ROWS else None
-        shown = ShownRows(time_of(state.at), found.columns, tuple(left[:SHOWN]), total)
-        return judged(listed, rules, accepted, of_rebuild), shown
+        shown = RowChanges(self._window, self._by, found.columns, left[:SHOWN], total)
+        return results, shown
 
     def _broken_rows(self, version: DataFrame, rules: Sequence[Rule]) -> BrokenRows:
         visible = self._version((), ()) if self._is_visible else version.limit(0)
-        return broken_rows(version, visible, rules, self._key)
+        return broken_rows(version, visible, rules, (*self._window, *self._by))
 
     def _earlier(self, results: Sequence[RuleResult]) -> list[Mapping[str, Any]]:
         """Who has released what breaks rules in a version that becomes visible, when and why."""
@@ -239,7 +237,12 @@ class TableGate:
         return given if (state.n, state.operation) <= (given.upto, given.operation) else None
 
     def _record(
-        self, state: State, now: datetime, results: Sequence[RuleResult], given: Release | None
+        self,
+        state: State,
+        now: datetime,
+        results: Sequence[RuleResult],
+        given: Release | None,
+        rows: RowChanges,
     ) -> None:
         found = Validation(
             table=name_of(self._table.name),
@@ -252,6 +255,7 @@ class TableGate:
             log=self._log,
             operation=state.operation,
             generation=state.generation,
+            rows=rows.first(),
         )
         self._validations.record(found)
 
@@ -260,7 +264,7 @@ class TableGate:
         results: Sequence[RuleResult],
         state: State,
         now: datetime,
-        rows: ShownRows | None,
+        rows: RowChanges,
     ) -> None:
         before, n = self._hold, self._table.state.n
         since = before.since if before is not None and before.n == n else now
@@ -292,5 +296,5 @@ def gate_of(
     silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
     sums = SilverSums(spark, declared, silver, late)
     gold = table(GOLD.path(declared.name))
-    key = (*columns_of(declared), *(by.name for by in declared.by))
-    return TableGate(spark, layout, gold, declared.suite, sums, key, is_visible=is_visible)
+    key = tuple(columns_of(declared)), tuple(by.name for by in declared.by)
+    return TableGate(spark, layout, gold, declared.suite, sums, *key, is_visible=is_visible)

@@ -18,6 +18,7 @@ from headgate.expectations.result import RuleResult
 from headgate.gates.documents import Release
 from headgate.storage.documents import Document, encoded, ids_in, read_value, write_document
 from headgate.storage.layout import CONTROL, Layout
+from headgate.tables.row_changes import NO_ROWS, RowChanges
 from headgate.tables.state import commit_time
 
 KEPT = 500
@@ -33,7 +34,8 @@ class Validation:
     """The results of ``suite`` for the version of a table at batch id ``n``, which was to become
     ``version`` of its log. ``released`` is the release that let it become visible although it
     breaks a rule that holds. For the rebuild of the table, ``log`` is the folder of the rebuild's
-    log. ``operation`` and ``generation`` are those of the version, as in ``Hold``."""
+    log. ``operation`` and ``generation`` are those of the version, as in ``Hold``. ``rows`` are the
+    first rows that break a rule that holds it."""
 
     table: str
     n: int
@@ -45,6 +47,7 @@ class Validation:
     log: str = ""
     operation: int = 0
     generation: int = 0
+    rows: RowChanges = NO_ROWS
 
     @property
     def broken(self) -> tuple[RuleResult, ...]:

@@ -52,6 +52,10 @@ class OperationKind(ABC):
     def describe(self, document: Document) -> str:
         """A message about its effect on a table: the end of "gold/sales must …"."""
 
+    def named(self, document: Document) -> str:
+        """What it is, for a person."""
+        return "the operation"
+
     def files(self, document: Document) -> Collection[str]:
         """The files in the pipeline's folder, beside its tables, that it reads."""
         return ()

@@ -57,7 +57,8 @@ class Patch:
 
 class Backfill(TableOperation):
     """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
-    tables, computed at this generation of bronze. A patch is void, and changes nothing, if
+    tables, computed at this generation of bronze. ``declaration`` names the declaration that gave
+    the rows. A patch is void, and changes nothing, if
     its table was made from another declaration, or if another operation has changed the table since
     the rows were compared. ``EXTENDED`` has the later definitions of the tables, by name, that only
     add fields inside of columns: a patch is valid for these, too. Further entries name the
@@ -68,6 +69,9 @@ class Backfill(TableOperation):
 
     def describe(self, document: Document) -> str:
         return "take over the rows of a backfill"
+
+    def named(self, document: Document) -> str:
+        return f"the backfill {document['backfill']}"
 
     def files(self, document: Document) -> Collection[str]:
         return [patch["path"] for patch in document["tables"].values()]

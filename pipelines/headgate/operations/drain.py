@@ -28,6 +28,9 @@ class Drain(TableOperation):
     def describe(self, document: Document) -> str:
         return "make its open windows final"
 
+    def named(self, document: Document) -> str:
+        return "the drain"
+
     def change(self, place: Place, state: State, document: Document) -> Change:
         from pyspark.sql import functions as F
 

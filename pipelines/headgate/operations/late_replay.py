@@ -61,6 +61,10 @@ class LateReplay(TableOperation):
     def describe(self, document: Document) -> str:
         return "fold late rows into its final windows"
 
+    def named(self, document: Document) -> str:
+        load = document.get("load")
+        return f"the late rows of the load {load}" if load else "the replay of late rows"
+
     def change(self, place: Place, state: State, document: Document) -> Change:
         return Change(state) if place.replay is None else place.replay(state, document)
 

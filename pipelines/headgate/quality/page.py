@@ -19,8 +19,10 @@ from headgate.quality.findings import (
     SilverFindings,
 )
 from headgate.quality.masking import masked, without_values
+from headgate.tables.row_changes import RowChanges, Values
 
 _WIDTH, _HEIGHT = 240, 36  # of a plot, in pixels
+_VERSIONS = 5  # the newest versions whose rows are shown
 _MOST = 500  # bytes of a value that are shown
 STYLE = """
 :root { color-scheme: light dark; --good: #2e7d32; --bad: #b3261e; --line: #8884; }
@@ -130,7 +132,13 @@ def _gold(found: GoldFindings, show_values: bool) -> Iterator[str]:
             f"<td>{say(results[-1], named=False) if results else '–'}</td></tr>"
         )
     yield "</table></div>"
-    yield from _stopped([v for v in found.validations if v.outcome in ("held", "released")], say)
+    stopped = [v for v in found.validations if v.outcome in ("held", "released")]
+    yield from _stopped(stopped, say)
+    if shown := [each for each in stopped if each.rows.rows][-_VERSIONS:]:
+        yield "<h3>Rows that broke rules</h3>"
+        for each in shown:
+            yield f"<p>Batch {each.n:,}, {_time(each.at)}: {each.rows.count}.</p>"
+            yield from _changes(each.rows, show_values)
 
 
 def _said(
@@ -156,6 +164,34 @@ def _stopped(found: Sequence[Validation], say: Callable[[RuleResult], str]) -> I
             f"<td>{rules}</td><td>{each.outcome}{rebuild}</td>"
             f"<td>{escape(by)}</td><td>{escape(why)}</td></tr>"
         )
+    yield "</table></div>"
+
+
+def _changes(found: RowChanges, show_values: bool) -> Iterator[str]:
+    """What readers saw, and what the version had."""
+
+    def said(value: str | None) -> str:
+        text = "null" if value is None else value
+        return f"<code>{escape(text if show_values else masked(text))}</code>"
+
+    def side(values: Values | None) -> str:
+        if values is None:
+            return "–"
+        named = values.items()
+        if len(values) == 1:
+            return said(*values.values())
+        return ", ".join(f"{escape(name)} {said(v)}" for name, v in named if v is not None)
+
+    heads = (*found.window, *found.by, "Row", "Column", "Readers saw", "Version", "Broken rules")
+    yield _table_head(*heads)
+    for line in found.lines:
+        window = (escape(time or "null") for time in line.window)
+        cells = [*window, *map(said, line.key.values()), line.row.change]
+        if not line.is_first:
+            cells = [""] * len(cells)
+        cells += [escape(line.column or "all"), side(line.before), side(line.after)]
+        cells += [escape(", ".join(line.row.rules)) if line.is_first else ""]
+        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield "</table></div>"
 
 

@@ -44,6 +44,7 @@ class BackfillReport:
     empty: bool = False
     taken_back: bool = False
     by_end: bool = False
+    computed_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
                 empty=each.result == "empty",
                 taken_back=each.id in back,
                 by_end=each.by_end,
+                computed_by=each.computed_by,
             )
             for each in backfills
         ),

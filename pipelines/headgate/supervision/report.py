@@ -172,7 +172,12 @@ def _savepoints(found: Sequence[Savepoint | Unreadable]) -> dict[str, Any]:
 
 
 def _held(hold: Hold) -> dict[str, Any]:
-    return {"table": hold.title, **_part(hold, "n since"), "rules": [str(r) for r in hold.failed]}
+    return {
+        "table": hold.title,
+        **_part(hold, "n since"),
+        "rules": [str(r) for r in hold.failed],
+        "is_rejectable": hold.is_of_operation,
+    }
 
 
 def _part(of: object, names: str) -> dict[str, Any]:

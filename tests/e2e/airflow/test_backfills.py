@@ -135,12 +135,13 @@ def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
 
 @in_full
 def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> None:
-    """A run of one day is requested with another declaration. The hours of the day are emitted
-    again."""
+    """A run of one day is requested with another declaration, and computed again after a change of
+    it. The hours of the day are emitted again."""
     airflow = site.airflow
     airflow.switch_on(BACKFILL)
     other = site.declared.file.with_name("other.txt")
-    other.write_text(site.declared.text.replace("      level_total: sum(level)\n", DOUBLED))
+    tripled = DOUBLED.replace("2", "3")
+    other.write_text(site.declared.text.replace("      level_total: sum(level)\n", tripled))
     before, told = gold(site), emitted(site)
     day = FIRST + timedelta(days=1)
     create(
@@ -150,12 +151,24 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
     (run,) = (each for each in listed(site) if each["conf"])
     run = run["dag_run_id"]
 
-    airflow.wait(lambda: airflow.asks(BACKFILL, run, "approve"), "nobody is asked", LONG)
+    airflow.wait(lambda: airflow.asks(BACKFILL, run), "nobody is asked", LONG)
+    asked = airflow.question(BACKFILL, run)
+    assert f"after {day.isoformat()}" in asked
+    assert "**another declaration**, `other.txt`" in asked
+    assert "| `a` | changed | `level_total` | 1 | 3 |" in asked
+    other.write_text(site.declared.text.replace("      level_total: sum(level)\n", DOUBLED))
+    airflow.clear(BACKFILL, "compute", run)
+    airflow.wait(lambda: airflow.asks(BACKFILL, run, 1), "nobody is asked again", LONG)
+    assert "| `a` | changed | `level_total` | 1 | 2 |" in airflow.question(BACKFILL, run, 1)
+    # A form with the earlier rows may be open.
+    airflow.answer(BACKFILL, run, 0)
+    airflow.wait(
+        lambda: airflow.states(BACKFILL, run)["approve", 0] == "skipped", "an old answer counts"
+    )
     assert gold(site) == before
-    assert f"after {day.isoformat()}" in airflow.question(BACKFILL, run, "approve")
 
     def is_published() -> bool:
-        airflow.approve_if_asked(BACKFILL, run, "approve")
+        airflow.approve_if_asked(BACKFILL, run, 1)
         return run in runs(site, "success")
 
     airflow.wait(is_published, "it is not published", LONG)

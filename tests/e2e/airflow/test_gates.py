@@ -1,8 +1,9 @@
-"""A held gold table is released from Airflow, by a person who approves it."""
+"""Held gold is released, or a replay given up, from Airflow by a person who sees the rows."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -11,13 +12,62 @@ from headgate.declaration.load import load
 from headgate.gates.documents import holds
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.table import Table
+from tests.support import browser
 from tests.support.airflow_site import CONTROL, Site
 from tests.support.events import reading
 from tests.support.readings import NOON
 from tests.support.rounds import in_full
+from tests.support.tables import read
 
 pytestmark = [pytest.mark.e2e, pytest.mark.recovery]
 HEALTH = "headgate__health"
+HOSTILE = "<img src=x onerror=alert(1)>|x"
+BAR = "\\|"
+
+
+def decided(site: Site, run: str) -> str:
+    """Approve, and wait until it is carried out. Returns the log."""
+    airflow = site.airflow
+
+    def is_over() -> bool:
+        airflow.approve_if_asked(CONTROL, run, reason="a test")
+        return airflow.states(CONTROL, run)["carry_out", -1] in ("success", "failed")
+
+    airflow.wait(is_over, "nobody carries it out")
+    return airflow.said(CONTROL, "carry_out")
+
+
+def assert_shown(site: Site, run: str) -> None:
+    """The form shows a key as it is written, and runs nothing in it."""
+    if not browser.is_there:
+        return
+    form = f"/dags/{CONTROL}/runs/{quote(run, safe='')}/tasks/approve/mapped/0/required_actions"
+    with browser.opened(site.airflow.address + form, site.folder / "profile") as page:
+        site.airflow.wait(
+            lambda: HOSTILE in page.run("document.body.innerText"), "the form has no rows"
+        )
+        assert page.run("document.querySelectorAll('img[src=x]').length") == 0
+        assert page.run("[...document.querySelectorAll('td')].map(e => e.innerText)").count("new")
+
+
+def give_up_a_replay(site: Site) -> None:
+    airflow, declared = site.airflow, load(site.declared.file)
+    early = NOON + timedelta(seconds=1)
+    site.deliver(reading("late-and-too-much", early, site="late", value=9_999_999), arrived=early)
+    lake = site.folder / "lake"
+    airflow.wait(
+        lambda: "late" in {row["site"] for row in read(lake, "late/per_minute")}, "it is not late"
+    )
+    airflow.trigger(CONTROL, action="replay late rows", table="gold.per_minute")
+    airflow.wait(lambda: holds(site.layout, declared), "the replay is not held")
+    run = airflow.trigger(CONTROL, action="reject")
+    airflow.wait(lambda: airflow.asks(CONTROL, run), "nobody is asked")
+    text = airflow.question(CONTROL, run)
+    assert "`the replay of late rows after batch" in text
+    assert "| `late` | new | *all* | *no row* |" in text
+    said = decided(site, run)
+    assert "gave up gold/per_minute, the replay of late rows" in said
+    airflow.wait(lambda: not holds(site.layout, declared), f"it is still held: {said}")
 
 
 @in_full
@@ -36,7 +86,7 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     site.processes_a_file()
     # After all final windows, so it is not late.
     at = (site.final() or NOON) + timedelta(minutes=5)
-    site.deliver(reading("too-much", at, site="North", value=9_999_999), arrived=at)
+    site.deliver(reading("too-much", at, site=HOSTILE, value=9_999_999), arrived=at)
     airflow.wait(lambda: holds(site.layout, declared), "it is not held")
     (held,) = holds(site.layout, declared)
     assert held.table == "per_minute"
@@ -53,21 +103,24 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
     airflow.ask("PATCH", f"/dags/{HEALTH}", {"is_paused": True})
 
     run = airflow.trigger(CONTROL, action="release")
-    airflow.wait(lambda: airflow.asks(CONTROL, run, "approve"), "nobody is asked")
-    assert "sane (critical): not met" in airflow.question(CONTROL, run, "approve")
-
-    def is_over() -> bool:
-        airflow.approve_if_asked(CONTROL, run, "approve", reason="a test")
-        return airflow.states(CONTROL, run)["release", -1] in ("success", "failed")
-
-    airflow.wait(is_over, "nobody releases it")
-    said = airflow.said(CONTROL, "release")
+    airflow.wait(lambda: airflow.asks(CONTROL, run), "nobody is asked")
+    text = airflow.question(CONTROL, run)
+    assert "sane (critical): not met" in text
+    assert f"| `{HOSTILE.replace('|', BAR)}` | new |" in text
+    assert_shown(site, run)
+    said = decided(site, run)
     assert "released gold/per_minute, batch" in said
     airflow.wait(lambda: not holds(site.layout, declared), f"it is not released: {said}")
     gold = Table(site.layout.storage, "gold/per_minute", pipeline=declared.name)
     gate = GoldPayload.of(gold.refresh()).gate
     assert gate is not None
     assert (gate["broken"], gate["released"]["reason"]) == (["sane"], "a test")
+    give_up_a_replay(site)
+    run = airflow.trigger(CONTROL, action="stop", savepiont="latest")
+    airflow.wait(lambda: airflow.states(CONTROL, run)["act", -1] == "failed", "it is not refused")
+    assert "has 'savepiont', but the DAG takes only: action, savepoint" in airflow.said(
+        CONTROL, "act"
+    )
     # The released rows stay in gold, so with the rules every later version would be held.
     file.write_text(text)
     airflow.trigger(CONTROL, action="restart")

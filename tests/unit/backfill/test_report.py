@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from headgate.backfill.report import ColumnDifference, Published, Report, Sample, TableReport
+from headgate.backfill.report import ColumnDifference, Published, Report, TableReport
 from headgate.storage.documents import decoded
+from headgate.tables.row_changes import RowChange, RowChanges
 
 EQUAL = TableReport("sales", 7, 4, 0, 0, 0, 2, 2, "4-ab", "4-ab")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -17,7 +18,13 @@ DIFFERING = replace(
     changed=1,
     backfilled="4-cd",
     columns=(ColumnDifference("total", 1, 2.5), ColumnDifference("first", 1)),
-    samples=(Sample("changed", {"total": "1"}, {"total": None}), Sample("new", None, {"a": "b"})),
+    rows=RowChanges(
+        ("at",),
+        (),
+        ("total",),
+        (RowChange({"at": "1", "total": "1"}, {"at": "1", "total": None}),),
+        total=1,
+    ),
     earlier=("20260228-120000-abcdef",),
 )
 

@@ -14,11 +14,12 @@ from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
-from headgate.gates.documents import BrokenRow, Hold, ShownRows
+from headgate.gates.documents import Hold
 from headgate.supervision.health import HealthContext, violations
 from headgate.supervision.limits import Limits
 from headgate.tables.operation import Operation
 from headgate.tables.payloads.bronze import BronzePayload
+from headgate.tables.row_changes import RowChange, RowChanges
 from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.ledger.conftest import Lake
@@ -195,14 +196,21 @@ def test_a_table_without_a_gate(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
     assert "there are: gold.per_minute\n" in err
 
 
-ROWS = (
-    BrokenRow(
-        "row:1",
-        ("sane",),
-        ("2026-03-01 12:00:00", "5000", None),
-        ("2026-03-01 12:00:00", "3", None),
+ROWS = RowChanges(
+    *(("window_start",), ("site",), ("events", "total")),
+    rows=(
+        RowChange(
+            {"window_start": "12:00", "site": "a", "events": "3", "total": None},
+            {"window_start": "12:00", "site": "a", "events": "5000", "total": None},
+            ("sane",),
+        ),
+        RowChange(
+            None,
+            {"window_start": "12:00", "site": "<b>|", "events": "7", "total": "1"},
+            ("sane", "odd"),
+        ),
     ),
-    BrokenRow("row:2", ("sane", "odd"), ("x", "7", "a"), None),
+    total=7,
 )
 
 
@@ -210,22 +218,37 @@ def test_the_rows_that_break_rules_are_shown(ask: Ask, gated: Lake, of_lake: OfL
     n, at = position(gated), SINCE + timedelta(minutes=5)
     result = replace(RESULTS[0], accepts=("0 row:1", "0 row:2"))
     found = Hold("per_minute", n, n + 1, SINCE, at, (result, RESULTS[1]))
-    documents.hold(gated.layout, found, ShownRows(at, ("window_start", "events", "site"), ROWS, 7))
+    documents.hold(gated.layout, found, ROWS)
     code, out, _ = ask("gate", "show", *of_lake, "gold.per_minute")
     assert code == 0
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[0] == (f"gold/per_minute: batch {n + 1}, held since 2026-03-01 12:00:00Z")
-    assert lines[1:3] == ["sane (critical): not met, 3 rows break it", "expected: events > 0"]
-    assert "sane changed 2026-03-01 12:00:00 3 -> 5000 null" in lines
-    assert "sane, odd new x 7 a" in lines
+    assert lines[1] == f"computed by {gated.pipeline.file.name}, the pipeline's own declaration"
+    assert lines[2:4] == ["sane (critical): not met, 3 rows break it", "expected: events > 0"]
+    assert "12:00 a changed events 3 5000 sane" in lines
+    assert "12:00 <b>| new all - events=7, total=1 sane, odd" in lines
     assert "the first 2 of 7 rows" in lines
     typed = [shlex.split(line) for line in lines if "headgate gate" in line]
     assert [words[words.index("gate") + 1] for words in typed] == ["release"]
     document = last_object(ask("gate", "show", *of_lake, "gold.per_minute", "--json")[1])
-    assert (document["total"], len(document["rows"])) == (7, 2)
-    assert document["rows"][0]["values"]["events"] == "5000"
-    assert document["rows"][0]["before"]["events"] == "3"
-    assert "accepts" not in document["held"]["results"][0]
+    held = document["held"]
+    assert (held["rows"]["total"], len(held["rows"]["rows"])) == (7, 2)
+    row, _ = held["rows"]["rows"]
+    assert (row["change"], row["rules"]) == ("changed", ["sane"])
+    assert (row["before"]["events"], row["after"]["events"]) == ("3", "5000")
+    assert "accepts" not in held["results"][0]
+    status = last_object(ask("gate", "status", *of_lake, "--json")[1])
+    assert status["gates"][0]["held"] == held
+
+
+def test_the_status_has_the_first_rows_and_how_many_there_are(
+    ask: Ask, gated: Lake, of_lake: OfLake
+) -> None:
+    n = position(gated)
+    many = replace(ROWS, rows=ROWS.rows[:1] * 50, total=50)
+    documents.hold(gated.layout, Hold("per_minute", n, n + 1, SINCE, SINCE, RESULTS), many)
+    (gate,) = last_object(ask("gate", "status", *of_lake, "--json")[1])["gates"]
+    assert (gate["held"]["rows"]["total"], len(gate["held"]["rows"]["rows"])) == (50, 20)
 
 
 def test_a_rule_about_the_whole_table_has_no_rows(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
@@ -255,7 +278,7 @@ def test_a_held_replay_is_given_up(ask: Ask, gated: Lake, of_lake: OfLake) -> No
     words = typed[2]
     code, out, _ = ask(*words[words.index("gate") :])
     assert code == 0
-    assert "gold/per_minute: the replay, backfill or drain after batch" in out
+    assert "gold/per_minute: the replay of late rows after batch" in out
     assert "is given up; a running driver does it at once, else the next start" in out
     given = documents.rejected(gated.layout, "per_minute")
     assert given is not None

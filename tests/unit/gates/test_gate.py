@@ -13,15 +13,17 @@ import pytest
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.result import RuleResult
 from headgate.gates import documents
-from headgate.gates.broken_rows import BrokenRows
-from headgate.gates.documents import BrokenRow, Hold, Release
+from headgate.gates.broken_rows import BrokenRow, BrokenRows
+from headgate.gates.documents import Hold, Release
 from headgate.gates.gate import TableGate
+from headgate.gates.releases import token
 from headgate.gates.validations import validations
 from headgate.storage.files import Storage
 from headgate.storage.layout import Layout
 from headgate.tables.data_file import DataFile
 from headgate.tables.errors import HeldError
 from headgate.tables.payloads.gold import GoldPayload
+from headgate.tables.row_changes import RowChange
 from headgate.tables.table import Table
 from tests.unit.tables.conftest import SCHEMA, TIME, file
 
@@ -49,7 +51,7 @@ class Gated:
         self.rows = BrokenRows({})
         self.asked = 0
         make: Any = TableGate
-        args = (None, self.layout, self.table, suite, None, ("k",))
+        args = (None, self.layout, self.table, suite, None, ("at",), ("k",))
         self.gate = make(*args, is_visible=log is None)
         self.gate._version = lambda add, remove: None
         self.gate._validated = self._validated
@@ -291,7 +293,7 @@ class Held(Gated):
 
     @broken.setter
     def broken(self, digests: tuple[str, ...]) -> None:
-        rows = tuple(BrokenRow(each, ("a",), (each,), None) for each in digests)
+        rows = tuple(BrokenRow(each, RowChange(None, {"c": each}, ("a",))) for each in digests)
         self.rows = BrokenRows({"a": list(digests)} if digests else {}, ("c",), rows)
         result = replace(MET, met=not digests, unexpected=len(digests), rows=10)
         self.results = (result,)
@@ -306,7 +308,8 @@ class Held(Gated):
         documents.release(self.layout, self.gate._name, self.hold.release("anna", "right", NOON))
 
     def shown(self) -> list[str]:
-        return [row.digest for row in documents.rows_of(self.layout, self.hold).rows]
+        found = documents.rows_of(self.layout, self.hold).rows
+        return [str(row.after and row.after["c"]) for row in found]
 
 
 def test_a_released_row_lets_later_versions_pass_until_a_row_is_new_or_changes(
@@ -397,6 +400,18 @@ def test_with_mostly_released_rows_count_as_met(tmp_path: Path) -> None:
     assert held.commit(3)
     held.broken = ("row:1", "row:2", "row:3", "row:4")
     assert not held.commit(4)
+
+
+def test_rows_that_only_a_released_rule_finds_are_not_shown() -> None:
+    """A rule about the greatest value finds rows, too, but its release accepts the value."""
+    a, b = SUITE.rules[0], replace(SUITE.rules[0], id="b")
+    rows = tuple(
+        BrokenRow(digest, RowChange(None, {"c": digest}, ("a", "b")))
+        for digest in ("row:1", "row:2")
+    )
+    left = BrokenRows({}, ("c",), rows).without([a], {token(a, "row:1")})
+    assert [(row.after, row.rules) for row in left] == [({"c": "row:2"}, ("a",))]
+    assert len(BrokenRows({}, ("c",), rows).without([a, b], {token(a, "row:1")})) == 2
 
 
 def test_too_many_rows_are_released_for_one_version(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from headgate.quality.findings import (
 )
 from headgate.quality.masking import masked
 from headgate.quality.page import page
+from headgate.tables.row_changes import RowChange, RowChanges
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert('x')</script>&\"'"
@@ -46,11 +47,27 @@ def found(value: bytes = b"Anna 42", id_: str = "e-7") -> Findings:
     validations = (
         Validation("per_minute", 1, 4, NOON, VERSIONS, (met, rows)),
         Validation("per_minute", 2, 5, NOON, VERSIONS, (broken,), given),
-        Validation("per_minute", 3, 6, NOON, VERSIONS, (broken,), log="x"),
+        Validation("per_minute", 3, 6, NOON, VERSIONS, (broken,), log="x", rows=rows_of(id_)),
     )
     hold = Hold("per_minute", 2, 5, NOON, NOON, (broken,))
     gold = GoldFindings("gold/per_minute", VERSIONS, validations, (hold,))
     return Findings("shop", NOON, (silver,), (gold,))
+
+
+def rows_of(key: str) -> RowChanges:
+    about = {"window_start": "2026-03-01 12:00:00", "site": key}
+    rows = (RowChange({**about, "total": "3"}, {**about, "total": "-77"}, ("sane",)),)
+    return RowChanges(("window_start",), ("site",), ("total",), rows, total=25)
+
+
+def test_the_rows_that_broke_rules_are_shown() -> None:
+    hidden, shown = (page(found(), show_values=each) for each in (False, True))
+    for text, key, old, new in ((hidden, "x-9", "9", "-99"), (shown, "e-7", "3", "-77")):
+        assert "the first 1 of 25 rows" in text
+        values = ("2026-03-01 12:00:00", *(f"<code>{key}</code>", "changed", "total"))
+        sides = (f"<code>{old}</code>", f"<code>{new}</code>", "sane")
+        cells = "".join(f"<td>{each}</td>" for each in (*values, *sides))
+        assert f"<tr>{cells}</tr>" in text
 
 
 def test_it_says_how_often_each_rule_was_met() -> None:

@@ -283,6 +283,7 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
                 "n": 1,
                 "since": NOW.isoformat(),
                 "rules": ["few (critical): not met, it is 9"],
+                "is_rejectable": False,
             }
         ],
         "past": {"loads": [], "replays": [], "backfills": []},

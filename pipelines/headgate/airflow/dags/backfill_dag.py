@@ -8,16 +8,17 @@ from airflow.sdk import DAG, Param
 from airflow.timetables.interval import DeltaDataIntervalTimetable
 
 from headgate.airflow.dags import docs
+from headgate.airflow.dags.approvals import IF_APPROVED, approval
 from headgate.airflow.dags.attached import Attached
 from headgate.airflow.dags.common import RETRIES, SINCE, tables
 from headgate.airflow.interval import TO
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
-    PublishApproval,
     ReplayInterval,
     Then,
 )
 from headgate.airflow.projects import Declared
+from headgate.airflow.run_conf import require_known
 from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 from headgate.declaration.settings import BackfillSchedule
 
@@ -47,8 +48,10 @@ def backfill(
                 None,
                 type=["null", "string"],
                 title="Other declaration",
-                description="a file with other formulas beside the pipeline's own, "
-                "such as other.txt; empty: its own",
+                description="A file with other formulas beside the pipeline's own, such as "
+                "other.txt; empty: its own. Airflow ignores this field unless 'Override parameters "
+                "on existing runs' is ticked, also for new runs. Choose 'All Runs' to compute "
+                "intervals again that have a run already.",
             )
         },
         **attached.keywords("headgate", stream.name, **RETRIES),
@@ -57,7 +60,13 @@ def backfill(
         ),
     ) as dag:
         final = [
-            GoldFinalSensor(task_id=f"{table}_is_final", table=table, up_to=TO, **about)
+            GoldFinalSensor(
+                task_id=f"{table}_is_final",
+                table=table,
+                up_to=TO,
+                pre_execute=require_known,
+                **about,
+            )
             for table in gold
         ]
         compute = BackfillInterval(task_id="compute", then=_then(schedule), **computing)
@@ -67,11 +76,15 @@ def backfill(
         else:
             final >> compute
         if compute.then == "show":
-            approve = PublishApproval(task_id="approve", name=stream.name, asks=compute.task_id)
-            publish = BackfillInterval(
-                task_id="publish", then="publish", approved=compute.task_id, **computing
+            approve = approval("approve", compute)
+            approve >> BackfillInterval(
+                task_id="publish",
+                then="publish",
+                asks=compute.task_id,
+                approval=approve.task_id,
+                trigger_rule=IF_APPROVED,
+                **computing,
             )
-            compute >> approve >> publish
     return dag
 
 

@@ -11,17 +11,19 @@ from airflow.sdk import DAG, Param, TriggerRule
 
 from headgate.airflow.connections import require_connections
 from headgate.airflow.dags import docs
+from headgate.airflow.dags.approvals import IF_APPROVED, approval
 from headgate.airflow.dags.attached import Access, Attached, Callbacks
 from headgate.airflow.dags.backfill_dag import backfill
 from headgate.airflow.dags.common import RETRIES, SINCE, Schedule, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
+from headgate.airflow.operators.decision_operator import DecisionOperator
 from headgate.airflow.operators.final_periods import AwaitFinalPeriods, EmitFinalPeriods
 from headgate.airflow.operators.preflight import Preflight
-from headgate.airflow.operators.release_approval import ReleaseApproval, ReleaseOperator
 from headgate.airflow.operators.stop_report import StopReport
 from headgate.airflow.operators.stream_operator import StreamOperator
 from headgate.airflow.projects import Declared, declared_in, declared_twice, place
+from headgate.airflow.run_conf import require_known
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.files import declarations_in
@@ -189,7 +191,7 @@ def _control(
                 type=["null", "string"],
                 title="Gold table",
                 description="such as gold.sales; all, if it is empty",
-                section="Only for: replay late rows",
+                section="Only for: replay late rows, release, reject",
             ),
         },
         **attached.keywords("headgate", stream.name),
@@ -202,13 +204,17 @@ def _control(
             table="{{ params.table or '' }}",
             max_active_tis_per_dag=1,
             connections=connections,
+            pre_execute=require_known,
             **about,
         )
-        approve = ReleaseApproval(task_id="approve", name=stream.name, asks="act", **RETRIES)
-        release = ReleaseOperator(
-            task_id="release", asks="act", approval="approve", **tables(stream)
+        approve = approval("approve", act, needs_reason=True)
+        approve >> DecisionOperator(
+            task_id="carry_out",
+            asks="act",
+            approval="approve",
+            trigger_rule=IF_APPROVED,
+            **tables(stream),
         )
-        act >> approve >> release
     return dag
 
 

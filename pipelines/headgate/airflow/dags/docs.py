@@ -28,8 +28,8 @@ CONTROL = """\
 Performs one action on the stream **{name}**. No action is selected by default. Only *start from
 savepoint* needs a savepoint: its id, or `latest`.
 
-*Release* asks for an approval in Airflow (*Required actions*) and a reason, which the commit keeps;
-other actions do not wait for it.
+*Release* and *Reject* ask for an approval in Airflow (*Required actions*), which shows the rows,
+and for a reason, which the commit keeps; other actions do not wait for it.
 
 A stopped stream stays stopped until it is started again; `{name}__stream` does not start it.
 *Pause*, *clear*, *mark* and *delete* have their usual effect on these runs; a cleared run repeats
@@ -50,8 +50,9 @@ is on again; *trigger* waits for the current run. None of them changes the strea
 
 BACKFILL = """\
 Computes each interval of gold of **{name}** again from bronze, once it is final, beside the stream,
-and compares it with the tables. The report is in the log of the task `{compute}`. Mode: `{mode}`;
-publish: `{publish}` (`airflow: {{backfill: …}}` in the declaration).
+and compares it with the tables. The report is in the log of the task `{compute}`; its XCom
+`computed_by` says which declaration was used. Mode: `{mode}`; publish: `{publish}` (`airflow:
+{{backfill: …}}` in the declaration).
 
 | In Airflow | Effect |
 |---|---|

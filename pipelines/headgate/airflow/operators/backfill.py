@@ -8,16 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
-    AirflowSkipException,
 )
 
 from headgate import exit_codes
 from headgate.airflow.connections import NoConnectionError
 from headgate.airflow.interval import FROM, TO, require_interval
+from headgate.airflow.operators.rows_approval import Question, approved, asked
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.operators.verb import run_verb
 from headgate.commands import pipeline_command, rendered
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 Then = Literal["verify", "show", "publish"]
 
+COMPUTED_BY = "computed_by"
 PATIENCE = 120.0  # seconds
 _POLL = 1.0
 
@@ -94,11 +94,12 @@ class BackfillInterval(IntervalTask):
     ``show`` leaves the decision to a later task, ``publish`` publishes what differs. An interval
     without data is not a failure. Returns ``differing``, the tables that differ, ``published``,
     those that were published, and what was computed: the digests of the tables (``backfilled``)
-    and of the ``declaration``.
+    and of the ``declaration``. With ``show``, it returns the question whether the rows may be
+    published. The XCom ``COMPUTED_BY`` says which declaration it was.
 
-    ``approved`` is the task whose result a person has approved: only that result is published.
-    ``declaration`` is a file with other formulas, in the folder of the pipeline's own file; empty
-    for none."""
+    ``asks`` is the task that has shown its result, and ``approval`` the one in which a person has
+    approved it: only that result is published. ``declaration`` is a file with other formulas, in
+    the folder of the pipeline's own file; empty for none."""
 
     template_fields: Sequence[str] = (*IntervalTask.template_fields, "declaration")
 
@@ -106,41 +107,48 @@ class BackfillInterval(IntervalTask):
         self,
         *,
         then: Then,
-        approved: str = "",
+        asks: str = "",
+        approval: str = "",
         declaration: str = "{{ params.declaration or '' }}",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.then, self.approved, self.declaration = then, approved, declaration
+        self.then, self.asks, self.approval = then, asks, approval
+        self.declaration = declaration
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def execute(self, context: Context) -> Any:
         require_interval(self.dag_id, self.begin, self.end)
         self._await_earlier(context)
-        approved = context["ti"].xcom_pull(task_ids=self.approved) if self.approved else None
+        meant = approved(context, self.asks, self.approval)[0] if self.asks else None
         began = datetime.now(UTC)
-        options = self._options(context, approved)
+        options = self._options(context, meant)
         code = self._headgate("backfill", "--by-end", *options, variables=self._needed())
         kept = code in (exit_codes.OK, exit_codes.FAILED, exit_codes.DIFFERS)
         report = self._report(began) if kept else None
         if code == exit_codes.FAILED and report is not None and report.result == "empty":
             self.log.info("no window that ends in (%s, %s] has data", self.begin, self.end)
             code = exit_codes.OK
-        if code == exit_codes.DIFFERS and self.approved and report and not report.differing:
+        if code == exit_codes.DIFFERS and self.asks and report and not report.differing:
             self.log.info("gold has the computed rows already, so nothing is published")
             code = exit_codes.OK
         if code == exit_codes.DIFFERS:
-            raise AirflowFailException(self._difference(report, approved))
+            raise AirflowFailException(self._difference(report, meant))
         if code:
             raise _failure("", code)
         if report is None:
             raise AirflowFailException("the backfill wrote no report; see the log")
-        return {
+        self.log.info("computed by %s", report.computed_by)
+        context["ti"].xcom_push(COMPUTED_BY, report.computed_by)
+        found = {
             "id": report.id,
             "differing": [*report.differing],
             "published": [*report.taken_over],
             "declaration": report.declaration,
             "backfilled": {each.table: each.backfilled for each in report.tables},
         }
+        if self.then != "show":
+            return found
+        return asked(context, self._question(report, found) if report.differing else None)
 
     def _needed(self) -> dict[str, str]:
         """The values of ``connections``. Raises AirflowFailException if one is missing."""
@@ -149,43 +157,50 @@ class BackfillInterval(IntervalTask):
         except NoConnectionError as error:
             raise AirflowFailException(str(error)) from error
 
-    def _options(self, context: Context, approved: Any) -> list[str]:
-        """The options of the verb. Raises AirflowFailException if the approved result is missing,
-        or there is no such declaration."""
+    def _question(self, report: Report, found: dict[str, Any]) -> Question:
+        from headgate.airflow.questions import of_publication
+
+        return Question(
+            subject=f"Publish the backfill of {self.name}, computed by {report.computed_by}?",
+            text=of_publication(report, self.begin, self.end, self._used, self._stream.place),
+            about=found,
+        )
+
+    @property
+    def _used(self) -> Path:
+        """The file of the declaration that computes the rows."""
+        own = Path(self.file)
+        return own.with_name(self.declaration) if self.declaration else own
+
+    def _options(self, context: Context, meant: Any) -> list[str]:
+        """The options of the verb. Raises AirflowFailException if there is no such declaration."""
         options = {"verify": ["--verify"], "show": [], "publish": ["--publish"]}[self.then]
         if self.then == "publish":
             options += ["--note", _note(context)]
-        if self.approved:
-            if not (approved or {}).get("backfilled"):
-                raise AirflowFailException(f"the approved result is missing: {self._ask_again}")
-            for table, digest in approved["backfilled"].items():
-                options += ["--expect", f"gold.{table}={digest}"]
+        for table, digest in (meant or {}).get("backfilled", {}).items():
+            options += ["--expect", f"gold.{table}={digest}"]
         if self.declaration:
-            file = Path(self.file).parent / self.declaration
-            if Path(self.declaration).name != self.declaration or not file.is_file():
+            if Path(self.declaration).name != self.declaration or not self._used.is_file():
                 raise AirflowFailException(
                     f"{self.declaration!r} is not the name of a file beside {self.file}"
                 )
-            options += ["--declaration", str(file)]
+            options += ["--declaration", str(self._used)]
         return options
 
-    @property
-    def _ask_again(self) -> str:
-        return f"clear the task {self.approved}, and a person is asked again"
-
-    def _difference(self, report: Report | None, approved: Any) -> str:
-        if not self.approved:
+    def _difference(self, report: Report | None, meant: Any) -> str:
+        if meant is None:
             return (
                 f"gold differs from bronze in windows that end in ({self.begin}, {self.end}]: "
                 "the log has the report"
             )
-        was, now = approved["backfilled"], report.tables if report is not None else ()
+        was, now = meant["backfilled"], report.tables if report is not None else ()
         what = [f"gold.{each.table}" for each in now if was.get(each.table) != each.backfilled]
-        if report is not None and report.declaration != approved.get("declaration"):
+        if report is not None and report.declaration != meant["declaration"]:
             what.append("the declaration")
         return (
             "the result differs from the approved one, so nothing was published. Changed since: "
-            f"{', '.join(what) or 'see the log'}. To publish, {self._ask_again}"
+            f"{', '.join(what) or 'see the log'}. To publish, clear the task {self.asks}, and a "
+            "person is asked again"
         )
 
     def _report(self, since: datetime) -> Report | None:
@@ -196,30 +211,6 @@ class BackfillInterval(IntervalTask):
         times = self._times()
         found = (r for r in reports(layout) if r.by_end and (r.begin, r.end) == times)
         return next((each for each in found if each.at >= since), None)
-
-
-class PublishApproval(ApprovalOperator):
-    """Asks a person whether the differences that the task ``asks`` found may be published. Skipped
-    if it found none."""
-
-    def __init__(self, *, name: str, asks: str, **kwargs: Any) -> None:
-        super().__init__(
-            subject=f"Publish the backfill of {name}?",
-            # Airflow keeps the text of the first question when tasks are cleared, so the text has
-            # nothing that may change.
-            body=(
-                f"In windows that end after {FROM} and up to {TO}, gold differs from what bronze "
-                f"gives. The log of the task `{asks}` has the report; only what it shows is "
-                "published. A savepoint is taken before."
-            ),
-            **kwargs,
-        )
-        self.asks = asks
-
-    def execute(self, context: Context) -> Any:
-        if not (context["ti"].xcom_pull(task_ids=self.asks) or {}).get("differing"):
-            raise AirflowSkipException("no row differs")
-        return super().execute(context)
 
 
 def _note(context: Context) -> str:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from headgate.airflow.operators.release_approval import HELD
+from headgate.airflow.operators.decision_operator import REJECT, RELEASE
+from headgate.airflow.operators.rows_approval import Question, Questions, asked
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.commands import pipeline_command, rendered
-from headgate.supervision.launcher import Stream
+from headgate.supervision.launcher import Launcher, Stream
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from headgate.declaration.model import Pipeline
 
 Action = Literal[
     "restart",
@@ -25,6 +28,7 @@ Action = Literal[
     "start from savepoint",
     "take over",
     "release",
+    "reject",
     "replay late rows",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -36,21 +40,22 @@ LABELS: Mapping[Action, str] = {
     "stop with savepoint": "Stop with savepoint: end after the batch, then take one",
     "start from savepoint": "Start from savepoint: take the tables back to it first",
     "take over": "Take over: start here, and shut out any other driver",
-    "release": "Release: show gold versions that rules hold back; asks for approval",
+    "release": "Release: let gold versions that rules hold become visible; shows their rows first",
+    "reject": "Reject: give up a replay or backfill that rules hold; shows its rows first",
     "replay late rows": "Replay late rows: fold them into the final rows of gold",
 }
 """The text that the trigger form shows for each action."""
 RESTORE: Action = "start from savepoint"
-RELEASE: Action = "release"
 REPLAY: Action = "replay late rows"
 
 
 class ControlOperator(StreamTask):
     """Performs one ``action`` on a stream. ``savepoint`` is the id of the savepoint to start from,
     or ``latest``; it is empty for every other action. ``table`` is the gold table whose late rows
-    are replayed; empty for all, and for every other action. Returns what was done. Fails before any
-    change if these arguments do not fit together, there is no such savepoint or table, or a stream
-    that is stopped could not be started again, such as without one of the ``connections``.
+    are replayed, or whose held version is released or rejected; empty for all, and for every other
+    action. Returns the question that a person has to answer first, if there is one. Fails before
+    any change if these arguments do not fit together, there is no such savepoint or table, or a
+    stream that is stopped could not be started again, such as without one of the ``connections``.
 
     A stopped stream stays stopped until it is started again: its supervisor does not start it.
     """
@@ -63,17 +68,21 @@ class ControlOperator(StreamTask):
         self.savepoint = savepoint
         self.table = table
 
-    def execute(self, context: Context) -> str:
+    def execute(self, context: Context) -> Questions:
         stream, launcher = self._stream, self._launcher
         if (why := refusal(self.action, self.savepoint, self.table)) is not None:
             message = f"{self.name}: {why}"
             if self.action == RESTORE:
                 message += f"\n{rendered(pipeline_command('savepoint list'), stream.place)}"
             raise AirflowFailException(message)
-        if self.action == RELEASE:
-            return self._ask(context)
-        if self.action == REPLAY:
-            return self._replay()
+        if self.action in (RELEASE, REJECT):
+            return asked(context, self._question())
+        done = self._replay() if self.action == REPLAY else self._control(stream, launcher)
+        self.log.info("%s: %s", self.name, done)
+        return []
+
+    def _control(self, stream: Stream, launcher: Launcher) -> str:
+        """Start or stop the stream. Returns what was done."""
         options = self._options(stream)
         launches = self.action not in ("stop", "stop with savepoint", "savepoint")
         variables = self._variables() if launches else {}
@@ -87,23 +96,43 @@ class ControlOperator(StreamTask):
             done.append(f"savepoint {self._take()}")
         if launches:
             done.append(launcher.launch(stream, options, variables))
-        result = f"{self.name}: {', '.join(done)}"
-        self.log.info(result)
-        return result
+        return ", ".join(done)
 
-    def _ask(self, context: Context) -> str:
-        """Pass the held versions to the tasks that follow. Fails if no version is held."""
-        from headgate.gates.documents import holds
+    def _question(self) -> Question:
+        """Asks about the held versions of a table, or of all. Raises AirflowFailException if none
+        is held, and what ``rejectable`` raises if none can be rejected."""
+        from headgate.airflow.questions import of_rejection, of_release
         from headgate.storage.documents import encoded
+        from headgate.supervision.held_versions import held_versions
+        from headgate.supervision.rejectable import only_rejectable
 
-        held = [
-            encoded(hold) | {"title": hold.title, "what": hold.what, "why": hold.why}
-            for hold in holds(self._stream.layout, self._declared())
-        ]
+        declared, layout = self._declared(), self._stream.layout
+        wanted = self._tables(declared)
+        held = [each for each in held_versions(layout, declared) if each.hold.table in wanted]
         if not held:
-            raise AirflowFailException(f"{self.name}: no gold table is held by its rules")
-        context["ti"].xcom_push(HELD, held)
-        return f"{self.name}: asks for approval"
+            raise AirflowFailException(f"{self.name}: no such gold table is held by its rules")
+        if self.action == REJECT:
+            held = only_rejectable(declared, layout, held)
+        subject, text = {
+            RELEASE: (f"Release gold of {self.name} although it breaks rules?", of_release),
+            REJECT: (f"Give up what the rules of {self.name} hold?", of_rejection),
+        }[self.action]
+        about = [encoded(each.hold) | {"what": each.what} for each in held]
+        return Question(
+            subject=subject,
+            text=text(declared, held, self._stream.place),
+            about={"action": self.action, "held": about},
+        )
+
+    def _tables(self, declared: Pipeline) -> list[str]:
+        """The names of the gold tables that are meant. Raises AirflowFailException."""
+        wanted = self.table.removeprefix("gold.")
+        if wanted and wanted not in declared.gold:
+            names = ", ".join(f"gold.{name}" for name in declared.gold)
+            raise AirflowFailException(
+                f"{self.name}: there is no gold table {self.table!r}; there are: {names}"
+            )
+        return [wanted] if wanted else [*declared.gold]
 
     def _replay(self) -> str:
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
@@ -113,14 +142,7 @@ class ControlOperator(StreamTask):
         from headgate.operations.requests import ask
         from headgate.tables.table import Table
 
-        now, declared = datetime.now(UTC), self._declared().gold
-        wanted = self.table.removeprefix("gold.")
-        if wanted and wanted not in declared:
-            names = ", ".join(f"gold.{name}" for name in declared)
-            raise AirflowFailException(
-                f"{self.name}: there is no gold table {self.table!r}; there are: {names}"
-            )
-        tables, layout = [wanted] if wanted else [*declared], self._stream.layout
+        now, tables, layout = datetime.now(UTC), self._tables(self._declared()), self._stream.layout
         for name in tables:
             late = Table(layout.storage, LATE.path(name), pipeline=self.name)
             if late.exists:
@@ -128,8 +150,8 @@ class ControlOperator(StreamTask):
                 require_marks(late)
         for name in tables:
             ask(layout, "late_replay", meant(name, by="Airflow"), now)
-        asked = ", ".join(f"gold.{name}" for name in tables)
-        return f"{self.name}: late rows of {asked} are replayed between two batches"
+        named = ", ".join(f"gold.{name}" for name in tables)
+        return f"late rows of {named} are replayed between two batches"
 
     def _check(self, stream: Stream) -> None:
         """Check what can keep the action from being completed after the stream was stopped. Raises
@@ -166,6 +188,7 @@ def refusal(action: str, savepoint: str, table: str = "") -> str | None:
         return f"{RESTORE!r} needs a savepoint: its id, or latest. List them:"
     if savepoint and action != RESTORE:
         return f"{action!r} takes no savepoint: leave it empty, or choose {RESTORE!r}"
-    if table and action != REPLAY:
-        return f"{action!r} takes no table: leave it empty, or choose {REPLAY!r}"
+    if table and action not in (REPLAY, RELEASE, REJECT):
+        of_tables = ", ".join(map(repr, (REPLAY, RELEASE, REJECT)))
+        return f"{action!r} takes no table: leave it empty, or choose one of {of_tables}"
     return None

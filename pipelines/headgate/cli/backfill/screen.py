@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headgate.backfill.report import Report, Sample, TableReport
+from headgate.backfill.report import Report, TableReport
 from headgate.cli.options import command
 from headgate.cli.output import Shown, grid, size_of
+from headgate.cli.row_changes import rows_shown
 from headgate.cli.rows import as_text, cells
 from headgate.declaration.quantities import plural
 
@@ -28,6 +29,7 @@ def shown(report: Report, finals: Finals) -> Iterator[Shown]:
     headers = ("gold", "batch:", "windows:", "equal:", "changed:", "new:", "gone:")
     rows = ((t.table, t.n, t.windows, t.equal, t.changed, t.new, t.gone) for t in report.tables)
     yield grid("", *headers, rows=rows)
+    yield f"computed by {report.computed_by}"
     for table in report.tables:
         yield from _of_table(table)
         if table.result == "empty":
@@ -71,13 +73,15 @@ def final_windows(found: tuple[datetime, datetime] | None) -> str:
 
 def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
     """A line for each backfill. ``back`` are the ids of the backfills that were taken back."""
-    found = grid("", "backfill", "windows", "from", "to", "gold", "result", "published")
+    found = grid(
+        *("", "backfill", "windows", "from", "to", "gold", "declaration", "result", "published")
+    )
     for report in reports:
         tables = ", ".join(table.table for table in report.tables)
         said = _publication(report, is_back=report.id in back)
         times = as_text(report.begin), as_text(report.end) if report.end else ""
         which = "by their end" if report.by_end else "whole"
-        found.add_row(*cells(report.id, which, *times, tables, report.result, said))
+        found.add_row(*cells(report.id, which, *times, tables, report.file, report.result, said))
     return found
 
 
@@ -105,24 +109,9 @@ def _of_table(table: TableReport) -> Iterator[Shown]:
     for column in table.columns:
         most = "" if column.largest is None else f", by at most {column.largest:g}"
         yield f"  {column.column} differs in {plural(column.rows, 'row')}{most}"
-    for sample in table.samples:
-        yield f"  {_sample(sample)}"
-
-
-def _sample(sample: Sample) -> str:
-    row = sample.after or sample.before or {}
-    if sample.before is None or sample.after is None:
-        return f"{sample.change}: {_pairs(row)}"
-    before, after = sample.before, sample.after
-    told = (
-        f"{name}={value}" if before[name] == value else f"{name}: {before[name]} -> {value}"
-        for name, value in after.items()
-    )
-    return f"{sample.change}: {', '.join(told)}"
-
-
-def _pairs(row: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in row.items())
+    if table.rows.rows:
+        yield rows_shown(rows := table.rows.first(), "computed")
+        yield f"  {rows.count}"
 
 
 def plan_document(

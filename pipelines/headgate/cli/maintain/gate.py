@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated
@@ -10,27 +11,23 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.maintain.gate_screen import (
-    count_of,
-    document_of,
-    next_steps,
-    reasons,
-    rows_shown,
-)
-from headgate.cli.maintain.rejectable import rejectable
+from headgate.cli.maintain.gate_screen import next_steps, rows_count, why
 from headgate.cli.named import gold_table
 from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.person import person
+from headgate.cli.row_changes import rows_shown
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError
 from headgate.gates import documents
-from headgate.gates.documents import Hold, Rejection, gate_name, holds
-from headgate.storage.documents import encoded, new_id
+from headgate.gates.documents import Hold, gate_name, holds
+from headgate.storage.documents import Document, encoded
 from headgate.storage.layout import Layout
+from headgate.supervision.held_versions import HeldVersion, held_version
+from headgate.supervision.rejectable import rejectable, rejection
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.table import Table
 
@@ -56,6 +53,7 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
     """
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = {hold.gate: hold for hold in holds(layout, declared)}
+    found = {gate: held_version(layout, declared, hold) for gate, hold in held.items()}
     shown = []
     screen = grid("", "table", "suite", "batch:", "state")
     for name, table in declared.gold.items():
@@ -76,14 +74,16 @@ def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
                 "table": gold.name,
                 "suite": table.suite.name,
                 "n": n,
-                "held": document_of(held[name]) if name in held else None,
-                "rebuild": document_of(rebuild) if rebuild is not None else None,
+                "held": _bounded(found[name]) if name in found else None,
+                "rebuild": _bounded(found[rebuild.gate]) if rebuild is not None else None,
                 "last": state and GoldPayload.of(state).gate,
             }
         )
     words = [] if shown else ["no gold table has expectations"]
     for hold in held.values():
-        words += [hold.title, *(f"  {result}" for result in hold.failed)]
+        version = found[hold.gate]
+        words += [f"{hold.title}: {version.what}, computed by {version.computed_by}"]
+        words += [*(f"  {result}" for result in hold.failed)]
         words += next_steps(hold, is_rebuilt=_is_rebuilt(declared, layout, hold))
     respond(json, {"pipeline": declared.name, "gates": shown}, screen, *words)
     if held:
@@ -104,21 +104,20 @@ def show(
     """
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
-    found, is_rebuilt = documents.rows_of(layout, held), _is_rebuilt(declared, layout, held)
+    found, is_rebuilt = held_version(layout, declared, held), _is_rebuilt(declared, layout, held)
     document = {
         "pipeline": declared.name,
         "table": GOLD.path(held.table),
-        "held": document_of(held),
-        "total": found.total,
-        "rows": found.document(),
+        "held": found.document(),
     }
     respond(
         json,
         document,
-        f"{held.title}: {held.what}, held since {held.since:%F %T}Z",
-        *reasons(held, declared.gold[held.table]),
-        *([rows_shown(found)] if found.rows else []),
-        count_of(found),
+        f"{held.title}: {found.what}, held since {held.since:%F %T}Z",
+        f"computed by {found.computed_by}",
+        *why(held, declared.gold[held.table]),
+        *([rows_shown(found.rows, "held")] if found.rows.rows else []),
+        rows_count(found.rows),
         *islice(next_steps(held, is_rebuilt=is_rebuilt), 1, None),
     )
 
@@ -142,7 +141,8 @@ def release(
     held = _held(declared, layout, table, rebuild)
     given = held.release(person(), reason, datetime.now(UTC))
     documents.release(layout, held.gate, given)
-    said = f"{held.title}: {held.what} may become visible"
+    what = held_version(layout, declared, held).what
+    said = f"{held.title}: {what} may become visible"
     if held.log:
         said = f"{held.title} may be published"
     document = {"pipeline": declared.name, "table": GOLD.path(held.table), **given.document()}
@@ -165,12 +165,10 @@ def reject(
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     held = _held(declared, layout, table, rebuild)
     operation = rejectable(declared, layout, held)
-    now = datetime.now(UTC)
-    given = Rejection(
-        new_id(now), held.table, operation.number, held.generation, person(), reason, now
-    )
+    given = rejection(held, operation, person(), reason, datetime.now(UTC))
     documents.reject(layout, given)
-    said = f"{held.title}: {held.what} is given up; {_SOON}"
+    what = held_version(layout, declared, held).what
+    said = f"{held.title}: {what} is given up; {_SOON}"
     document = {"pipeline": declared.name, **encoded(given), "table": GOLD.path(held.table)}
     respond(json, document, said)
 
@@ -192,6 +190,11 @@ def retry(
     documents.ask_retry(layout, held.gate, datetime.now(UTC))
     said = f"{held.title}: a running driver validates it again at once"
     respond(json, {"pipeline": declared.name, "table": GOLD.path(held.table)}, said)
+
+
+def _bounded(found: HeldVersion) -> Document:
+    """With the first rows only: `gate show` has more of them."""
+    return replace(found, rows=found.rows.first()).document()
 
 
 def _is_rebuilt(declared: Pipeline, layout: Layout, hold: Hold) -> bool:

@@ -14,7 +14,13 @@ const OTHERS = [
     "Release…",
     "release",
     null,
-    "The run waits for an approval and a reason, under its required actions. Then readers see the held version, although it breaks rules.",
+    "The run shows the rows under its required actions, and waits for an approval and a reason. Then readers see the held version, although it breaks rules.",
+  ],
+  [
+    "Reject…",
+    "reject",
+    null,
+    "The run shows the rows under its required actions, and waits for an approval and a reason. Then the replay or backfill is given up, and gold stays as readers see it.",
   ],
 ];
 

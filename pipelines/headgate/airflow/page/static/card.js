@@ -105,7 +105,7 @@ function notes(stream, act, now) {
   for (const notice of tables?.notices ?? []) say("bad", make("strong", {}, notice.says), ...remedy(notice));
   for (const hold of tables?.held ?? []) {
     const what = make("strong", {}, `${hold.table} is held at batch ${number(hold.n)} since ${moment(hold.since)}`);
-    say("bad", what, ` because a later version breaks its rules. ${hold.rules.join("; ")} `, act.another("release"));
+    say("bad", what, ` because a later version breaks its rules. ${hold.rules.join("; ")} `, act.another("release"), ...(hold.is_rejectable ? [" ", act.another("reject")] : []));
   }
   for (const load of tables?.past?.loads ?? []) {
     if (load.state === "stopped") say("bad", `Load ${load.id} is stopped: ${load.why}`);

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
+
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError
-from headgate.gates.documents import Hold
+from headgate.gates.documents import Hold, Rejection
 from headgate.graph.operations import is_rejected
 from headgate.loads import requests as loads
-from headgate.operations import drain
 from headgate.savepoints.rebuilds import begun
+from headgate.storage.documents import new_id
 from headgate.storage.layout import Layout
+from headgate.supervision.held_versions import HeldVersion, operation_of
 from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import head_table
 
 
@@ -32,15 +35,13 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             "silver with a rule for its rows, and rebuild it: "
             + pipeline_command("run", "--full-refresh", f"silver.{_silver(declared, hold)}"),
         )
-    bronze = head_table(layout, declared).refresh()
-    asked = BronzePayload.of(bronze).operations
-    found = next((each for each in asked if each.number == hold.operation), None)
+    found = operation_of(layout, declared, hold)
     if found is None or is_rejected(found.document, GOLD.path(hold.table)):
         raise HeadgateError(
             f"{hold.title}: this operation is given up already",
             remedy=f"see what holds the table: {pipeline_command('gate status')}",
         )
-    if found.name == drain.NAME:
+    if found.name == "drain":
         raise UsageError(
             f"{hold.title} is held by a drain, which cannot be given up: its windows are closed",
             remedy=f"{_release(table)}, or change the rule",
@@ -51,13 +52,35 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             f"{hold.title} is held by the load {load.id}, which would fold these rows again",
             remedy=f"cancel it first: {pipeline_command('load', '--cancel')}",
         )
-    rebuild = begun(layout, bronze.generation)
+    rebuild = begun(layout, head_table(layout, declared).refresh().generation)
     if rebuild is not None and GOLD.path(hold.table) in rebuild.tables:
         raise HeadgateError(
             f"{hold.title} is being rebuilt, and the rebuild carries the operation out, too",
             remedy=f"wait until the rebuild is published: {pipeline_command('status')}",
         )
     return found
+
+
+def only_rejectable(
+    declared: Pipeline, layout: Layout, held: Iterable[HeldVersion]
+) -> list[HeldVersion]:
+    """Those that can be given up. Raises as ``rejectable`` for the first one if none can."""
+    found, why = list[HeldVersion](), None
+    for each in held:
+        try:
+            rejectable(declared, layout, each.hold)
+            found.append(each)
+        except HeadgateError as error:
+            why = why or error
+    if why is not None and not found:
+        raise why
+    return found
+
+
+def rejection(hold: Hold, operation: Operation, by: str, reason: str, now: datetime) -> Rejection:
+    """The request to give an operation up."""
+    version = operation.number, hold.generation
+    return Rejection(new_id(now), hold.table, *version, by, reason, now)
 
 
 def _release(table: str, *options: str) -> str:

@@ -1,0 +1,75 @@
+"""Releases held versions of gold, or gives them up, once a person has approved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from headgate.airflow.operators.rows_approval import REASON, approved
+from headgate.airflow.operators.tables_task import TablesTask
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from headgate.declaration.model import Pipeline
+    from headgate.gates.documents import Hold
+    from headgate.storage.layout import Layout
+
+RELEASE, REJECT = "release", "reject"
+
+
+class DecisionOperator(TablesTask):
+    """Carries out what a person has approved in the task ``approval``, for exactly the held
+    versions that the task ``asks`` has found: a release, or a rejection. The person and the reason
+    are kept. Returns what was done."""
+
+    def __init__(self, *, asks: str, approval: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asks, self.approval = asks, approval
+
+    def execute(self, context: Context) -> str:
+        from headgate.gates.documents import Hold
+        from headgate.storage.documents import decoded
+
+        about, answer = approved(context, self.asks, self.approval)
+        by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
+        # Airflow's API takes an answer without the reason.
+        if not (reason := str((answer["params_input"] or {}).get(REASON) or "").strip()):
+            raise AirflowFailException(
+                "it was approved without a reason, so nothing was changed: clear the task "
+                f"{self.approval}, and a person is asked again"
+            )
+        declared, layout = self._opened()
+        carry_out = _release if about["action"] == RELEASE else _reject
+        done = []
+        for each in about["held"]:
+            hold = decoded(each, Hold)
+            carry_out(declared, layout, hold, by, reason)
+            done.append(f"{hold.title}, {each['what']}")
+        what = "released" if about["action"] == RELEASE else "gave up"
+        result = f"{self.name}: {by} {what} {'; '.join(done)}: {reason}"
+        self.log.info(result)
+        return result
+
+
+def _release(declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str) -> None:
+    from headgate.gates.documents import release
+
+    release(layout, hold.gate, hold.release(by, reason, datetime.now(UTC)))
+
+
+def _reject(declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str) -> None:
+    """Raises AirflowFailException if the version is no longer held, and what ``rejectable``
+    raises."""
+    from headgate.gates.documents import held, reject
+    from headgate.supervision.rejectable import rejectable, rejection
+
+    now = held(layout, hold.gate)
+    if now is None or (now.operation, now.generation) != (hold.operation, hold.generation):
+        raise AirflowFailException(
+            f"{hold.title} is not held by this change any more, so nothing was given up"
+        )
+    operation = rejectable(declared, layout, hold)
+    reject(layout, rejection(hold, operation, by, reason, datetime.now(UTC)))
