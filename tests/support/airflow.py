@@ -234,7 +234,7 @@ class Airflow:
         run = quote(found["dag_run_id"], safe="")
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{found['try_number']}"
         content = self.ask("GET", f"{path}?full_content=true")["content"]
-        return "\n".join(str(line.get("event", "")) for line in content)
+        return "\n".join(text for line in content for text in _texts(line))
 
     def wait(
         self, condition: Callable[[], object], otherwise: str, patience: float = PATIENCE
@@ -294,6 +294,12 @@ def running_airflow(
 
 def _words(command: list[str] | None) -> str:
     return " ".join(command or ())
+
+
+def _texts(line: dict[str, Any]) -> list[str]:
+    """The texts of a line of a log: what it says, and the exceptions that it shows."""
+    errors = line.get("error_detail") or ()
+    return [str(line.get("event", "")), *(str(each.get("exc_value", "")) for each in errors)]
 
 
 def _question(dag: str, run: str, number: int) -> str:
