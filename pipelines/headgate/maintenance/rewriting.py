@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.commands import SEE_DAMAGE
+from headgate.declaration.quantities import plural
 from headgate.failpoints import failpoint
 from headgate.storage.files import Storage
 from headgate.tables.arrow import attempt_folder, describe
@@ -156,6 +157,7 @@ def _require_same_rows(table: Table, files: Sequence[DataFile], merged: DataFile
     rows = sum(file.rows for file in files)
     if merged.rows != rows or merged.is_final != files[0].is_final:
         raise DamagedFileError(
-            f"{table.name}: {len(files)} files of {rows:,} rows would become {merged.rows:,} rows",
+            f"{table.name}: {plural(len(files), 'file')} of {plural(rows, 'row')} would become "
+            f"{plural(merged.rows, 'row')}",
             remedy=f"nothing was changed; see what is damaged: {SEE_DAMAGE}",
         )

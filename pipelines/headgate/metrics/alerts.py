@@ -209,7 +209,7 @@ def _upkeep() -> Iterator[Alert]:
     yield Alert(
         "HeadgateLedgerUnbalanced",
         "headgate_ledger_differences > 0",
-        "{{ $value }} checks of the ledger fail",
+        "checks of the ledger that fail: {{ $value }}",
         pipeline_command("ledger"),
         check="ledger",
         severity="critical",
@@ -231,7 +231,7 @@ def _upkeep() -> Iterator[Alert]:
     yield Alert(
         "HeadgateSavepointDamaged",
         "headgate_savepoints_damaged > 0",
-        "{{ $value }} savepoints are damaged",
+        "damaged savepoints: {{ $value }}",
         pipeline_command("savepoint list"),
     )
     yield Alert(

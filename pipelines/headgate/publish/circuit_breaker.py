@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.declaration.quantities import is_above
+from headgate.declaration.quantities import is_above, plural
 from headgate.declaration.settings import CircuitBreaker
 from headgate.storage.layout import Layout
 from headgate.tables.history import counted, lineage
@@ -27,7 +27,7 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
     """Why publications pause; None if they do not. ``read`` is the number of records in the newest
     batches, ``silver`` has the counts of their outcomes by silver table."""
     if breaker.records_below is not None and read < breaker.records_below:
-        newest = f"the last {breaker.batches} batches have {read:,} records"
+        newest = f"{plural(read, 'record')} in the last {plural(breaker.batches, 'batch')}"
         return f"{newest}, fewer than {breaker.records_below:,}"
     if breaker.refused_above is None:
         return None

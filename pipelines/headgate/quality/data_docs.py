@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headgate.declaration.quantities import plural
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.expectations.data_docs import Run
 from headgate.expectations.result import RuleResult
@@ -28,7 +29,7 @@ def runs(found: Findings, *, show_values: bool) -> Iterator[Run]:
 def _batch(table: str, suite: Suite, batch: DecidedBatch) -> Run:
     """The counts of a batch of silver. A rule that is newer than the batch counts as met."""
     results = [_counted(rule, batch) for rule in suite.rules]
-    outcome = f"{batch.rejected:,} of {batch.rows:,} rows rejected"
+    outcome = f"{batch.rejected:,} of {plural(batch.rows, 'row')} rejected"
     return Run(table, f"batch_{batch.n}", batch.at, suite, results, outcome)
 
 

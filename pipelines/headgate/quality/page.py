@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from html import escape
 
+from headgate.declaration.quantities import plural
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.plan import asked
 from headgate.expectations.result import RuleResult
@@ -69,7 +70,7 @@ def _silver(found: SilverFindings, show_values: bool) -> Iterator[str]:
     )
     yield f"<h2>{escape(found.table)}</h2>{_suite(found.suite)}"
     count = f"{len(found.batches):,} batch{'es' * (len(found.batches) != 1)}"
-    yield f"<p>{count}, {rows:,} rows, {rejected:,} rejected.</p>"
+    yield f"<p>{count}, {plural(rows, 'row')}, {rejected:,} rejected.</p>"
     yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time")
     for rule in found.suite.rules:
         broken = sum(batch.broken.get(rule.id, 0) for batch in found.batches)
@@ -119,7 +120,7 @@ def _gold(found: GoldFindings, show_values: bool) -> Iterator[str]:
             f"{_time(hold.since)}: with {hold.what} it breaks rules. "
             f"{'; '.join(map(say, hold.failed))}</p>"
         )
-    yield f"<p>The newest {len(found.validations):,} validations of versions.</p>"
+    yield f"<p>The newest {plural(len(found.validations), 'validation')} of versions.</p>"
     yield _table_head("Rule", "Asks", "Action", "Broke it:", "Met by:", "Over time", "Last")
     for rule in found.suite.rules:
         results = [r for each in found.validations for r in each.results if r.rule == rule.id]

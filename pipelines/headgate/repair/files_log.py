@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from headgate.declaration.kinds import FILES, name_of
 from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.quantities import plural
 from headgate.failpoints import failpoint
 from headgate.repair.findings import Damage
 from headgate.repair.logs import Log
@@ -70,7 +71,7 @@ class Filling:
     def descriptions(self) -> Iterator[str]:
         known = [file for file in self.rows if file.path]
         lost = [file.sequence for file in self.rows if not file.path]
-        yield f"{self.path}: {len(known):,} files are recorded again, as bronze knows them"
+        yield f"{self.path}: {plural(len(known), 'file')} to record again, as bronze knows them"
         if lost:
             yield (
                 f"{self.path}: the names of the files {some_of(lost, _SHOWN)} are unknown: what "

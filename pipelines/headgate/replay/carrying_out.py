@@ -10,6 +10,7 @@ import pyarrow as pa
 from headgate.bronze.copies import CorrectedCopies
 from headgate.bronze.stage import BronzeStage
 from headgate.declaration.model import Source
+from headgate.declaration.quantities import plural
 from headgate.failpoints import failpoint
 from headgate.replay.requests import Request, copies_of, remove, waiting
 from headgate.storage.layout import Layout
@@ -58,4 +59,4 @@ def _replay(
     except _TakenBack:
         return f"the replay {request.id} was taken back"
     failpoint("replay.committed")
-    return f"replayed {request.rows:,} records as batch {state.n:,}"
+    return f"replayed {plural(request.rows, 'record')} as batch {state.n:,}"

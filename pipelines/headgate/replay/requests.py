@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import BRONZE
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.storage.documents import encoded, read_value, write_document
@@ -71,8 +72,9 @@ def carried_out(layout: Layout, pipeline: str, request: Request) -> Replay | Non
 def require_none(layout: Layout) -> None:
     """Raises ReplayWaitsError if a request waits."""
     if (other := waiting(layout)) is not None:
+        what = f"a replay of {plural(other.rows, 'record')}"
         raise ReplayWaitsError(
-            f"a replay of {other.rows:,} records waits for a driver since {other.at:%F %T}Z",
+            f"{what} waits for a driver since {other.at:%F %T}Z",
             remedy=f"{pipeline_command('start')}, or take it back: "
             + pipeline_command("quarantine cancel"),
         )

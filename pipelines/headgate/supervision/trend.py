@@ -8,7 +8,7 @@ from datetime import timedelta
 from statistics import linear_regression
 from typing import Any, Literal
 
-from headgate.declaration.quantities import span
+from headgate.declaration.quantities import plural, span
 from headgate.storage.lag import Sample
 
 FEWEST = 4
@@ -36,7 +36,7 @@ class Trend:
             return f"catching up: up to date in about {span(self.level)}"
         if self.trend == "falling behind":
             return f"falling behind by {self.growth:,.0f} records/s"
-        return f"keeping up, {self.backlog:,} records behind"
+        return f"keeping up, {plural(self.backlog, 'record')} behind"
 
     def as_dict(self) -> dict[str, Any]:
         level = None if self.level is None else round(self.level.total_seconds())

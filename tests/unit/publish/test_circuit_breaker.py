@@ -30,7 +30,7 @@ __all__ = ["empty_lake"]
         (0.1, None, "clean: 11 of 100 records are refused (11.0%, limit 10.0%)"),
         (0.11, None, None),
         (0.11 - 1e-17, None, None),
-        (None, 101, "the last 5 batches have 100 records, fewer than 101"),
+        (None, 101, "100 records in the last 5 batches, fewer than 101"),
         (None, 100, None),
         (0.99, 1, None),
     ],
@@ -93,7 +93,7 @@ def test_too_little_input(empty_lake: Lake) -> None:
     deliver(lake, 2, 4, 0)
     assert (
         Breaker(lake.layout, pipeline).why_open()
-        == "the last 2 batches have 14 records, fewer than 15"
+        == "14 records in the last 2 batches, fewer than 15"
     )
     deliver(lake, 3, 11, 0)
     assert Breaker(lake.layout, pipeline).why_open() is None
@@ -113,7 +113,7 @@ def test_a_replay_says_nothing_about_the_input(empty_lake: Lake) -> None:
     deliver(lake, 4, 4, 0)
     assert (
         Breaker(lake.layout, pipeline).why_open()
-        == "the last 2 batches have 14 records, fewer than 15"
+        == "14 records in the last 2 batches, fewer than 15"
     )
 
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.screen import Report, Say, Words, screen
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.supervision.words import words
 
@@ -37,7 +38,7 @@ def demo_screen(
 ) -> Iterator[tuple[Report, Say]]:
     """Yields two functions: the driver calls one with its progress, and the other with its
     stages."""
-    out.print(f"{events:,} bids go through bronze, silver and gold; Spark starts …")
+    out.print(f"{plural(events, 'bid')} go through bronze, silver and gold; Spark starts …")
     if not out.is_terminal:
         with screen(out) as lines:
             yield lines.take, lines.say

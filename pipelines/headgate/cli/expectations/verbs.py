@@ -22,6 +22,7 @@ from headgate.cli.options import DEFAULT_ROOT, PipelineName, Root
 from headgate.commands import pipeline_command, rendered, shell_command
 from headgate.declaration.model import GoldTable, SilverTable
 from headgate.declaration.operators import begin_of
+from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError, UsageError
 from headgate.expectations import profiling
 from headgate.expectations.exporting import exported, left_out
@@ -56,7 +57,8 @@ def profile(
         _, [values] = select(declared, layout, profiling.values_sql(path, repeated))
         found = profiling.with_values(found, dict(zip(repeated, values, strict=True)))
     rules, left_out = profiling.proposed(rows, found, _keys(named))
-    head = [f"Proposed from {rows:,} rows of {table}, which all meet it. Keep what must be true."]
+    of = f"{plural(rows, 'row')} of {table}"
+    head = [f"Proposed from {of}, which all meet it. Keep what must be true."]
     if left_out:
         head.append(f"A suite has at most {len(rules)} rules; {left_out} more were left out.")
     _give(suite_text(rules, *head), output, len(rules), table)

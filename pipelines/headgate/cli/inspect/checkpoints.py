@@ -10,6 +10,7 @@ from headgate.cli.options import command
 from headgate.cli.output import console, grid, size_of
 from headgate.cli.rows import cells
 from headgate.declaration.kinds import name_of
+from headgate.declaration.quantities import plural
 
 if TYPE_CHECKING:
     from headgate.savepoints.checkpoints import Checkpoints
@@ -47,7 +48,7 @@ def show(found: Checkpoints) -> None:
     out.print(table)
     out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
     for lag in found.replay:
-        message = f"{lag.table} processes {lag.batches:,} batches, {lag.rows:,} rows"
+        message = f"{lag.table} processes {plural(lag.batches, 'batch')}, {plural(lag.rows, 'row')}"
         out.print(f"  {message}", markup=False)
     if not found.replay:
         out.print("  no table has anything to do again; a batch that runs is read again")

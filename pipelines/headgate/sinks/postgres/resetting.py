@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from psycopg2 import Error
 from psycopg2.sql import SQL
 
+from headgate.declaration.quantities import plural
 from headgate.sinks.contract import SinkContext, SinkRefusalError
 from headgate.sinks.postgres.connecting import WRITE, bounded, connect, message
 from headgate.sinks.postgres.declared import PostgresSink
@@ -43,4 +44,4 @@ def _reset(cursor: Cursor, sink: PostgresSink, ledger: Ledger, context: SinkCont
         drop_others(cursor, sink, relation, ())  # the next run creates one
     if entry is not None:
         ledger.forget(cursor)
-    return f"{removed:,} rows of {sink.name} are removed; the next run writes all rows again"
+    return f"removed {plural(removed, 'row')} of {sink.name}; the next run writes all rows again"

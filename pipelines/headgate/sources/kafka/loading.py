@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import BRONZE
+from headgate.declaration.quantities import plural
 from headgate.sources.contract import DeployedSource
 from headgate.sources.errors import OtherKindError, SourceError
 from headgate.sources.kafka.batches import KafkaBatches
@@ -96,7 +97,7 @@ def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) ->
     return LoadPlan(
         begins={str(number): first for number, (first, _) in ranges.items()},
         ends={str(number): end for number, (_, end) in ranges.items()},
-        what=f"{records:,} records of {', '.join(wanted.topics)}",
+        what=f"{plural(records, 'record')} of {', '.join(wanted.topics)}",
         unit="records",
         details={"topics": sorted(topic.label for topic in listed if topic.name in names_read)},
     )
