@@ -45,7 +45,7 @@ def test_a_report_that_is_sent_again_waits_for_the_first(tmp_path: Path) -> None
             airflow.switch_on("emits")
             connection = psycopg2.connect(address)
             with connection.cursor() as cursor:
-                cursor.execute("SELECT id FROM asset FOR UPDATE")  # no event can be written
+                cursor.execute("LOCK TABLE asset_event IN EXCLUSIVE MODE")  # none can be written
                 run = airflow.trigger("emits")
                 airflow.wait(lambda: proxy.seen(b"2026-05-04T00") >= 3, "it is not sent again")
                 time.sleep(WAITS)
