@@ -65,7 +65,7 @@ class FilesIntake:
     def _has_vanished(self) -> bool:
         """A missing folder has an empty listing, as if there was no input. In a bucket, every
         folder without files is missing."""
-        if not self.log.last_sequence or not self.landing.is_local:
+        if not self.landing.is_local:
             return False
         with reaching(self.source.path):
             return not self.landing.exists("")

@@ -101,8 +101,8 @@ class Files(Connector[FilesSource]):
         from headgate.tables.log import newest_commit
 
         log = newest_commit(place.storage.at(FILES_LOG.path(place.source.name)))
-        had_files = log is not None and log.state.n > 0
-        require_landing(place.source.reads, declaration, had_files=had_files)
+        # The log is created by the first driver, which has seen the folder.
+        require_landing(place.source.reads, declaration, was_there=log is not None)
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
         from headgate.sources.files.rereading import require_unchanged

@@ -46,13 +46,13 @@ def _cause(error: OSError, folder: str) -> str:
     return what if where in (None, folder) else f"{what}: {where}"
 
 
-def require_landing(reads: FilesSource, declaration: Path, *, had_files: bool = False) -> None:
-    """Raises LandingError if the landing folder does not exist or cannot be listed. If files of it
-    were recorded before (``had_files``), a folder that does not exist is away: then it raises
+def require_landing(reads: FilesSource, declaration: Path, *, was_there: bool = False) -> None:
+    """Raises LandingError if the landing folder does not exist or cannot be listed. If a driver has
+    listed it before (``was_there``), a folder that does not exist is away: then it raises
     LandingAwayError."""
     if not _is_missing(reads, declaration):
         return
-    if had_files:
+    if was_there:
         raise LandingAwayError(f"there is no landing folder {reads.path}", PUT_BACK)
     raise LandingError(
         f"there is no landing folder {reads.path}",

@@ -130,17 +130,16 @@ def test_a_stop_ends_the_wait(place: Place) -> None:
 
 
 def test_a_landing_folder_that_vanishes_is_away_until_it_is_back(place: Place) -> None:
-    away = place.landing.rename(place.landing.with_name("away"))
-    place.source.poll(final=False)  # before the first file, there may be no folder yet
-    away.rename(place.landing)
-    place.write("a.json")
-    place.source.poll(final=True)
-    place.landing.rename(away)
-    with pytest.raises(LandingAwayError, match=f"there is no landing folder {place.landing}"):
-        place.source.poll(final=False)
-    away.rename(place.landing)
-    place.source.poll(final=False)
-    assert place.recorded() == ["a.json"]
+    """Also before its first file: a driver has begun, so the folder was there."""
+    away = place.landing.with_name("away")
+    for recorded in (["a.json"], ["a.json", "b.json"]):
+        place.landing.rename(away)
+        with pytest.raises(LandingAwayError, match=f"there is no landing folder {place.landing}"):
+            place.source.poll(final=False)
+        away.rename(place.landing)
+        place.write(recorded[-1])
+        place.source.poll(final=True)
+        assert place.recorded() == recorded
 
 
 def test_a_mount_point_without_its_disk_is_away_and_a_missing_file_is_not(place: Place) -> None:
