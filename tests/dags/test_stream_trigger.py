@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -184,6 +185,31 @@ def test_only_what_is_over_and_ours_is_stopped(
     monkeypatch.setattr(watching, "_state", lambda: state)
     asyncio.run(watching.on_kill())
     assert (stop_asked(layout) is not None) == stops
+
+
+def test_airflow_is_asked_once_before_a_kill_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first answer takes a triggerer seconds."""
+    asked, ended = threading.Event(), threading.Event()
+
+    def slow() -> str:
+        asked.set()
+        assert ended.wait(20), "the trigger waits for it"
+        raise ConnectionError("the API server is gone")
+
+    async def first() -> dict[str, Any]:
+        try:
+            return await _first(watching)
+        finally:
+            ended.set()
+
+    watching = trigger(tmp_path, (JOB,), ())
+    monkeypatch.setattr(watching, "_state", slow)
+    began = time.monotonic()
+    assert asyncio.run(first())["condition"] == "absent"
+    assert asked.is_set()
+    assert time.monotonic() - began < 15
 
 
 def test_it_runs_on_where_airflow_does_not_say(

@@ -62,7 +62,14 @@ class StreamTrigger(PlainTrigger):
         self._news: object = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        await self._warm_up()
+        warming = asyncio.create_task(self._warm_up())
+        try:
+            async for fired in self._watch():
+                yield fired
+        finally:
+            warming.cancel()
+
+    async def _watch(self) -> AsyncIterator[TriggerEvent]:
         await asyncio.sleep(self.wait)
         seen: Observation | None = None
         while True:
