@@ -21,10 +21,9 @@ from urllib.parse import quote
 import psutil
 
 from headgate.process_tree.ports import free_port
+from headgate.standalone.settings import COMPONENTS, LOGGING
 from tests.support.drivers import PATIENCE
 from tests.support.lossy_proxy import LossyProxy
-
-COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 
 
 class Airflow:
@@ -63,9 +62,7 @@ class Airflow:
             "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5,
             # The tasks of a killed scheduler wait so long; the default is five minutes.
             "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 15,
-            # Each component serves its logs; another process may have the default ports.
-            "LOGGING__TRIGGER_LOG_SERVER_PORT": free_port(),
-            "LOGGING__WORKER_LOG_SERVER_PORT": free_port(),
+            "LOGGING__LOGGING_CONFIG_CLASS": LOGGING,
         }
         if database is not None:
             settings["DATABASE__SQL_ALCHEMY_CONN"] = database
@@ -90,7 +87,7 @@ class Airflow:
 
     def start(self, *components: str) -> None:
         for name in components or COMPONENTS:
-            self._running[name] = self._airflow(name)
+            self._running[name] = self._airflow(name, *COMPONENTS[name])
         if "api-server" in (components or COMPONENTS):
             self.wait(lambda: self._health() is not None, "the API server never answered")
             with urllib.request.urlopen(f"{self.address}/auth/token", timeout=30) as answer:

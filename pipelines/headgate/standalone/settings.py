@@ -24,7 +24,7 @@ DATABASE = "HEADGATE_AIRFLOW_DB"
 """The environment variable for the address of a PostgreSQL database, as
 postgresql://USER:PASSWORD@HOST/DATABASE. Without it, SQLite in the home is used."""
 ADMIN = "admin"
-_LOGGING = "headgate.airflow.task_logs.CONFIG"
+LOGGING = "headgate.airflow.task_logs.CONFIG"
 _ROOT = "HEADGATE_ROOT"
 _SETTINGS = ("AIRFLOW__", "_AIRFLOW_")
 _FOLDERS = ("AIRFLOW_HOME", "AIRFLOW_CONFIG")
@@ -117,7 +117,7 @@ def _airflow(settings: Settings) -> dict[str, object]:
         # A busy machine may need longer than the default.
         "CORE__DAGBAG_IMPORT_TIMEOUT": 120,
         "DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": 180,
-        "LOGGING__LOGGING_CONFIG_CLASS": _LOGGING,
+        "LOGGING__LOGGING_CONFIG_CLASS": LOGGING,
     }
     if settings.database is not None:
         values["DATABASE__SQL_ALCHEMY_CONN"] = dialect(settings.database)
