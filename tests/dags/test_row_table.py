@@ -61,4 +61,5 @@ def test_null_nothing_and_text_are_told_apart() -> None:
 def test_a_long_text_is_cut_and_control_characters_are_escaped() -> None:
     assert value("x" * 10_000) == f"`{'x' * LONGEST}` … (10,000 characters)"
     assert code("x" * 10_000) == f"`{'x' * 10_000}`"
+    assert len(value("\\|" * 10_000)) < 20 * LONGEST
     assert value("a\nb\x1b[1m\u202e") == "`a\\nb\\x1b[1m\\u202e`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headgate.airflow.row_table import code, table
@@ -61,7 +62,8 @@ def of_publication(report: Report, begin: str, end: str, file: Path, place: Plac
 def _held(declared: Pipeline, each: HeldVersion, place: Place) -> Iterator[str]:
     from headgate.supervision.held_versions import reasons
 
-    hold, rows = each.hold, each.rows.first()
+    each = replace(each, rows=each.rows.first())
+    hold, rows = each.hold, each.rows
     yield (
         f"{code(hold.title)}: {code(each.what)}, held since {hold.since:%F %T}Z. Computed by "
         f"{code(each.computed_by)}."
@@ -70,13 +72,12 @@ def _held(declared: Pipeline, each: HeldVersion, place: Place) -> Iterator[str]:
         f"* {code(str(result))}" + (f" Expected: {code(asked)}" if asked else "")
         for result, asked in reasons(hold, declared.gold[hold.table])
     )
-    if not rows.rows:
-        yield "No single row breaks these rules: they are about the whole table."
-        return
-    yield table(rows, "Held version")
+    if rows.rows:
+        yield table(rows, "Held version")
     which = ["--rebuild"] if hold.log else []
     show = rendered(pipeline_command("gate show", f"gold.{hold.table}", *which), place)
-    yield rows.count + ("." if rows.is_whole else f"; more of them: {code(show)}")
+    is_all = not rows.rows or rows.is_whole
+    yield each.count + ("." if is_all else f"; more of them: {code(show)}")
 
 
 def _differing(each: TableReport, report: Report, file: Path, place: Place) -> Iterator[str]:

@@ -14,6 +14,8 @@ from headgate.tables.row_changes import Line, RowChanges, Values
 
 LONGEST = 200
 """The number of characters of a value that are shown."""
+MOST_COLUMNS = 30
+"""The number of columns of a row that are shown in one line."""
 _PLAIN = re.compile(r"[-+]?[\d.,:eE+-]+(?: [\d.:+-]+)?")
 """Numbers and times: they need no code span."""
 _BEFORE_A_BAR = re.compile(r"(?<!\\)(?:\\\\)*\\(?=\|)")
@@ -50,8 +52,9 @@ def _side(line: Line, values: Values | None) -> str:
     if line.column is not None:
         return value(values[line.column])
     # A row has many columns. Most of those that are null say nothing.
-    named = (f"{_cell(name)} {value(each)}" for name, each in values.items() if each is not None)
-    return ", ".join(named) or "*null*"
+    named = [f"{_cell(name)} {value(each)}" for name, each in values.items() if each is not None]
+    more = [f"and {len(named) - MOST_COLUMNS:,} more"] if len(named) > MOST_COLUMNS else []
+    return ", ".join([*named[:MOST_COLUMNS], *more]) or "*null*"
 
 
 def value(text: str | None) -> str:
@@ -62,23 +65,20 @@ def value(text: str | None) -> str:
 
 
 def _cell(text: str) -> str:
-    """As ``code``, in a cell: a vertical bar would end it."""
-    ends = [0, *(found.end() for found in _BEFORE_A_BAR.finditer(text)), len(text)]
-    parts = (
-        code(text[begin:end], LONGEST) for begin, end in pairwise(ends) if begin < end or not text
-    )
-    return "<!-- -->".join(part.replace("|", "\\|") for part in parts)
+    """As ``code``, in a cell: a vertical bar would end it. A long text is cut."""
+    shown = text[:LONGEST]
+    ends = [0, *(found.end() for found in _BEFORE_A_BAR.finditer(shown)), len(shown)]
+    parts = (code(shown[begin:end]) for begin, end in pairwise(ends))
+    more = f" … ({len(text):,} characters)" if len(text) > LONGEST else ""
+    return "<!-- -->".join(part.replace("|", "\\|") for part in parts) + more
 
 
-def code(text: str, longest: int | None = None) -> str:
+def code(text: str) -> str:
     """A text of any content, without an effect on what surrounds it. The fence of its code span is
-    longer than any in the text, and one space at both ends is no part of it. A text that is longer
-    than ``longest`` is cut."""
+    longer than any in the text, and one space at both ends is no part of it."""
     if not text:
         return "*empty*"
-    longest = len(text) if longest is None else longest
-    shown = text[:longest].translate(ON_ONE_LINE)
+    shown = text.translate(ON_ONE_LINE)
     fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     pad = " " if "`" in shown or shown != shown.strip(" ") else ""
-    more = f" … ({len(text):,} characters)" if len(text) > longest else ""
-    return f"{fence}{pad}{shown}{pad}{fence}{more}"
+    return f"{fence}{pad}{shown}{pad}{fence}"

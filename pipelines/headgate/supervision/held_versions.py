@@ -30,6 +30,15 @@ class HeldVersion:
     computed_by: str
     rows: RowChanges
 
+    @property
+    def count(self) -> str:
+        """How many rows break rules, and how many of them are shown."""
+        if self.rows.rows:
+            return self.rows.count
+        if any(result.unexpected for result in self.hold.failed):
+            return "the rows are being validated again: look again"
+        return "no single row breaks these rules: they are about the whole table"
+
     def document(self) -> Document:
         """For programs, without what a release accepts."""
         found = encoded(self.hold)

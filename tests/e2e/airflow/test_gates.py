@@ -44,7 +44,7 @@ def assert_shown(site: Site, run: str) -> None:
     form = f"/dags/{CONTROL}/runs/{quote(run, safe='')}/tasks/approve/mapped/0/required_actions"
     with browser.opened(site.airflow.address + form, site.folder / "profile") as page:
         site.airflow.wait(
-            lambda: HOSTILE in page.run("document.body.innerText"), "the form has no rows"
+            lambda: HOSTILE in page.run("document.body?.innerText ?? ''"), "the form has no rows"
         )
         assert page.run("document.querySelectorAll('img[src=x]').length") == 0
         assert page.run("[...document.querySelectorAll('td')].map(e => e.innerText)").count("new")
@@ -104,9 +104,9 @@ def test_a_held_version_is_released_by_whoever_approves(site: Site) -> None:
 
     run = airflow.trigger(CONTROL, action="release")
     airflow.wait(lambda: airflow.asks(CONTROL, run), "nobody is asked")
-    text = airflow.question(CONTROL, run)
-    assert "sane (critical): not met" in text
-    assert f"| `{HOSTILE.replace('|', BAR)}` | new |" in text
+    asked = airflow.question(CONTROL, run)
+    assert "sane (critical): not met" in asked
+    assert f"| `{HOSTILE.replace('|', BAR)}` | new |" in asked
     assert_shown(site, run)
     said = decided(site, run)
     assert "released gold/per_minute, batch" in said

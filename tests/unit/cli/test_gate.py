@@ -253,6 +253,11 @@ def test_the_status_has_the_first_rows_and_how_many_there_are(
 
 def test_a_rule_about_the_whole_table_has_no_rows(ask: Ask, gated: Lake, of_lake: OfLake) -> None:
     hold(gated)
+    out = ask("gate", "show", *of_lake, "gold.per_minute")[1]
+    assert "look again" in out, "a validation is writing the rows of `sane`"
+    n = position(gated)
+    of_sum = RuleResult("sum", "critical", "hold", met=False, observed="9")
+    documents.hold(gated.layout, Hold("per_minute", n, n + 1, SINCE, SINCE, (of_sum,)))
     _, out, _ = ask("gate", "show", *of_lake, "gold.per_minute")
     assert "no single row breaks these rules: they are about the whole table" in out
     code, _, err = ask("gate", "show", *of_lake, "gold.per_minute", "--rebuild")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
@@ -42,25 +44,29 @@ class DecisionOperator(TablesTask):
                 f"{self.approval}, and a person is asked again"
             )
         declared, layout = self._opened()
-        carry_out = _release if about["action"] == RELEASE else _reject
-        done = []
-        for each in about["held"]:
-            hold = decoded(each, Hold)
-            carry_out(declared, layout, hold, by, reason)
-            done.append(f"{hold.title}, {each['what']}")
-        what = "released" if about["action"] == RELEASE else "gave up"
-        result = f"{self.name}: {by} {what} {'; '.join(done)}: {reason}"
+        prepare = _release if about["action"] == RELEASE else _rejection
+        held = [(decoded(each, Hold), each["what"]) for each in about["held"]]
+        # All of it can be carried out, or nothing is.
+        for carry_out in [prepare(declared, layout, hold, by, reason) for hold, _ in held]:
+            carry_out()
+        verb = "released" if about["action"] == RELEASE else "gave up"
+        done = "; ".join(f"{hold.title}, {what}" for hold, what in held)
+        result = f"{self.name}: {by} {verb} {done}: {reason}"
         self.log.info(result)
         return result
 
 
-def _release(declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str) -> None:
+def _release(
+    declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str
+) -> Callable[[], None]:
     from headgate.gates.documents import release
 
-    release(layout, hold.gate, hold.release(by, reason, datetime.now(UTC)))
+    return partial(release, layout, hold.gate, hold.release(by, reason, datetime.now(UTC)))
 
 
-def _reject(declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str) -> None:
+def _rejection(
+    declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str
+) -> Callable[[], None]:
     """Raises AirflowFailException if the version is no longer held, and what ``rejectable``
     raises."""
     from headgate.gates.documents import held, reject
@@ -72,4 +78,5 @@ def _reject(declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str
             f"{hold.title} is not held by this change any more, so nothing was given up"
         )
     operation = rejectable(declared, layout, hold)
-    reject(layout, rejection(hold, operation, by, reason, datetime.now(UTC)))
+    given = rejection(hold, operation, by, reason, datetime.now(UTC))
+    return partial(reject, layout, given)

@@ -117,7 +117,7 @@ def show(
         f"computed by {found.computed_by}",
         *why(held, declared.gold[held.table]),
         *([rows_shown(found.rows, "held")] if found.rows.rows else []),
-        rows_count(found.rows),
+        rows_count(found),
         *islice(next_steps(held, is_rebuilt=is_rebuilt), 1, None),
     )
 

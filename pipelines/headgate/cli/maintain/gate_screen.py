@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from headgate.cli.options import command
 from headgate.declaration.model import GoldTable
 from headgate.gates.documents import Hold
-from headgate.supervision.held_versions import reasons
-from headgate.tables.row_changes import RowChanges
+from headgate.supervision.held_versions import HeldVersion, reasons
 
 
 def why(hold: Hold, table: GoldTable) -> Iterator[str]:
@@ -19,13 +18,10 @@ def why(hold: Hold, table: GoldTable) -> Iterator[str]:
             yield f"    expected: {asked}"
 
 
-def rows_count(found: RowChanges) -> str:
+def rows_count(found: HeldVersion) -> str:
     """How many rows break the rules."""
-    if not found.rows:
-        return "no single row breaks these rules: they are about the whole table"
-    if found.total is None:
-        return f"{found.count}; too many to release them for later versions"
-    return found.count
+    is_counted = found.rows.total is not None
+    return found.count + ("" if is_counted else "; too many to release them for later versions")
 
 
 def next_steps(hold: Hold, *, is_rebuilt: bool) -> Iterator[str]:
