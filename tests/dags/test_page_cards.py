@@ -234,6 +234,7 @@ def test_a_source_that_does_not_answer_is_told_and_comes_before_what_runs(cards:
     assert cards.text("#summary .count") == ["1 waiting", "1 running"]
     assert cards.text(".card .note.bad") == [why]
     assert "has not answered for 5 min" in cards.text(".card")[0]
+    assert "before the outage" in cards.text(".card")[0], "it is not known to be up to date"
     assert cards.text(".card[data-tone=bad] h2") == ["b"]
 
 

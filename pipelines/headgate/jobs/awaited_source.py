@@ -80,7 +80,7 @@ class AwaitedSource(MicroBatchSource):
         return self.inner.backlog()
 
     def has_ingested_all(self) -> bool:
-        return self.outage is None and self.inner.has_ingested_all()
+        return self.inner.has_ingested_all()
 
     @property
     def may_ingest(self) -> bool:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from headgate.cli.main import answer
-from headgate.supervision import local
 from tests.support.broker import create_topic
-from tests.support.drivers import PATIENCE
 from tests.support.own_broker import BrokerWithLogin
 from tests.support.rounds import IN_FULL, in_full
 from tests.support.said import Said
 from tests.support.shell import Shell
-from tests.support.waiting import wait_until
 from tests.support.watched import CANARY, LOGIN, declare
 
 pytestmark = [
@@ -35,7 +30,7 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
     declare(folder, kafka.sasl_servers, topic, "stranger", options=wrong)
     declare(folder, kafka.sasl_servers, topic, "mute", options=LOGIN.replace("required", "needed"))
     expected = {
-        "nobody": ("no answer from the brokers 127.0.0.1:1; asked for", "unreachable_after"),
+        "nobody": ("no answer from the brokers 127.0.0.1:1; asked for", "kafka topics --servers"),
         "misspelt": (f'has no topic {topic[:-1]} (did you mean "{topic}"?)', topic),
         "beyond": (f"start: {topic}/0 has no offset 99; it has 0 to 0", "change start"),
         "stranger": (f"{kafka.sasl_servers} refuse: Authentication failed", "password"),
@@ -56,45 +51,21 @@ def test_what_goes_wrong_says_where_and_what_to_do(kafka: BrokerWithLogin, shell
 
 
 @in_full
-def test_brokers_that_never_answer_are_seen_and_a_stop_is_heard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A short run tests the error in tests/kafka/test_start.py, the stop in
-    tests/unit/sources/kafka/test_micro_batches.py, and the output of a start and of `status` in
-    tests/unit/cli/test_kafka_pipeline.py and tests/unit/supervision/test_launching.py."""
+def test_a_start_leaves_a_driver_running_that_waits_for_its_brokers(tmp_path: Path) -> None:
+    """A short run tests the outage in tests/recovery/test_outages.py, and the words of a start in
+    tests/unit/cli/test_kafka_pipeline.py."""
     said = Said(tmp_path)
-    file = tmp_path / "watched.yml"
     declare(tmp_path, "127.0.0.1:1", "nothing")
-    context = file.read_text().replace("unreachable_after: 2 s", "unreachable_after: 10 minutes")
-    file.write_text(context)
-    monkeypatch.chdir(tmp_path)
-    with ThreadPoolExecutor(1) as pool:
-        starting = pool.submit(answer, ["start", "watched"])
-        wait_until(
-            lambda: "no answer from the brokers 127.0.0.1:1" in said("status", "watched").stdout,
-            "status does not say that nobody answers",
-            PATIENCE,
-        )
+    started = said("start", "watched")
+    try:
+        assert started.returncode == 0, started.stderr
+        assert "no answer from the brokers 127.0.0.1:1, for " in started.stderr
+        assert "headgate restart watched" in started.stderr
         (job,) = said.json("status", "watched")["jobs"]
+        assert job["outage"]["what"] == "no answer from the brokers 127.0.0.1:1"
         assert job["backlog"] is None
-        monkeypatch.setattr(local, "REACHES_WITHIN", 0.0)  # the start waits no longer
-        refused = starting.result()
-    told = capsys.readouterr().err
-    assert refused == 3, told
-    assert "no answer from the brokers 127.0.0.1:1" in told
-    assert "headgate start watched" in told
+    finally:
+        stopped = said("stop", "watched")
+    assert stopped.returncode == 0, stopped.stderr
     assert said.json("status", "watched")["state"] == "stopped"
     assert "it failed at" not in said("status", "watched").stdout
-
-
-@in_full
-def test_a_start_says_that_nobody_answers(tmp_path: Path) -> None:
-    said = Said(tmp_path)
-    declare(tmp_path, "127.0.0.1:1", "nothing")
-    failed = said("start", "watched")
-    assert failed.returncode == 3
-    assert "no answer from the brokers 127.0.0.1:1; asked for" in failed.stderr
-    status = said("status", "watched")
-    assert status.returncode == 3
-    assert "no answer from the brokers 127.0.0.1:1; asked for" in status.stdout
-    assert "headgate kafka topics --servers 127.0.0.1:1" in status.stdout

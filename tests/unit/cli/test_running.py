@@ -161,6 +161,15 @@ class Watched:
         return lines
 
 
+def test_a_line_about_an_outage_ends_the_stage_that_waits_for_its_end() -> None:
+    shown = Watched()
+    shown.screen.say("looking for input")
+    shown.after(0)
+    shown.screen.tell("no answer, for 10 s (1 attempt); the driver keeps trying")
+    (line,) = shown.after(10 * AGAIN)
+    assert line.endswith("  no answer, for 10 s (1 attempt); the driver keeps trying")
+
+
 def test_a_stage_is_shown_at_once_and_again_while_it_lasts() -> None:
     shown = Watched()
     shown.screen.say("starting Spark")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -145,6 +146,31 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     assert run.progress.updated == (NOW if outage else later)
     assert told == ([f"{away.replace('15 min', '0 s')}, and nothing is lost"] if outage else [])
     assert run.progress.set_aside == 2
+
+
+def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> None:
+    """Otherwise the supervising thread would hang as long as the batch, and hear no stop."""
+    run: Any = running.supervisor._run
+    running.tables.runtime.rebuild = None
+    ask(running.tables.layout, "drain", {}, NOW)
+    source: Any = SimpleNamespace(
+        outage=Outage("no answer", NOW, NOW), backlog=lambda: Backlog("records", 0)
+    )
+    with run.control.batch_lock.between_batches():  # a batch runs
+        taking = threading.Thread(target=running.supervisor._take_in, args=(source,), daemon=True)
+        taking.start()
+        taking.join(10)
+        assert not taking.is_alive()
+    assert len(waiting(running.tables.layout)) == 1
+    running.supervisor._take_in(source)
+    assert waiting(running.tables.layout) == (), "between batches, an outage delays nothing"
+
+
+def test_a_stop_during_a_listing_without_an_answer_is_no_error(running: Running) -> None:
+    def poll(*, final: bool) -> None:
+        raise StopRequested
+
+    assert not running.supervisor._list(cast(MicroBatchSource, SimpleNamespace(poll=poll)))
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,6 @@ def test_brokers_that_do_not_answer_are_asked_less_and_less_often_and_for_ever(
         if place.brokers.silent < before:
             asked.append(place.now)
         assert source.pending() == 0, "a batch would wait for the brokers"
-        assert not source.has_ingested_all()
         place.now += 1
     pauses = [later - earlier for earlier, later in pairwise(asked)]
     assert pauses == [1, 2, 4, 8, 16, *[30] * (len(pauses) - 5)]
@@ -150,6 +149,30 @@ def test_a_read_that_gets_no_answer_is_tried_again_once_brokers_list_again(place
     assert source.ingest()
     assert not is_away()
     assert place.bronze.payload.offsets == {"0": 5}
+
+
+def test_a_read_that_has_failed_often_is_tried_at_once_when_brokers_come_back(
+    place: Place,
+) -> None:
+    place.brokers.make("a", 5)
+    source = place.awaited()
+
+    def fail() -> None:
+        place.brokers.silent = 1
+        raise Py4JError("the read has failed")
+
+    for _ in range(6):
+        place.reading.meanwhile = fail
+        assert not source.ingest()
+        place.now += 40
+    place.reading.meanwhile = fail
+    assert not source.ingest()
+    place.brokers.silent = 1
+    source.poll(final=False)
+    place.now += 1
+    assert source.pending() == 0, "it was tried a second ago"
+    source.poll(final=False)
+    assert source.pending() == 1
 
 
 def test_a_start_waits_for_brokers(place: Place) -> None:

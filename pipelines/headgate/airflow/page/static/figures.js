@@ -44,9 +44,10 @@ function speed(status) {
   return figure("Rows/s", about(status.rows / status.seconds), amount, null, `the last batch: ${amount}`);
 }
 
-function backlog({ backlog: behind, is_alive: alive }) {
+function backlog({ backlog: behind, is_alive: alive, condition }) {
   if (!behind) return figure("Backlog", "–", "unknown");
-  if (!behind.count) return figure("Backlog", "none", alive ? "up to date" : "when it ended");
+  const level = condition === "waiting" ? "before the outage" : "up to date";
+  if (!behind.count) return figure("Backlog", "none", alive ? level : "when it ended");
   const unit = behind.count === 1 ? ONE[behind.unit] : behind.unit;
   const size = behind.size ? `, ${bytes(behind.size)}` : "";
   const oldest = behind.seconds ? `, ${span(behind.seconds)}` : size;
