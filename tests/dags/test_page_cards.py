@@ -314,6 +314,7 @@ def test_what_was_done_about_the_past_is_told(cards: Cards) -> None:
     compared = BackfillReport("b-1", NOW, day, NOW, ("per_minute",), published=True)
     equal = replace(compared, id="b-2", end=None, differing=(), published=False)
     back = replace(compared, id="b-3", taken_back=True, by_end=True)
+    back = replace(back, computed_by="other.txt, another declaration")
     past = PastReport((load, gone), replays, (back, equal, compared))
     cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, past=past)))
     assert "loading history: 7 of 30 files" in cards.text(".card .meta")[0]
@@ -323,15 +324,14 @@ def test_what_was_done_about_the_past_is_told(cards: Cards) -> None:
     loads, replayed, backfills = cards.text("tbody")
     assert "1,400" in loads
     assert "the till was offline" in replayed
-    assert [line.split("\t")[1] for line in backfills.split("\n")] == [
-        "by their end",
-        "whole",
-        "whole",
-    ]
-    assert [line.split("\t")[-1] for line in backfills.split("\n")] == [
-        "per_minute differed: published, and taken back by a restore",
-        "equal",
-        "per_minute differed: published",
+    assert [line.split("\t")[1:4] for line in backfills.split("\n")] == [
+        [
+            "other.txt, another declaration",
+            "per_minute differed: published, and taken back by a restore",
+            "by their end",
+        ],
+        ["", "equal", "whole"],
+        ["", "per_minute differed: published", "whole"],
     ]
     cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, past=PastReport((), (), ()))))
     hidden = f"{DRAWERS}.filter((each) => each.parentElement.hidden).map((e) => e.textContent)"

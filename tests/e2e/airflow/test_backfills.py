@@ -264,7 +264,7 @@ def computing(site: Site) -> list[psutil.Process]:
 def emitted(site: Site) -> list[str]:
     """The hours for which asset events were emitted, the newest event first."""
     asked = f"/assets/events?source_dag_id={GOLD}&source_task_id=per_minute&limit=100"
-    found = site.airflow.ask("GET", f"{asked}&order_by=-id")["asset_events"]
+    found = site.airflow.ask("GET", f"{asked}&order_by=-timestamp")["asset_events"]
     return [event["partition_key"] for event in found]
 
 

@@ -49,8 +49,8 @@ export function past(stream) {
     shown.push(table(["replay of late rows", "gold table", "after batch", "requested by"], rows, [0, 2]));
   }
   if (backfills.length) {
-    const rows = backfills.map((each) => [each.id, each.by_end ? "by their end" : "whole", moment(each.begin), each.end ? moment(each.end) : "all that is final", each.computed_by, comparison(each)]);
-    shown.push(table(["backfill", "windows", "from", "to", "computed by", "compared with gold"], rows));
+    const rows = backfills.map((each) => [each.id, each.computed_by, comparison(each), each.by_end ? "by their end" : "whole", moment(each.begin), each.end ? moment(each.end) : "all that is final"]);
+    shown.push(table(["backfill", "computed by", "compared with gold", "windows", "from", "to"], rows));
   }
   return shown;
 }
