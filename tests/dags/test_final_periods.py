@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,10 +29,14 @@ from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.commands import pipeline_command
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
+from headgate.savepoints.declarations import keep
 from headgate.supervision.final_progress import MOST, Position, Progress
 from headgate.supervision.final_rows import FinalRows
+from headgate.supervision.finality import final_up_to
 from headgate.supervision.periods import HOUR
 from headgate.tables.arrow import stage_arrow
+from headgate.tables.live_files import live_files
+from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import commit_time
 from headgate.tables.table import Table
 from tests.dags.test_gold_final import NOON, Place
@@ -129,11 +132,13 @@ def test_a_damaged_table_delays_no_other(place: Place, capsys: pytest.CaptureFix
     table = text[text.index("  per_minute:") :]
     place.file.write_text(text + table.replace("per_minute", "damaged"))
     reach(place, NOON)
-    gold = Path(place.lake.layout.storage.uri("gold"))
-    shutil.copytree(gold / "per_minute", gold / "damaged")
+    made = Table(place.lake.layout.storage, "gold/damaged", pipeline="tiny")
+    columns = pa.schema([("time", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
+    made.create(columns, load(place.file).definitions[made.name], time_column="time")
+    made.commit(made.refresh().advanced_to(1, NOON, GoldPayload(commit_time(NOON))))
     waiting = trigger(place, damaged=known(None, "damaged"), hours=known(None))
     assert waiting.found() == ["damaged", "hours"]
-    max(gold.glob("damaged/_delta_log/*.json")).write_text("{nonsense")
+    max(Path(made.log.uri("_delta_log")).glob("*.json")).write_text("{nonsense")
     assert waiting.found() == ["hours"]
     assert f"headgate repair {place.file} --root {place.root}" in capsys.readouterr().out
 
@@ -302,9 +307,13 @@ class Pulled:
         return self.value
 
 
-def windows(place: Place, *ends: datetime) -> None:
+def gold(place: Place) -> Table:
+    return Table(place.lake.layout.storage, "gold/per_minute", pipeline="tiny")
+
+
+def windows(place: Place, *ends: datetime, **columns: pa.Array) -> None:
     """Commit final rows of gold whose windows end at these times."""
-    table = Table(place.lake.layout.storage, "gold/per_minute", pipeline="tiny")
+    table = gold(place)
     state = table.refresh().advanced_to(table.refresh().n + 1, NOON, table.state.payload)
     rows = pa.table(
         {
@@ -312,6 +321,7 @@ def windows(place: Place, *ends: datetime) -> None:
             "window_end": list(ends),
             "events": [1] * len(ends),
             "time": list(ends),
+            **columns,
         }
     )
     staged = stage_arrow(table, state, rows, time_column="time")
@@ -325,24 +335,31 @@ class Scheduler:
     place: Place
     events: list[Event] = field(default_factory=list)
 
+    @property
+    def files(self) -> dict[str, Any]:
+        return {"file": str(self.place.file), "root": str(self.place.root), "name": "tiny"}
+
+    @property
+    def read(self) -> dict[Any, Events]:
+        return {ASSET: Events(*self.events), gold_days("tiny", "per_minute"): Events()}
+
     def run(self) -> list[str] | None:
         """The keys that one run emits; None if it waits."""
-        files: dict[str, Any] = {
-            "file": str(self.place.file),
-            "root": str(self.place.root),
-            "name": "tiny",
-        }
-        wait = AwaitFinalPeriods(task_id="wait", tables=["per_minute"], **files)
-        read = {ASSET: Events(*self.events), gold_days("tiny", "per_minute"): Events()}
-        context: dict[str, Any] = {"inlet_events": read}
+        wait = AwaitFinalPeriods(task_id="wait", tables=["per_minute"], **self.files)
+        context: dict[str, Any] = {"inlet_events": self.read}
         try:
             due = wait.execute(cast(Any, context))
         except TaskDeferred:
             return None
+        return self.emit(due)
+
+    def emit(self, due: list[str]) -> list[str]:
+        """The keys that are emitted, if ``due`` is what the task that waits has returned."""
         emit = EmitFinalPeriods(
-            task_id="per_minute", table="per_minute", period="hour", waiting="wait", **files
+            task_id="per_minute", table="per_minute", period="hour", waiting="wait", **self.files
         )
         outlet = Outlet()
+        context: dict[str, Any] = {"inlet_events": self.read}
         context |= {"ti": Pulled(due), "outlet_events": {ASSET: outlet}}
         with suppress(AirflowSkipException):
             emit.execute(cast(Any, context))
@@ -380,11 +397,103 @@ def test_many_hours_are_emitted_in_reports_of_limited_size(place: Place) -> None
 
 
 def test_a_table_that_replaces_another_one_begins_again(place: Place) -> None:
+    """Also while it is final up to an earlier time than the other one was."""
     scheduler = Scheduler(place)
     windows(place, NOON - timedelta(hours=9), NOON - timedelta(hours=3))
     reach(place, NOON)
-    of_another = Progress(7, "another id", position(place))
-    reach(place, NOON + timedelta(hours=1))
+    of_another = Progress(7, "another id", position(place, final_up_to="2026-06-01T00:00:00+00:00"))
     scheduler.events.append(Event({"progress": of_another.encode()}))
     assert scheduler.run() == ["2026-05-04T08:00:00"]
     assert number(Events(*scheduler.events)) == 8
+    windows(place, NOON + timedelta(hours=1))
+    reach(place, NOON + timedelta(hours=1))
+    assert scheduler.run() == ["2026-05-04T12:00:00"]
+
+
+def operate(place: Place) -> None:
+    """An operation removes all rows."""
+    table = gold(place)
+    held = table.refresh()
+    state = replace(held.held("operation", 0), operation=held.operation + 1)
+    table.commit(state, remove=live_files(table.handle))
+
+
+def test_a_field_that_is_added_to_a_struct_changes_no_row(place: Place) -> None:
+    scheduler, integer = Scheduler(place), pa.int64()
+    wider = pa.struct([("a", integer), ("b", integer)])
+    windows(place, NOON, s=pa.array([{"a": 1}]))
+    reach(place, NOON)
+    assert scheduler.run() == ["2026-05-04T11:00:00"]
+    operate(place)
+    windows(place, NOON, s=pa.array([{"a": 1, "b": None}], wider))
+    assert not scheduler.run()
+    operate(place)
+    windows(place, NOON, s=pa.array([{"a": 1, "b": 2}], wider))
+    assert scheduler.run() == ["2026-05-04T11:00:00"]
+
+
+def test_hours_before_1970_are_emitted(place: Place) -> None:
+    scheduler, zero = Scheduler(place), datetime(1970, 1, 1, tzinfo=UTC)
+    windows(place, zero - timedelta(hours=3))
+    reach(place, zero - timedelta(hours=3))
+    assert scheduler.run() == ["1969-12-31T20:00:00"]
+    windows(place, *(zero - timedelta(minutes=minutes) for minutes in (120, 90, 0)))
+    reach(place, zero)
+    assert scheduler.run() == [f"1969-12-31T{hour}:00:00" for hour in (21, 22, 23)]
+
+
+def test_nothing_is_emitted_while_a_restored_table_is_behind(place: Place) -> None:
+    """Neither what a run had found before the restore, nor what is left of a long report."""
+    scheduler = Scheduler(place)
+    windows(place, NOON)
+    reach(place, NOON)
+    scheduler.run()
+    ends = [NOON + timedelta(hours=hour) for hour in range(1, MOST + 2)]
+    windows(place, *ends)
+    reach(place, ends[-1])
+    assert len(scheduler.run() or ()) == MOST
+    reach(place, NOON)
+    assert trigger(place, hours=progress_of(scheduler.events)).found() == []
+    assert scheduler.emit([ASSET.name]) == []
+    reach(place, ends[-1])
+    assert scheduler.run() == [HOUR.key(ends[-1] - HOUR.length)]
+    reach(place, NOON + timedelta(hours=3))
+    assert scheduler.emit([ASSET.name]) == []
+    reach(place, ends[-1])
+    assert not scheduler.run()
+
+
+def progress_of(events: list[Event]) -> dict[str, Any]:
+    (newest, *_) = [each.extra for each in reversed(events)]
+    assert newest is not None
+    return {"table": "per_minute", "period": "hour", **newest}
+
+
+def test_a_lateness_that_is_not_deployed_makes_nothing_final(place: Place) -> None:
+    """The file is edited while the stream runs, and put back. No hour is skipped."""
+    text, scheduler = place.file.read_text(), Scheduler(place)
+    keep(place.lake.layout, load(place.file))
+    windows(place, NOON)
+    reach(place, NOON)
+    assert scheduler.run() == ["2026-05-04T11:00:00"]
+    place.file.write_text(text.replace("lateness: 5 minutes", "lateness: 0 seconds"))
+    windows(place, NOON + timedelta(minutes=30))
+    reach(place, NOON + timedelta(minutes=58))
+    assert not scheduler.run()
+    assert edited_final(place) == NOON + timedelta(minutes=58)
+    windows(place, NOON + timedelta(hours=1))
+    reach(place, NOON + timedelta(hours=1))
+    assert scheduler.run() == ["2026-05-04T12:00:00"]
+
+
+def test_a_table_of_an_unknown_declaration_is_not_final(place: Place) -> None:
+    reach(place, NOON)
+    text = place.file.read_text()
+    place.file.write_text(text.replace("lateness: 5 minutes", "lateness: 0 seconds"))
+    assert trigger(place).found() == []
+    assert edited_final(place) is None
+
+
+def edited_final(place: Place) -> datetime | None:
+    """The time up to which the table is final, by the file as it is now."""
+    return final_up_to(place.lake.layout, load(place.file), "per_minute")

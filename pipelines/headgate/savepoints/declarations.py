@@ -8,7 +8,7 @@ since.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,10 +30,26 @@ def keep(layout: Layout, pipeline: Pipeline) -> None:
 
 def all_kept(layout: Layout) -> Iterator[Pipeline]:
     """The kept declarations that can still be read, the newest one last."""
+    return _read(layout, _digests(layout))
+
+
+def table_made_from(layout: Layout, path: str, definition: str) -> Pipeline | None:
+    """The newest kept declaration in which the table at ``path`` has this definition; None if none
+    is kept."""
+    newest = _read(layout, reversed(_digests(layout)))
+    return next((each for each in newest if each.definitions.get(path) == definition), None)
+
+
+def _digests(layout: Layout) -> list[str]:
+    """The digests of the kept declarations, the newest one last."""
     folder = Layout.declaration("").rpartition("/")[0]
     digests = ids_in(layout.storage, folder)
     modified = {stat.path: stat.modified for stat in layout.storage.list(folder)}
-    for digest in sorted(digests, key=lambda each: modified[Layout.declaration(each)]):
+    return sorted(digests, key=lambda each: modified[Layout.declaration(each)])
+
+
+def _read(layout: Layout, digests: Iterable[str]) -> Iterator[Pipeline]:
+    for digest in digests:
         with suppress(HeadgateError, KeyError, TypeError):
             yield kept(layout, digest)
 

@@ -40,11 +40,16 @@ class Position:
     def time(self) -> datetime:
         return datetime.fromisoformat(self.final_up_to)
 
+    def is_ahead_of(self, later: Position, period: Period) -> bool:
+        """Whether more periods were final than at a ``later`` position: the table was restored, and
+        is behind; or another one has replaced it."""
+        return period.whole(later.time) < period.whole(self.time)
+
     def may_differ(self, later: Position, period: Period) -> bool:
         """Whether a ``later`` position may have periods that are due, or this one has to be
         renewed. While a restored table is behind, it has none: it is compared when it is final
         again up to the same time."""
-        if period.whole(later.time) < period.whole(self.time):
+        if self.is_ahead_of(later, period):
             return False
         return (
             period.whole(later.time) > period.whole(self.time)
@@ -85,6 +90,20 @@ class Progress:
             "upto": self.upto.encode() if self.upto else None,
             "through": self.through.isoformat() if self.through else None,
         }
+
+    @property
+    def reached(self) -> Position | None:
+        """The last position that was compared; None if there was none."""
+        return self.upto or self.done
+
+    def may_be_due(self, newest: Position, period: Period) -> bool:
+        """Whether periods may be due at the ``newest`` position of the same table. While a restored
+        table is behind, also what is left of a report waits: a reader would not find the rows."""
+        if self.reached is None:
+            return True
+        if self.upto is not None:
+            return not self.upto.is_ahead_of(newest, period)
+        return self.reached.may_differ(newest, period)
 
     def after(self, due: Sequence[datetime], upto: Position) -> tuple[Sequence[datetime], Progress]:
         """What the next report has, of the periods that are ``due`` at a position, and the progress

@@ -21,7 +21,7 @@ from headgate.declaration.operators import columns_of
 from headgate.querying.sandbox import connected
 from headgate.storage.layout import Layout
 from headgate.supervision.final_progress import Position
-from headgate.supervision.finality import final_at
+from headgate.supervision.finality import as_computed, final_at
 from headgate.supervision.periods import HOUR, Period
 from headgate.tables.data_file import FINAL, STATE
 from headgate.tables.live_files import partition_files
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _STATUS = (FINAL, STATE, "revision", "updated_at")
 _MICROS = 1_000_000
 _HOUR = HOUR.length // timedelta(microseconds=1)
+_FAR = 10**8  # hours: more than from the year 1 to 1970
 _MEMORY = "1GB"
 _PATTERN = re.compile(r"([\[*?])")
 """What DuckDB reads as a pattern in a path. In brackets, it is the character."""
@@ -44,6 +45,7 @@ class FinalRows:
     """The final rows of the gold table ``name``."""
 
     def __init__(self, layout: Layout, declared: Pipeline, name: str) -> None:
+        self._layout, self._pipeline, self._name = layout, declared, name
         self._declared: GoldTable = declared.gold[name]
         self._table = Table(layout.storage, GOLD.path(name), pipeline=declared.name)
 
@@ -53,13 +55,16 @@ class FinalRows:
         return str(self._table.handle.metadata().id)
 
     def position(self) -> Position | None:
-        """The newest position; None if the table does not exist, or nothing is final yet. Reads one
-        entry of the log. Raises HeadgateError if the table is damaged."""
+        """The newest position; None if the table does not exist, nothing is final yet, or it is not
+        known which declaration its rows were computed by. Reads one entry of the log. Raises
+        HeadgateError if the table is damaged."""
         if not self._table.exists:
             return None
         state = self._table.refresh()
-        if (final := final_at(self._declared, state)) is None:
+        made = as_computed(self._layout, self._pipeline, self._name, state)
+        if made is None or (final := final_at(made, state)) is None:
             return None
+        self._declared = made
         return Position(
             self._table.version, state.generation, state.operation, state.at, final.isoformat()
         )
@@ -166,17 +171,17 @@ class FinalRows:
             for paths in (old, new)
         )
         names = [name for name in after if name in before and name not in _STATUS]
-        return [
-            _value(name, after[name] if before[name] == after[name] else None) for name in names
-        ]
+        return [_value(name, before[name], after[name]) for name in names]
 
 
-def _value(name: str, type_: str | None) -> str:
-    """A column in a form that can be compared; without a type, as text."""
+def _value(name: str, before: str, after: str) -> str:
+    """A column in a form that can be compared, although it may have had another type ``before``."""
     column = _quoted(name)
-    if type_ is None:
-        return f"CAST({column} AS VARCHAR)"
-    return _ROUNDED.format(column) if type_ in ("DOUBLE", "FLOAT") else column
+    if before == after:
+        return _ROUNDED.format(column) if after in ("DOUBLE", "FLOAT") else column
+    # Fields may have been added to structs. In older rows, readers see null in these.
+    is_nested = "STRUCT(" in before and "STRUCT(" in after
+    return f"TRY_CAST({column} AS {after})" if is_nested else f"CAST({column} AS VARCHAR)"
 
 
 def _connected() -> duckdb.DuckDBPyConnection:
@@ -185,7 +190,9 @@ def _connected() -> duckdb.DuckDBPyConnection:
 
 def _starts(connection: duckdb.DuckDBPyConnection, ends: str) -> Collection[datetime]:
     """The starts of the hours of some ends of results, which a query has as ``_end``."""
-    counted = f"SELECT DISTINCT (_end - 1) // {_HOUR} FROM ({ends})"
+    # The operator // rounds towards 0, and hours before 1970 are negative.
+    shifted = f"(_end - 1 + {_FAR * _HOUR}) // {_HOUR} - {_FAR}"
+    counted = f"SELECT DISTINCT {shifted} FROM ({ends})"
     return {
         datetime.fromtimestamp(hour * _HOUR // _MICROS, UTC)
         for (hour,) in connection.execute(counted).fetchall()

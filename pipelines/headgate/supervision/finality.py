@@ -9,6 +9,7 @@ from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import operator_of
 from headgate.errors import HeadgateError
+from headgate.savepoints.declarations import table_made_from
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.state import State, time_of
@@ -31,7 +32,22 @@ def final_up_to(layout: Layout, declared: Pipeline, gold: str) -> datetime | Non
             remedy=shell_command("plan", str(declared.file)),
         )
     table = Table(layout.storage, GOLD.path(gold), pipeline=declared.name)
-    return final_at(declared.gold[gold], table.refresh()) if table.exists else None
+    if not table.exists:
+        return None
+    state = table.refresh()
+    made = as_computed(layout, declared, gold, state)
+    return None if made is None else final_at(made, state)
+
+
+def as_computed(layout: Layout, declared: Pipeline, name: str, state: State) -> GoldTable | None:
+    """The gold table ``name`` as it was declared for the rows of a state. The file of the
+    declaration may have changed since. Until the change is deployed, another lateness in it says
+    nothing about the rows. None if the declaration of the rows is not kept."""
+    path = GOLD.path(name)
+    if state.definition == declared.definitions[path]:
+        return declared.gold[name]
+    found = table_made_from(layout, path, state.definition)
+    return None if found is None else found.gold[name]
 
 
 def final_at(declared: GoldTable, state: State) -> datetime | None:

@@ -94,6 +94,9 @@ class EmitFinalPeriods(TablesTask):
         before = remembered(context, asset)
         if before is None or before.table != rows.id:
             before = Progress(before.number if before else 0, rows.id, None)
+        # Not if the run is an old one that was cleared, or the table was restored meanwhile.
+        if not before.may_be_due(newest, period):
+            raise nothing
         upto = before.upto or newest
         starts, after = before.after(rows.due(period, before.done, upto), upto)
         if not starts:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headgate.airflow.triggers.plain_trigger import PollingTrigger
 from headgate.errors import HeadgateError
 from headgate.storage.layout import Layout
-from headgate.supervision.final_progress import Position
+from headgate.supervision.final_progress import Position, Progress
 from headgate.supervision.periods import PERIODS
+
+if TYPE_CHECKING:
+    from headgate.supervision.final_rows import FinalRows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -43,27 +47,33 @@ class FinalPeriodsTrigger(PollingTrigger):
 
         declared = load(self.file, needs_secrets=False)
         layout = Layout.of(self.root, declared.name)
-        positions: dict[str, Position] = {}
-        for table in {each["table"] for each in self.emitted.values()} & declared.gold.keys():
+        tables = defaultdict[str, dict[str, Any]](dict)
+        for name, each in self.emitted.items():
+            tables[each["table"]][name] = each
+        found: list[str] = []
+        for table in (each for each in tables if each in declared.gold):
             try:
-                position = FinalRows(layout, declared, table).position()
+                found += _maybe_due(tables[table], FinalRows(layout, declared, table))
             except (HeadgateError, OSError) as error:
                 self.warn(table, error)
-                continue
-            if position is not None:
-                positions[table] = position
-        found = [
-            name
-            for name, each in self.emitted.items()
-            if each["table"] in positions and _may_be_due(each, positions[each["table"]])
-        ]
-        is_declared = all(each["table"] in declared.gold for each in self.emitted.values())
-        return found if found or is_declared else None
+        return found if found or tables.keys() <= declared.gold.keys() else None
 
 
-def _may_be_due(emitted: Mapping[str, Any], newest: Position) -> bool:
-    progress = emitted["progress"]
-    if progress is None or progress["done"] is None or progress["upto"] is not None:
+def _maybe_due(emitted: Mapping[str, Mapping[str, Any]], rows: FinalRows) -> list[str]:
+    """The assets of a table of which a period may be due."""
+    newest = rows.position()
+    if newest is None:
+        return []
+    return [name for name, each in emitted.items() if _may_be_due(each, rows, newest)]
+
+
+def _may_be_due(emitted: Mapping[str, Any], rows: FinalRows, newest: Position) -> bool:
+    if emitted["progress"] is None:
         return True
-    done = Position.decode(progress["done"])
-    return done.may_differ(newest, PERIODS[emitted["period"]])
+    progress, period = Progress.decode(emitted["progress"]), PERIODS[emitted["period"]]
+    if progress.may_be_due(newest, period):
+        return True
+    reached = progress.reached
+    # Reading the id is slow, and only a table that is behind can have begun again.
+    is_behind = reached is not None and reached.is_ahead_of(newest, period)
+    return is_behind and progress.table != rows.id
