@@ -265,6 +265,8 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     project.check(engine, [1, 2, 3])
     (held,) = documents.holds(engine.layout, engine.pipeline)
     assert (held.table, bool(held.log), held.upto) == ("per_minute", True, 2)
+    (row,) = documents.rows_of(engine.layout, held).rows
+    assert (row.change, (row.before or {})["total"]) == ("seen", "6"), "readers see it already"
     # The current table goes on, and its rebuild has to follow.
     given = held.release("anna@host", "a real outlier", engine.clock())
     documents.release(engine.layout, held.gate, given)

@@ -74,8 +74,8 @@ def _held(declared: Pipeline, each: HeldVersion, place: Place) -> Iterator[str]:
     )
     if rows.rows:
         yield table(rows, "Held version")
-    which = ["--rebuild"] if hold.log else []
-    show = rendered(pipeline_command("gate show", f"gold.{hold.table}", *which), place)
+    which = "--rebuild" if hold.log else "--current"  # both may be held
+    show = rendered(pipeline_command("gate show", f"gold.{hold.table}", which), place)
     is_all = not rows.rows or rows.is_whole
     yield each.count + ("." if is_all else f"; more of them: {code(show)}")
 

@@ -149,16 +149,31 @@ def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
     return tuple(hold for hold in found if hold is not None and _is_at(layout, pipeline, hold))
 
 
+def still_held(layout: Layout, pipeline: Pipeline, asked: Hold) -> bool:
+    """Whether a version that was held is still held, alone or together with later batches. Raises
+    as ``holds``."""
+    now = next((each for each in holds(layout, pipeline) if each.gate == asked.gate), None)
+    if now is None or (now.log, now.generation) != (asked.log, asked.generation):
+        return False
+    state = _table(layout, pipeline, asked).refresh()
+    return bool(asked.log) or (state.n, state.operation) < (asked.upto, asked.operation)
+
+
 def _is_at(layout: Layout, pipeline: Pipeline, hold: Hold) -> bool:
     """Whether the table is still at the position of the hold."""
-    path, log = GOLD.path(hold.table), hold.log or None
-    table = Table(layout.storage, path, pipeline=pipeline.name, log=log)
+    table = _table(layout, pipeline, hold)
     if not table.exists:
         return False
     state = table.refresh()
     if (state.n, state.generation) != (hold.n, hold.generation):
         return False
     return hold.upto > hold.n or bool(hold.log) or state.operation < hold.operation
+
+
+def _table(layout: Layout, pipeline: Pipeline, hold: Hold) -> Table:
+    """The table that is held, or its rebuild."""
+    path, log = GOLD.path(hold.table), hold.log or None
+    return Table(layout.storage, path, pipeline=pipeline.name, log=log)
 
 
 def hold(layout: Layout, found: Hold, rows: RowChanges = NO_ROWS) -> None:

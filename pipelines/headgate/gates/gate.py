@@ -22,6 +22,7 @@ from headgate.failpoints import failpoint
 from headgate.gates import documents
 from headgate.gates.broken_rows import BrokenRows, broken_rows
 from headgate.gates.documents import SHOWN, Hold, Rejection, Release, Releases, gate_name
+from headgate.gates.readers_rows import readers_rows
 from headgate.gates.releases import MOST_ROWS, judged, with_tokens
 from headgate.gates.silver_sums import SilverSums
 from headgate.gates.validations import Validation, ValidationLog
@@ -66,13 +67,12 @@ class TableGate:
         # A rebuild has its own documents: a release of the current table is not for it.
         self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
         self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
-        self._rows = Rows(spark, table)
+        self._spark, self._rows = spark, Rows(spark, table)
         self._window, self._by = tuple(window), tuple(by)
         self._validations = ValidationLog(layout, name_of(table.name))
         self._releases = Releases(layout, name_of(table.name))
         self._is_visible = is_visible
-        self._upto = 0
-        self._next = 0.0
+        self._upto, self._next = 0, 0.0
         found = documents.held(layout, self._name)
         self._hold = found if found is not None and found.log == self._log else None
 
@@ -171,8 +171,12 @@ class TableGate:
         return results, shown
 
     def _broken_rows(self, version: DataFrame, rules: Sequence[Rule]) -> BrokenRows:
-        visible = self._version((), ()) if self._is_visible else version.limit(0)
-        return broken_rows(version, visible, rules, (*self._window, *self._by))
+        key = (*self._window, *self._by)
+        if self._is_visible:
+            visible = self._version((), ())
+        else:
+            visible = readers_rows(self._spark, self._table, version, key)
+        return broken_rows(version, visible, rules, key)
 
     def _earlier(self, results: Sequence[RuleResult]) -> list[Mapping[str, Any]]:
         """Who has released what breaks rules in a version that becomes visible, when and why."""
@@ -260,11 +264,7 @@ class TableGate:
         self._validations.record(found)
 
     def _held_by(
-        self,
-        results: Sequence[RuleResult],
-        state: State,
-        now: datetime,
-        rows: RowChanges,
+        self, results: Sequence[RuleResult], state: State, now: datetime, rows: RowChanges
     ) -> None:
         before, n = self._hold, self._table.state.n
         since = before.since if before is not None and before.n == n else now

@@ -59,8 +59,14 @@ class DecisionOperator(TablesTask):
 def _release(
     declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str
 ) -> Callable[[], None]:
-    from headgate.gates.documents import release
+    """Raises AirflowFailException if the version is no longer held."""
+    from headgate.gates.documents import release, still_held
 
+    if not still_held(layout, declared, hold):
+        raise AirflowFailException(
+            f"{hold.title} is not held by this version any more: it has become visible, was given "
+            "up, or the table was reset. There is nothing to release"
+        )
     return partial(release, layout, hold.gate, hold.release(by, reason, datetime.now(UTC)))
 
 
