@@ -150,12 +150,14 @@ def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
 
 
 def still_held(layout: Layout, pipeline: Pipeline, asked: Hold) -> bool:
-    """Whether a version that was held is still held, alone or together with later batches. Raises
-    as ``holds``."""
-    now = next((each for each in holds(layout, pipeline) if each.gate == asked.gate), None)
-    if now is None or (now.log, now.generation) != (asked.log, asked.generation):
+    """Whether a version that was held has not become visible since, alone or together with later
+    batches. A rebuild may have followed its table meanwhile. Raises as ``holds``."""
+    now, table = held(layout, asked.gate), _table(layout, pipeline, asked)
+    if now is None or now.log != asked.log or not table.exists:
         return False
-    state = _table(layout, pipeline, asked).refresh()
+    state = table.refresh()
+    if state.generation != asked.generation:
+        return False
     return bool(asked.log) or (state.n, state.operation) < (asked.upto, asked.operation)
 
 
