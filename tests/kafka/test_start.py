@@ -109,3 +109,22 @@ def test_brokers_that_do_not_answer(
             nobody.topics()
     finally:
         nobody.close()
+
+
+def test_a_client_that_another_thread_has_closed_does_not_answer(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a request without an answer, a thread closes the client that the other thread uses,
+    too. That is no refusal by the brokers, which a person would have to look at."""
+    monkeypatch.setattr(cluster, "_TIMEOUT", 500)
+    asked = Cluster(spark, kafka_of(declare_kafka(tmp_path, "127.0.0.1:1", topic="bids")))
+    try:
+        with pytest.raises(BrokersUnreachableError):
+            asked.topics()
+        client = asked._call("listTopics") and asked._client
+        asked.close()
+        asked._client = client
+        with pytest.raises(BrokersUnreachableError):
+            asked.topics()
+    finally:
+        asked.close()

@@ -32,6 +32,8 @@ _TIMEOUT = 10_000  # milliseconds for one request: the caller decides whether to
 _CHECK_EVERY = 250  # milliseconds
 _STILL_ASKING = "java.util.concurrent.TimeoutException"
 _NO_NODE = "Timed out waiting for a node assignment"
+_CLOSED = "AdminClient is closing"
+"""In the message of a request to a client that another thread has closed after an outage."""
 
 At = Literal["earliest", "latest"] | datetime
 
@@ -148,9 +150,10 @@ class Cluster:
 
     def _call(self, method: str, *arguments: Any) -> Any:
         try:
-            if self._client is None:
-                self._client = self._class("Admin").create(self._properties())
-            return getattr(self._client, method)(*arguments)
+            # The other thread may close the client meanwhile, because it had no answer.
+            if (client := self._client) is None:
+                client = self._client = self._class("Admin").create(self._properties())
+            return getattr(client, method)(*arguments)
         except Py4JJavaError as error:
             raise self._meaning(error) from None
 
@@ -184,7 +187,7 @@ class Cluster:
                 remedy="see whether names of hosts are resolved here, or correct servers in the "
                 "declaration",
             )
-        if meaning_of(names, is_retriable=retriable) == "away":
+        if meaning_of(names, is_retriable=retriable) == "away" or _CLOSED in message:
             # The next request connects anew: addresses may be others by then.
             self.close()
             why = "" if _NO_NODE in message else f": {message.partition(' Call: ')[0]}"
