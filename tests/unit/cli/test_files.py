@@ -19,7 +19,7 @@ from headgate.sources.errors import FileChangedError
 from headgate.sources.files.log import FilesLog
 from headgate.storage.files import Storage
 from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.skip_request import asked_to_skip, has_skipped
+from headgate.storage.skip_request import SkipRequest, ask_to_skip, asked_to_skip, has_skipped
 from headgate.supervision.job_state import probe
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.table import Table
@@ -162,6 +162,41 @@ def test_a_driver_skips_files_that_are_set_aside(
         done.result(30)
     assert (code, out) == (0, "skipped 2 files; the ledger lists them\n")
     assert {f["reason"] for f in files(ask, of_lake).values()} == {"sent again"}
+
+
+def test_a_request_that_another_one_has_replaced_is_made_again(
+    ask: Ask, landing: Path, of_lake: OfLake, empty_lake: Lake
+) -> None:
+    """Two commands at the same time: no command says that a file is skipped that is not."""
+    log, layout = set_aside(empty_lake, 1, 2), empty_lake.layout
+    lease(layout, Owner.here(), renewed=datetime.now(UTC))
+
+    def drive() -> None:
+        """The request of the other command replaces that of this one; the driver carries out one
+        request after the other."""
+        wait_until(lambda: asked_to_skip(layout) is not None, "nothing is asked", 30)
+        ask_to_skip(layout, SkipRequest("events", (2,), "of another command"))
+        for _ in range(2):
+            wait_until(lambda: asked_to_skip(layout) is not None, "nothing is asked", 30)
+            wanted = asked_to_skip(layout)
+            assert wanted is not None
+            log.load()
+            files = [log.get(sequence) for sequence in wanted.sequences]
+            skipped = [replace(f, status="skipped", reason=wanted.reason) for f in files if f]
+            log.append(skipped, NOW)
+            has_skipped(layout)
+
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(drive)
+        pipeline, *root = of_lake
+        code, out, _ = ask("files", "skip", pipeline, "1", "--reason", "broken", *root)
+        listed = files(ask, of_lake)
+        done.result(60)
+    assert (code, out) == (0, "skipped file 1 a.json; the ledger lists it\n")
+    assert [(f["status"], f["reason"]) for f in listed.values()] == [
+        ("skipped", "broken"),
+        ("skipped", "of another command"),
+    ]
 
 
 def test_skip_of_all_that_are_set_aside_without_a_driver(

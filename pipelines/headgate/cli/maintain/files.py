@@ -169,18 +169,25 @@ def _skipped_by_driver(
 ) -> Sequence[LoggedFile]:
     """Ask the driver to skip files that are set aside, and wait. Raises NotAliveError if it does
     not do so."""
-    wanted = SkipRequest(_source(declared).name, tuple(f.sequence for f in files), reason)
-    ask_to_skip(layout, wanted)
+    sequences = tuple(file.sequence for file in files)
+    wanted = SkipRequest(_source(declared).name, sequences, reason)
     deadline = time.monotonic() + STOPS_WITHIN
-    while asked_to_skip(layout) is not None:
-        if time.monotonic() > deadline or not _is_run(layout):
-            raise NotAliveError(
-                "the driver has not skipped the files; its next start does",
-                remedy=command("status"),
-            )
-        time.sleep(POLL_EVERY)
-    log = _open(declared, layout)
-    return [_get(log, file.sequence) for file in files]
+    while any(map(is_aside, files)):
+        # A request of another command may take the place of this one: then this asks again.
+        if asked_to_skip(layout) is None:
+            ask_to_skip(layout, wanted)
+        while asked_to_skip(layout) is not None:
+            if time.monotonic() > deadline or not _is_run(layout):
+                later = "; its next start does" if asked_to_skip(layout) == wanted else ""
+                raise NotAliveError(
+                    f"the driver has not skipped the files{later}", remedy=command("status")
+                )
+            time.sleep(POLL_EVERY)
+        log = _open(declared, layout)
+        files = [_get(log, sequence) for sequence in sequences]
+        if any(map(is_aside, files)):
+            time.sleep(POLL_EVERY)
+    return files
 
 
 def _skipped(change: Change, read: int) -> LoggedFile:
