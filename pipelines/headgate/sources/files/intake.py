@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
@@ -32,6 +33,7 @@ class FilesIntake:
         self.landing = Storage(self.source.path)
         self.unnamed: tuple[str, ...] = ()
         self._settling: dict[str, Stat] = {}
+        self._was_mount = False
 
     def list_new(self, now: datetime) -> Set[str]:
         """Record new files that have settled. Returns the paths of those that are still settling.
@@ -41,6 +43,7 @@ class FilesIntake:
         if self._has_vanished():
             raise LandingAwayError(f"there is no landing folder {self.source.path}", PUT_BACK)
         tree, recorded = self._tree(), self.log.recorded()
+        self._require_still_mounted(tree)
         self.unnamed = tuple(sorted(tree.unnamed))
         listing = examine(
             tree.named(recorded.__contains__),
@@ -69,6 +72,22 @@ class FilesIntake:
             return False
         with reaching(self.source.path):
             return not self.landing.exists("")
+
+    def _require_still_mounted(self, tree: Tree) -> None:
+        """Raises LandingAwayError if the folder was the mount point of a disk, and now is an empty
+        folder in another disk. Otherwise an empty folder is right: its files may have been removed
+        after they were read."""
+        if not self.landing.is_local:
+            return
+        with reaching(self.source.path):
+            is_mount = os.path.ismount(os.path.realpath(self.source.path))
+        if self._was_mount and not is_mount and not tree.files:
+            raise LandingAwayError(
+                f"the landing folder {self.source.path} is empty, and its disk is not mounted any "
+                "more",
+                PUT_BACK,
+            )
+        self._was_mount = is_mount
 
     def _tree(self) -> Tree:
         with reaching(self.source.path):

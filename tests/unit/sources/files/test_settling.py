@@ -159,6 +159,29 @@ def test_a_mount_point_without_its_disk_is_away_and_a_missing_file_is_not(place:
         place.source.ingest()
 
 
+def test_a_disk_that_is_no_longer_mounted_is_away_although_all_files_were_read(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty folder is right if it is on the same disk: its files may be removed after they were
+    read."""
+    mounts = {str(place.landing)}
+    monkeypatch.setattr(os.path, "ismount", mounts.__contains__)
+    place.write("a.json")
+    place.source.poll(final=True)
+    (place.landing / "a.json").unlink()
+    place.source.poll(final=False)
+    mounts.clear()
+    for _ in range(2):
+        with pytest.raises(LandingAwayError, match="is empty, and its disk is not mounted"):
+            place.source.poll(final=False)
+    mounts.add(str(place.landing))
+    place.source.poll(final=False)
+    mounts.clear()
+    place.write("b.json")
+    place.source.poll(final=True)
+    assert place.recorded() == ["a.json", "b.json"], "another folder is meant from now on"
+
+
 @pytest.mark.parametrize(
     ("number", "error"),
     [(errno.EIO, LandingAwayError), (errno.ESTALE, LandingAwayError), (errno.EACCES, LandingError)],
