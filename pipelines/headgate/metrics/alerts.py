@@ -53,6 +53,8 @@ def _share(counter: str, outcome: str, limit: str) -> str:
 
 
 _RUNS = "on (pipeline) headgate_running == 1"
+# A driver that waits for a source publishes and makes savepoints meanwhile.
+_WORKS = 'on (pipeline) (headgate_running == 1 or headgate_condition{condition="waiting"} == 1)'
 _MEANT = "on (pipeline) headgate_meant_to_run == 1"
 _RECENT = re.sub(r" ([a-z])[a-z]*", r"\1", format_duration(Limits().recent))
 """Such as 1h: the only limit that is in a query, not a metric."""
@@ -194,7 +196,7 @@ def _upkeep() -> Iterator[Alert]:
         "HeadgatePublicationStuck",
         f"(headgate_publication_lag_seconds > {_limit('publication')} "
         "or time() - headgate_publication_stuck_timestamp_seconds "
-        f"> {_limit('publication')}) and {_RUNS}",
+        f"> {_limit('publication')}) and {_WORKS}",
         "rows have waited for {{ $labels.publication }} for {{ $value | humanizeDuration }}",
         pipeline_command("publication list"),
         check="publications",
@@ -216,14 +218,14 @@ def _upkeep() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgateSavepointOld",
-        f"headgate_savepoint_age_seconds > {_limit('savepoint')} and {_RUNS}",
+        f"headgate_savepoint_age_seconds > {_limit('savepoint')} and {_WORKS}",
         "the newest savepoint is {{ $value | humanizeDuration }} old",
         pipeline_command("savepoint list"),
     )
     yield Alert(
         "HeadgateNoSavepoint",
         'headgate_limit_seconds{limit="savepoint"} and on (pipeline) headgate_savepoints == 0 '
-        f"and {_RUNS}",
+        f"and {_WORKS}",
         "the declaration has a schedule, and there is no savepoint",
         pipeline_command("savepoint list"),
         lasts="15m",

@@ -20,6 +20,7 @@ P = 'pipeline="shop"'
 RUNS = {f"headgate_running{{{P}}}": "1+0x200", f"headgate_meant_to_run{{{P}}}": "1+0x200"}
 RESTS = {f"headgate_running{{{P}}}": "0+0x200", f"headgate_meant_to_run{{{P}}}": "0+0x200"}
 DOWN = {f"headgate_running{{{P}}}": "0+0x200", f"headgate_meant_to_run{{{P}}}": "1+0x200"}
+WAITS = DOWN | {f'headgate_condition{{{P},condition="waiting"}}': "1+0x200"}
 
 
 def limit(name: str, seconds: float) -> dict[str, str]:
@@ -77,7 +78,7 @@ CASES = [
     Case("HeadgateNoProgress", RUNS | limit("freshness", 600) | {UPTODATE: "0+0x200"}, True),
     Case("HeadgateNoProgress", RUNS | limit("freshness", 600) | {UPTODATE: "0+60x200"}, False),
     Case("HeadgateNoProgress", limit("freshness", 600) | {UPTODATE: "0+0x200"}, False),
-    Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3480+0x200"}, True),
+    Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3400+0x200"}, True),
     Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3570+0x200"}, False),
     Case("HeadgateOutage", limit("outage", 60), False),
     Case("HeadgateBacklog", DOWN | MANY_FILES, True),
@@ -127,6 +128,8 @@ CASES = [
     Case("HeadgatePublicationStuck", RUNS | STUCK | {SINCE: "0+0x200"}, True),
     Case("HeadgatePublicationStuck", RUNS | STUCK | {SINCE: "0+60x200"}, False),
     Case("HeadgatePublicationStuck", DOWN | STUCK | {SINCE: "0+0x200"}, False),
+    Case("HeadgatePublicationStuck", WAITS | STUCK | {SINCE: "0+0x200"}, True),
+    Case("HeadgateSavepointOld", WAITS | limit("savepoint", 7260) | {AGE: "7261+0x200"}, True),
     Case("HeadgateLedgerUnbalanced", {f"headgate_ledger_differences{{{P}}}": "1+0x200"}, True),
     Case("HeadgateLedgerUnbalanced", {f"headgate_ledger_differences{{{P}}}": "0+0x200"}, False),
     Case("HeadgateSavepointOld", RUNS | limit("savepoint", 7260) | {AGE: "7261+0x200"}, True),
