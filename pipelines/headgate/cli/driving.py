@@ -96,8 +96,8 @@ def drive(driver: Driver) -> None:
                 observed = True
                 if thread.is_alive():
                     print(ENDING, file=sys.stderr)
-                if _is_of_a_person(asked[0]):
-                    with suppress(OSError, HeadgateError):  # such as a full disk
+                with suppress(OSError, HeadgateError):  # such as a full disk
+                    if _is_of_a_person(asked[0]):
                         driver.record_end()
     if failures:
         raise failures[0]

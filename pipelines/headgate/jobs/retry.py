@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headgate.sources.errors import UnreachableError
@@ -56,17 +55,14 @@ class Retry:
         none for ``limit``."""
         with self._lock:
             now, tried = self._monotonic(), self._clock()
-            if self._outage is None:
+            before = self._outage
+            if before is None:
                 self._began = began
-                since = tried - timedelta(seconds=now - began)
-                self._outage = Outage(error.message, since, tried)
-            else:
-                attempts = self._outage.attempts + 1
-                self._outage = replace(
-                    self._outage, what=error.message, tried=tried, attempts=attempts
-                )
-            self._due = now + pause_after(self._outage.attempts)
             silent = timedelta(seconds=now - self._began)
+            # Each time anew: the wall clock may have been set since the last attempt.
+            attempts = before.attempts + 1 if before else 1
+            self._outage = Outage(error.message, tried - silent, tried, attempts)
+            self._due = now + pause_after(attempts)
             if self._limit is not None and silent >= self._limit:
                 raise _given_up(error, silent) from error
 

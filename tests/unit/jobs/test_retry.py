@@ -32,6 +32,16 @@ def test_an_outage_begins_when_the_first_attempt_without_an_answer_began() -> No
     assert retry.outage is None
 
 
+def test_a_clock_that_is_set_changes_no_duration() -> None:
+    now, clock = 100.0, NOON
+    retry = Retry(lambda: clock, lambda: now)
+    retry.failed(ERROR, began=now)
+    now, clock = 220.0, NOON - timedelta(days=1)
+    retry.failed(ERROR, began=now)
+    assert retry.outage is not None
+    assert retry.outage.lasts(clock) == timedelta(minutes=2)
+
+
 def test_the_next_attempt_is_due_after_a_pause_or_once_it_is_hastened() -> None:
     now = 0.0
     retry = Retry(lambda: NOON, lambda: now)
