@@ -21,7 +21,7 @@ from headgate.storage.backlog import Backlog
 from headgate.storage.documents import encoded, read_document, write_document
 from headgate.storage.lag import Sample, taken
 from headgate.storage.layout import Layout
-from headgate.storage.outage import Outage
+from headgate.storage.outage import Outage, combined
 from headgate.storage.stopping import stop_requested
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.state import time_of
@@ -121,7 +121,8 @@ class Progress:
             self.rows, self._read = max(read - self._read, 0), read
             self.seconds = (now - self._worked).total_seconds()
             self.backlog = backlog
-            self._set_trouble(None, self._also)
+            # An outage stays until ``idle`` tells its end: it may be that of another source.
+            self._set_trouble(self.outage, self._also)
             self.updated = self._worked = now
             self._sample(now)
             self._write()
@@ -134,11 +135,13 @@ class Progress:
         paused: datetime | None = None,
         also: str | None = None,
         set_aside: int = 0,
+        of_load: Outage | None = None,
     ) -> bool:
         """Update the progress between batches, or while a batch runs. In the second case
         ``runtime`` is None, because the batch uses the tables. ``outage`` is that of the sources,
-        ``also`` the trouble of sinks and schedules, for which the tables do not wait. Cheap; the
-        number of writes is bounded, however often this is called.
+        ``of_load`` that of the history of a load, ``also`` the trouble of sinks and schedules, for
+        which the tables do not wait. Cheap; the number of writes is bounded, however often this is
+        called.
 
         Returns whether a pause, or other trouble than an outage, has begun or ended, or
         ``set_aside`` has changed.
@@ -147,9 +150,10 @@ class Progress:
         with self._lock:
             before = self._also is None, self.paused, self.set_aside
             news = (also is None, paused, set_aside) != before
-            moved = news or (outage is None) != (self.outage is None)
+            away = combined((outage, of_load))
+            moved = news or (away is None) != (self.outage is None)
             self.backlog, self.paused, self.set_aside = backlog, paused, set_aside
-            self._set_trouble(outage, also)
+            self._set_trouble(away, also)
             # The records of a running batch are read but not in gold yet.
             if runtime is not None and not backlog.count and outage is None:
                 self.updated = self._worked = now

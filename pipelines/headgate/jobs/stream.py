@@ -166,8 +166,7 @@ class StreamSupervisor:
         if not run.task.once:
             self._list(source)
         self._plan(source, batches)
-        outage = combined((source.outage, self._loading.outage))
-        self._tell_outage(outage)
+        self._tell_outage(combined((source.outage, self._loading.outage)))
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
@@ -181,10 +180,11 @@ class StreamSupervisor:
             news = run.progress.idle(
                 source.backlog(),
                 run.runtime if free else None,
-                outage,
+                source.outage,
                 run.control.pause_latch.paused_since,
                 self._also(source),
                 source.set_aside,
+                self._loading.outage,
             )
         if news:
             run.report(run.progress)

@@ -191,8 +191,23 @@ def test_only_an_outage_of_the_source_keeps_a_driver_from_being_up_to_date(
     clock.tick(900)
     progress.idle(Backlog("records", 0), tables.runtime, outage, also="publish out: it is down")
     assert (seen(tables)["updated"] == clock.now.isoformat()) == (outage is None)
+    progress.idle(Backlog("records", 0), tables.runtime, of_load=outage)
+    assert seen(tables)["updated"] == clock.now.isoformat(), "a load keeps the stream from nothing"
+    assert (seen(tables)["outage"] is None) == (outage is None)
+    progress.idle(Backlog("records", 0), tables.runtime, outage, also="publish out: it is down")
     said = "no answer, for 15 min (1 attempt); the driver keeps trying; " if outage else ""
     assert seen(tables)["trouble"] == f"{said}publish out: it is down"
+
+
+def test_a_batch_of_one_source_does_not_end_the_outage_of_another(
+    tables: Tables, progress: Progress
+) -> None:
+    """Or of a load. Otherwise a busy source would hide the outage from checks and alerts."""
+    progress.idle(Backlog("batches", 1), None, AWAY)
+    progress.batch_done(tables.runtime, Backlog("batches", 0))
+    assert decoded(seen(tables)["outage"], Outage) == AWAY
+    progress.idle(Backlog("batches", 0), tables.runtime)
+    assert seen(tables)["outage"] is None
 
 
 def test_a_batch_does_not_end_the_trouble_of_a_sink(
@@ -204,7 +219,6 @@ def test_a_batch_does_not_end_the_trouble_of_a_sink(
     assert seen(tables)["trouble"] == f"{SAID}; publish out: it is down"
     progress.source_ready(behind)
     assert seen(tables)["trouble"] == "publish out: it is down"
-    progress.waits(AWAY)
     progress.batch_done(tables.runtime, behind)
     assert seen(tables)["trouble"] == "publish out: it is down"
     assert not progress.idle(behind, tables.runtime, also="publish out: still down")
