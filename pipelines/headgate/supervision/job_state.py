@@ -126,10 +126,12 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
     job = "fused" if layers == LAYERS else layers[0]
     owner = owner_of(lease)
     status = read_document(layout.storage, Layout.document(f"status-{job}")) or {}
-    reported = {"updated": status["updated"]} if status.get("state") == "running" else {}
+    reported: Document = {}
     # The last status of a stopped job stays valid, even if `files skip` ran after it.
     if status and (lease["released"] or status["epoch"] == lease["epoch"]):
         reported = status | {"finished": status.get("state") == "finished"}
+    elif status.get("state") == "running" and not stop_requested(layout, status["epoch"]):
+        reported = {"updated": status["updated"]}  # of a predecessor that died without a request
     state = state_of(
         released=lease["released"],
         dead=owner.is_dead(),

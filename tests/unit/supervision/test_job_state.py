@@ -46,6 +46,10 @@ def test_the_status_of_an_earlier_run_is_ignored(layout: Layout) -> None:
     assert job.n is None
     assert not job.is_open
     assert job.updated == NOW, "but gold is as old as it is"
+    request_stop(layout)
+    lease(layout, Owner.here(), epoch=5)
+    report(layout, "fused", epoch=4, n=7)
+    assert probe(layout, NOW)[0].updated is None, "a person has had it killed"
     report(layout, "fused", epoch=4, n=7, state="stopped")
     assert probe(layout, NOW)[0].updated is None, "after a rest nobody expects it to be level"
 
