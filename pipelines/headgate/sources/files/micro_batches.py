@@ -156,7 +156,8 @@ class FilesMicroBatches(MicroBatchSource):
                 return self._files.readable(start, end)
             except FileChangedError:
                 self._files.require_mounted(end - start)
-                raise
+                # The disk may have come back between the two looks at the folder.
+                return self._files.readable(start, end)
 
     def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
         def verify() -> None:

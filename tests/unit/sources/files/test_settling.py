@@ -16,6 +16,7 @@ import pytest
 from headgate.declaration.load import load
 from headgate.jobs.errors import StopRequested
 from headgate.sources.errors import FileChangedError
+from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.kind import Files
 from headgate.sources.files.landing import LandingAwayError, LandingError
 from headgate.sources.files.micro_batches import FilesMicroBatches
@@ -157,6 +158,24 @@ def test_a_mount_point_without_its_disk_is_away_and_a_missing_file_is_not(place:
     (place.landing / "a.json").unlink()
     with pytest.raises(FileChangedError, match="vanished"):
         place.source.ingest()
+
+
+def test_a_disk_that_comes_back_while_its_files_are_looked_for_changes_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.write("a.json")
+    place.source.poll(final=True)
+    disk = place.landing.rename(place.landing.with_name("disk"))
+    place.landing.mkdir()
+    require_mounted = FilesIntake.require_mounted
+
+    def mount(intake: FilesIntake, unread: int) -> None:
+        place.landing.rmdir()
+        disk.rename(place.landing)
+        require_mounted(intake, unread)
+
+    monkeypatch.setattr(FilesIntake, "require_mounted", mount)
+    assert [file.path for file in place.source._readable(0, 1)] == ["a.json"]
 
 
 def test_a_disk_that_is_no_longer_mounted_is_away_although_all_files_were_read(
