@@ -34,9 +34,10 @@ def reaching(folder: str) -> Iterator[None]:
     except OSError as error:
         said = f"the landing folder {folder} cannot be read: {_cause(error, folder)}"
         if is_outage(error):
-            raise LandingAwayError(
-                said, f"see whether it is there: ls {shlex.quote(folder)}"
-            ) from error
+            look = "see whether the object store answers"
+            if not is_uri(folder):
+                look = f"see whether it is there: ls {shlex.quote(folder)}"
+            raise LandingAwayError(said, look) from error
         raise LandingError(said, "correct the folder, or what this user may read in it") from error
 
 

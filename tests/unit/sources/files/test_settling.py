@@ -18,7 +18,7 @@ from headgate.jobs.errors import StopRequested
 from headgate.sources.errors import FileChangedError
 from headgate.sources.files.intake import FilesIntake
 from headgate.sources.files.kind import Files
-from headgate.sources.files.landing import LandingAwayError, LandingError
+from headgate.sources.files.landing import LandingAwayError, LandingError, reaching
 from headgate.sources.files.micro_batches import FilesMicroBatches
 from headgate.sources.micro_batches import SourceContext
 from headgate.storage.files import Storage
@@ -215,6 +215,19 @@ def test_a_folder_that_cannot_be_listed(
     with pytest.raises(error, match=os.strerror(number)) as raised:
         place.source.poll(final=False)
     assert type(raised.value) is error
+
+
+@pytest.mark.parametrize(
+    ("folder", "remedy"),
+    [
+        ("/mnt/in a", "see whether it is there: ls '/mnt/in a'"),
+        ("s3://shop/in", "see whether the object store answers"),
+    ],
+)
+def test_an_outage_names_what_to_look_at(folder: str, remedy: str) -> None:
+    with pytest.raises(LandingAwayError) as away, reaching(folder):
+        raise OSError("AWS Error SLOW_DOWN during GetObject operation: curlCode: 7, no answer")
+    assert away.value.remedy == remedy
 
 
 def test_a_name_that_is_not_utf8_is_reported_and_keeps_no_other_file_waiting(place: Place) -> None:
