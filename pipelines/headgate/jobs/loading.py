@@ -118,7 +118,8 @@ class Loading:
     @property
     def outage(self) -> Outage | None:
         """Why the history of the load does not answer; None if it does."""
-        return self._opened.reader.outage if self._opened else None
+        found = self._opened.reader.outage if self._opened else None
+        return None if found is None else replace(found, is_of_load=True)
 
     def close(self) -> None:
         if self._opened is not None:

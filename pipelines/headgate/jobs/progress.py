@@ -178,7 +178,7 @@ class Progress:
         self.outage, self._also = outage, also
         said = outage.said(self.clock()) if outage else None
         self.trouble = joined((said, also))
-        if outage is not None:
+        if outage is not None and not outage.is_of_load:
             self.samples = ()
 
     def _is_old(self, now: datetime) -> bool:
@@ -210,7 +210,7 @@ class Progress:
         read = self.read
         if self.paused or (self.samples and read < self.samples[-1].read):
             self.samples = ()
-        if self.paused or self.outage:
+        if self.paused or (self.outage and not self.outage.is_of_load):
             return
         if self.backlog is not None and self.backlog.unit == "records":
             self.samples = taken(self.samples, Sample(now, self.backlog.count, read))

@@ -13,12 +13,14 @@ from headgate.declaration.quantities import span
 class Outage:
     """Something that a driver needs does not answer, and the driver tries again. ``what`` is a
     message about it. ``since`` is when the first attempt without an answer began, ``tried`` when
-    the last one failed; ``attempts`` have failed in a row."""
+    the last one failed; ``attempts`` have failed in a row. ``is_of_load``: only the history of a
+    load does not answer, and the stream goes on."""
 
     what: str
     since: datetime
     tried: datetime
     attempts: int = 1
+    is_of_load: bool = False
 
     def lasts(self, now: datetime) -> timedelta:
         return max(now - self.since, timedelta())
@@ -40,4 +42,5 @@ def combined(outages: Iterable[Outage | None]) -> Outage | None:
         since=min(outage.since for outage in found),
         tried=max(outage.tried for outage in found),
         attempts=max(outage.attempts for outage in found),
+        is_of_load=all(outage.is_of_load for outage in found),
     )

@@ -116,7 +116,7 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 def _outage(context: HealthContext, limits: Limits) -> Iterator[str]:
     for job in context.jobs:
-        if job.is_waiting and job.outage and job.outage.lasts(context.now) > limits.outage:
+        if job.is_alive and job.outage and job.outage.lasts(context.now) > limits.outage:
             yield f"{job.job}: {job.outage.said(context.now)}"
 
 

@@ -72,14 +72,19 @@ class JobState:
 
     @property
     def is_waiting(self) -> bool:
-        """It is alive, and what it reads from does not answer."""
-        return self.is_alive and self.outage is not None
+        """It is alive, and its sources do not answer. It does not wait for the history of a
+        load."""
+        return self.is_alive and self.outage is not None and not self.outage.is_of_load
+
+    @property
+    def tried(self) -> datetime | None:
+        """When it last tried to reach its sources in vain; None if they answer."""
+        return None if self.outage is None or self.outage.is_of_load else self.outage.tried
 
     @property
     def last_progress(self) -> datetime:
         """When it last completed a batch, was up to date, or has tried to reach its sources."""
-        tried = self.outage.tried if self.outage else None
-        return max(at for at in (self.since, self.updated, tried) if at is not None)
+        return max(at for at in (self.since, self.updated, self.tried) if at is not None)
 
     @property
     def is_awaited(self) -> bool:

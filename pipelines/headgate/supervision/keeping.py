@@ -86,7 +86,7 @@ def observe(
 def _moved(job: JobState) -> str:
     """A driver that tries again to reach its sources makes progress: another one could not do
     more."""
-    return str(job.updated) if job.outage is None else f"{job.updated} {job.outage.tried}"
+    return f"{job.updated} {job.tried}"
 
 
 def condition(

@@ -175,6 +175,7 @@ def test_history_that_does_not_answer_is_tried_again_later(tables: Tables) -> No
         bench.moment += 0.25
     assert asked == [0, 1, 3, 7, 15, 31]
     assert bench.loading.outage is not None
+    assert bench.loading.outage.is_of_load
     assert (bench.loading.outage.what, bench.wish) == ("no answer", "open")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -81,6 +82,8 @@ def test_outages_at_the_same_time_are_one() -> None:
         "it is gone; no answer", NOON, NOON + timedelta(minutes=3), 5
     )
     assert combined([None]) is None
+    of_load = replace(folder, is_of_load=True)
+    assert [combined(each).is_of_load for each in ([of_load], [of_load, brokers])] == [True, False]  # type: ignore[union-attr]
 
 
 def test_a_log_has_a_line_at_the_begin_then_at_growing_intervals_and_one_at_the_end() -> None:

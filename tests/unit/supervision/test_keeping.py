@@ -141,6 +141,16 @@ def test_a_driver_that_waits_for_its_source_is_left_alone_as_long_as_it_tries() 
     assert hung.condition == "stuck", "it does not even try"
 
 
+def test_a_driver_does_not_wait_for_the_history_of_a_load() -> None:
+    """Its stream goes on; if it does not, the attempts to reach the history do not hide that."""
+    found = seen(JOB)
+    for minutes in range(17):
+        tried = timedelta(minutes=minutes)
+        of_load = Outage("no answer", NOON, NOON + tried, is_of_load=True)
+        found = seen(replace(JOB, outage=of_load), after=tried, before=found)
+        assert found.condition == ("running" if tried <= STUCK else "stuck")
+
+
 def test_a_pause_is_more_than_an_outage_and_a_dead_driver_does_not_wait() -> None:
     waits = away(timedelta())
     assert seen(replace(waits, state="paused")).condition == "paused"

@@ -41,7 +41,7 @@ class StreamPart(Part):
         samples.add("restarts_total", status.restarts)
         for job in jobs:
             samples.add("trouble", job.trouble is not None and job.is_alive, driver=job.job)
-            if job.is_waiting and job.outage is not None:
+            if job.is_alive and job.outage is not None:
                 samples.add("outage_timestamp_seconds", job.outage.since, driver=job.job)
             samples.add("up_to_date_timestamp_seconds", job.updated or job.since, driver=job.job)
             for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
