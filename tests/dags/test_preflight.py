@@ -7,15 +7,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from headgate.airflow.operators.preflight import Preflight
 from headgate.storage.claim import Claim, claim, claimed
-from headgate.storage.failure import last_failure
+from headgate.storage.failure import forget_failure, last_failure
 from headgate.storage.layout import Layout
 from headgate.storage.stopping import request_stop, stop_asked
+from headgate.supervision.examining import Problem
 from headgate.supervision.keeping import condition, step
-from tests.support.stream_task import NOON
+from headgate.supervision.launcher import LOCAL
+from tests.support.stream_task import NOON, FakeLauncher
 from tests.unit.ledger.conftest import DECLARATION
 
 SECRET = """
@@ -32,6 +34,7 @@ class Project:
         self.file, self.root = folder / "tiny.yml", str(folder / "lake")
         self.landing = folder / "landing"
         self.layout = Layout.of(self.root, "tiny")
+        self.launcher = LOCAL
         self.declare()
 
     def declare(self, more: str = "") -> None:
@@ -40,8 +43,8 @@ class Project:
     def check(self) -> None:
         named = {"dag_id": "tiny__stream", "run_id": "one", "task_id": "preflight"}
         context: Any = {"ti": SimpleNamespace(**named, map_index=-1)}
-        task = Preflight(task_id="preflight", file=str(self.file), name="tiny", root=self.root)
-        task.execute(context)
+        about = {"file": str(self.file), "name": "tiny", "root": self.root}
+        Preflight(task_id="preflight", launcher=self.launcher, **about).execute(context)
 
     def refused(self) -> str:
         with pytest.raises(AirflowFailException) as failed:
@@ -96,3 +99,23 @@ def test_a_stream_that_is_stopped_on_request_does_not_fail(project: Project) -> 
     request_stop(project.layout)
     assert condition((), stop_asked(project.layout), last_failure(project.layout)) == "resting"
     project.check()
+
+
+@pytest.mark.parametrize("code", [8, 3])
+def test_a_stream_that_has_run_is_kept_from_starting_only_if_a_person_is_needed(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """`supervise` starts a driver for as long as a disk is full. Three failed runs would pause the
+    DAG."""
+    problem = Problem("folder", "the disk is full", "free some space", code, ())
+    monkeypatch.setattr(Preflight, "_problems", lambda _: (problem,))
+    with pytest.raises(AirflowException, match="the disk is full"):
+        project.check()
+    FakeLauncher.forget()
+    FakeLauncher.state = "dead"
+    project.launcher = f"{FakeLauncher.__module__}:FakeLauncher"
+    if code == 8:
+        project.check()
+    else:
+        forget_failure(project.layout)
+        assert "the disk is full" in project.refused()

@@ -33,16 +33,20 @@ class Problem:
 def problems(file: Path, root: str, variables: Mapping[str, str]) -> tuple[Problem, ...]:
     """What would keep a driver of the pipeline from starting now, in the order in which to mend it.
     ``variables`` are further environment variables of drivers. Raises HeadgateError, with the
-    output, if `headgate doctor` fails itself."""
-    done = subprocess.run(
-        [*HEADGATE, "doctor", str(file), "--root", root, "--json"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**driver_environment(os.environ), **variables},
-        check=False,
-        timeout=_WITHIN,
-    )
+    output, if `headgate doctor` fails itself or does not end."""
+    try:
+        done = subprocess.run(
+            [*HEADGATE, "doctor", str(file), "--root", root, "--json"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**driver_environment(os.environ), **variables},
+            check=False,
+            timeout=_WITHIN,
+        )
+    except subprocess.TimeoutExpired:
+        said = f"headgate doctor has not ended within {_WITHIN:.0f} seconds"
+        raise HeadgateError(said, shell_command("doctor"), code=exit_codes.UNEXPECTED) from None
     try:
         findings = json.loads(done.stdout.splitlines()[-1])["findings"]
     except (IndexError, ValueError, KeyError):

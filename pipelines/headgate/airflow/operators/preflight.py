@@ -14,6 +14,7 @@ from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import name_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN
 from headgate.commands import rendered
+from headgate.errors import HeadgateError
 from headgate.storage.claim import Claim, claim, claimed
 from headgate.storage.failure import Failure, last_failure, record_failure
 from headgate.storage.layout import Layout
@@ -33,7 +34,8 @@ class Preflight(StreamTask):
     If the stream runs already, was stopped on request, or waits for a person, problems are only
     logged: ``supervise`` starts no driver. A problem that only a person can solve fails the run at
     once and is recorded as the failure of the stream; the next run waits until the stream is
-    started.
+    started. Other problems, such as a full disk, keep only a stream from starting that has never
+    run: ``supervise`` starts one that has run for as long as it takes.
     """
 
     def execute(self, context: Context) -> None:
@@ -51,6 +53,8 @@ class Preflight(StreamTask):
             self.log.info("%s: it runs", self.name)
         elif state == "resting" or (state == "failed" and is_reported):
             self.log.info("%s: it is not started. %s", self.name, rendered(START_AGAIN % self.name))
+        elif jobs and not any(each.code in NEEDS_A_PERSON for each in found):
+            self.log.info("%s: it has run before, so its start is tried", self.name)
         else:
             self._fail(layout, found, context)
 
@@ -58,10 +62,10 @@ class Preflight(StreamTask):
         from headgate.supervision.examining import Problem, problems
 
         try:
-            variables = self._variables()
-        except NoConnectionError as error:
-            return (Problem("connections", error.message, error.remedy, error.exit_code, ()),)
-        return problems(self._stream.file, self._stream.root, variables)
+            return problems(self._stream.file, self._stream.root, self._variables())
+        except HeadgateError as error:
+            name = "connections" if isinstance(error, NoConnectionError) else "doctor"
+            return (Problem(name, error.message, error.remedy, error.exit_code, ()),)
 
     def _fail(self, layout: Layout, found: tuple[Problem, ...], context: Context) -> None:
         """Raises AirflowFailException if a person is needed, else AirflowException: Airflow tries
