@@ -54,7 +54,8 @@ def test_an_outage_ends_no_driver_and_no_task(site: Site) -> None:
     finally:
         away.rename(site.folder / "landing")
     site.processes_a_file()
-    assert status()["condition"] == "running"
+    # The page's answer may be some seconds old.
+    airflow.wait(lambda: status()["condition"] == "running", "the outage does not end")
     assert site.owner == driver
     assert site.is_supervised()
     after = airflow.task(STREAM, SUPERVISE)
