@@ -87,7 +87,7 @@ def ask_to_stop(root: Path) -> None:
 
 def test_the_death_of_a_driver_is_reported(tmp_path: Path) -> None:
     event = fired(trigger(tmp_path, (JOB,), (replace(JOB, state="dead"),)))
-    assert event == {"event": "down", "condition": "dead", "fingerprint": "fused 3 7 None"}
+    assert event == {"event": "down", "condition": "dead", "fingerprint": "fused 3 7 None None"}
     assert Scripted.asked == 2
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -198,12 +199,19 @@ def listens_on_loopback_only(place: Place) -> None:
     found = [
         (process.pid, each.laddr.ip)
         for process in place.processes()
-        for each in process.net_connections("inet")
+        for each in sockets(process)
         if each.status == psutil.CONN_LISTEN
     ]
     assert found
     loopback = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
     assert [each for each in found if each[1] not in loopback] == []
+
+
+def sockets(process: psutil.Process) -> list[Any]:
+    """The sockets of a process; none if it has ended meanwhile."""
+    with suppress(psutil.NoSuchProcess):
+        return list(process.net_connections("inet"))
+    return []
 
 
 def lives(process: psutil.Process) -> bool:

@@ -137,7 +137,7 @@ def kept(
 def down(condition: str) -> dict[str, Any]:
     """The event of the trigger, and the state of the job that it has observed."""
     FakeLauncher.state = STATES[condition]
-    progress = "" if condition == "absent" else f"fused {JOB.epoch} {JOB.n} None"
+    progress = "" if condition == "absent" else f"fused {JOB.epoch} {JOB.n} None None"
     return {"event": "down", "condition": condition, "fingerprint": progress}
 
 

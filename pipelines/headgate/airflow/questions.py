@@ -74,8 +74,13 @@ def _held(declared: Pipeline, each: HeldVersion, place: Place) -> Iterator[str]:
     )
     if rows.rows:
         yield table(rows, "Held version")
-    which = "--rebuild" if hold.log else "--current"  # both may be held
-    show = rendered(pipeline_command("gate show", f"gold.{hold.table}", which), place)
+    held = f"gold.{hold.table}"
+    show = rendered(
+        pipeline_command("gate show", held, "--rebuild")
+        if hold.log  # the table and its rebuild may both be held
+        else pipeline_command("gate show", held, "--current"),
+        place,
+    )
     is_all = not rows.rows or rows.is_whole
     yield each.count + ("." if is_all else f"; more of them: {code(show)}")
 

@@ -45,12 +45,14 @@ def problems(file: Path, root: str, variables: Mapping[str, str]) -> tuple[Probl
             timeout=_WITHIN,
         )
     except subprocess.TimeoutExpired:
-        said = f"headgate doctor has not ended within {_WITHIN:.0f} seconds"
+        said = f"the checks of `doctor` have not ended within {_WITHIN:.0f} seconds"
         raise HeadgateError(said, shell_command("doctor"), code=exit_codes.UNEXPECTED) from None
     try:
         findings = json.loads(done.stdout.splitlines()[-1])["findings"]
     except (IndexError, ValueError, KeyError):
-        said = f"headgate doctor has ended with code {done.returncode}: {done.stderr.strip()}"
+        said = (
+            f"the checks of `doctor` have ended with code {done.returncode}: {done.stderr.strip()}"
+        )
         raise HeadgateError(said, shell_command("doctor"), code=exit_codes.UNEXPECTED) from None
     return tuple(
         Problem(

@@ -26,7 +26,7 @@ _PIPELINE = "Also check whether this pipeline can be started here."
 
 def doctor(
     pipeline: Annotated[
-        str | None, typer.Argument(metavar="[PIPELINE]", help=_PIPELINE, show_default=False)
+        str | None, typer.Argument(metavar="PIPELINE", help=_PIPELINE, show_default=False)
     ] = None,
     fetch_jars: Annotated[
         bool, typer.Option("--fetch-jars", help="First fetch the pinned jars that are missing.")
