@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headgate.declaration.quantities import span
+from headgate.declaration.quantities import plural, span
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Outage:
     def said(self, now: datetime) -> str:
         """A message, such as "no answer from the brokers a:9092, for 2 min (5 attempts); the driver
         keeps trying"."""
-        attempts = "1 attempt" if self.attempts == 1 else f"{self.attempts:,} attempts"
+        attempts = plural(self.attempts, "attempt")
         return f"{self.what}, for {span(self.lasts(now))} ({attempts}); the driver keeps trying"
 
 

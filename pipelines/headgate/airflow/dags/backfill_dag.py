@@ -55,9 +55,7 @@ def backfill(
             )
         },
         **attached.keywords("headgate", stream.name, **RETRIES),
-        doc_md=docs.BACKFILL.format(
-            name=stream.name, mode=schedule.mode, publish=schedule.publish, compute="compute"
-        ),
+        doc_md=docs.BACKFILL.format(name=stream.name, mode=schedule.mode, publish=schedule.publish),
     ) as dag:
         final = [
             GoldFinalSensor(

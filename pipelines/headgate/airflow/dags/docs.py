@@ -50,7 +50,7 @@ is on again; *trigger* waits for the current run. None of them changes the strea
 
 BACKFILL = """\
 Computes each interval of gold of **{name}** again from bronze, once it is final, beside the stream,
-and compares it with the tables. The report is in the log of the task `{compute}`; its XCom
+and compares it with the tables. The report is in the log of the task `compute`; its XCom
 `computed_by` says which declaration was used. Mode: `{mode}`; publish: `{publish}` (`airflow:
 {{backfill: …}}` in the declaration).
 
@@ -58,7 +58,7 @@ and compares it with the tables. The report is in the log of the task `{compute}
 |---|---|
 | **backfill** (or `airflow backfill create`) | Computes past intervals, two at a time. |
 | **clear** a run | Computes it again; what is equal by then is not published again. |
-| **clear** `{compute}` | The same; a person is asked again. |
+| **clear** `compute` | The same; a person is asked again. |
 | **pause**, **mark**, **delete** | Change no table and no stream. |
 
 A savepoint is taken before an interval is published; restoring it undoes the publication.
