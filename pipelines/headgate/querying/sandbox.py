@@ -31,6 +31,11 @@ def connected(**limits: str | int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def quoted(name: str) -> str:
+    """A name as an identifier, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
     """From now on, its SQL reaches no file and no network, and changes no setting."""
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")

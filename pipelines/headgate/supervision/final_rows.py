@@ -18,7 +18,7 @@ from deltalake.exceptions import DeltaError
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import columns_of
-from headgate.querying.sandbox import connected
+from headgate.querying.sandbox import connected, quoted
 from headgate.storage.layout import Layout
 from headgate.supervision.final_progress import Position
 from headgate.supervision.finality import as_computed, final_at
@@ -131,7 +131,7 @@ class FinalRows:
     @property
     def _end(self) -> str:
         """The column with the end of a result."""
-        return _quoted(list(columns_of(self._declared))[1])
+        return quoted(list(columns_of(self._declared))[1])
 
     @property
     def _micros(self) -> str:
@@ -176,7 +176,7 @@ class FinalRows:
 
 def _value(name: str, before: str, after: str) -> str:
     """A column in a form that can be compared, although it may have had another type ``before``."""
-    column = _quoted(name)
+    column = quoted(name)
     if before == after:
         return _ROUNDED.format(column) if after in ("DOUBLE", "FLOAT") else column
     # Fields may have been added to structs. In older rows, readers see null in these.
@@ -197,7 +197,3 @@ def _starts(connection: duckdb.DuckDBPyConnection, ends: str) -> Collection[date
         datetime.fromtimestamp(hour * _HOUR // _MICROS, UTC)
         for (hour,) in connection.execute(counted).fetchall()
     }
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -10,9 +10,9 @@ from headgate.dashboard.boards.model import Chart, TableName
 from headgate.dashboard.errors import DashboardError
 from headgate.dashboard.questions.cells import cells, is_number, text_of, visible
 from headgate.dashboard.questions.reader import Reader
-from headgate.dashboard.questions.sql import quoted
 from headgate.dashboard.reading.engine import Answer, answered, first_line
 from headgate.dashboard.reading.versions import Version
+from headgate.querying.sandbox import quoted
 
 MOST_LINE_ROWS, MOST_BARS, MOST_TABLE_ROWS = 50_000, 60, 500
 MOST_SERIES = 8  # a page has as many colours

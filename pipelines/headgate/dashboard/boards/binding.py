@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.dashboard.boards.model import TableName
-from headgate.dashboard.questions.sql import duck_type, quoted
+from headgate.dashboard.questions.sql import duck_type
 from headgate.dashboard.reading.engine import first_line
 from headgate.declaration.errors import Invalid
 from headgate.declaration.model import GoldTable
 from headgate.declaration.operators import gold_columns
-from headgate.querying.sandbox import connected, lock
+from headgate.querying.sandbox import connected, lock, quoted
 
 if TYPE_CHECKING:
     import duckdb

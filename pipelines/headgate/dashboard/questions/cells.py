@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from headgate.dashboard.questions.sql import quoted
+from headgate.querying.sandbox import quoted
 
 MOST = 300  # characters of a value that are shown
 _MOST_EXACT = 1_000  # bytes of a filter's value, which is part of an address

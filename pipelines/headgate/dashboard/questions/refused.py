@@ -9,10 +9,11 @@ from typing import Any
 
 from headgate.dashboard.questions.cells import cells
 from headgate.dashboard.questions.rows import PageQuestion, page_of
-from headgate.dashboard.questions.sql import ALL, Condition, quoted
+from headgate.dashboard.questions.sql import ALL, Condition
 from headgate.dashboard.questions.view import TableView
 from headgate.declaration.names import REPLAYED, WARNINGS
 from headgate.quality.masking import masked
+from headgate.querying.sandbox import quoted
 
 # Headgate's own columns, the most important first. They are not masked: positions, times, reasons
 # and rules have no text that a producer sent. The lists differ, because a silver table may have

@@ -10,9 +10,10 @@ from headgate.dashboard.errors import BadQuestionError, TooMuchError
 from headgate.dashboard.questions.cells import cells, is_number, text_of
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.span import chosen_rows, span
-from headgate.dashboard.questions.sql import ALL, Condition, listed, quoted
+from headgate.dashboard.questions.sql import ALL, Condition, listed
 from headgate.dashboard.questions.view import GoldView, TableView
 from headgate.dashboard.reading.engine import Row
+from headgate.querying.sandbox import quoted
 
 MOST_ROWS_OF_A_FILE = 5_000_000
 MOST_ROWS_IN_ORDER = 1_000_000

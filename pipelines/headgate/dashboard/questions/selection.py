@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from headgate.dashboard.errors import BadQuestionError
 from headgate.dashboard.questions.facts import Facts
-from headgate.dashboard.questions.sql import Condition, all_of, duck_type, quoted
+from headgate.dashboard.questions.sql import Condition, all_of, duck_type
 from headgate.declaration.model import GoldTable
+from headgate.querying.sandbox import quoted
 
 KEY, NULL = "key.", "null."
 """Prefixes of parameters: ``key.channel=app`` is a value, ``null.channel=1`` is null."""

@@ -10,10 +10,11 @@ from headgate.dashboard.questions.cells import visible
 from headgate.dashboard.questions.facts import Facts, Figure
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.span import Span, chosen_rows, span
-from headgate.dashboard.questions.sql import Condition, label, listed, quoted
+from headgate.dashboard.questions.sql import Condition, label, listed
 from headgate.dashboard.questions.view import GoldView
 from headgate.declaration.kinds import LATE
 from headgate.declaration.names import REPLAYED
+from headgate.querying.sandbox import quoted
 
 MOST_SERIES = 8
 TOTAL = "total"

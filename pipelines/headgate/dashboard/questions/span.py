@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from headgate.dashboard.questions.selection import Selection
-from headgate.dashboard.questions.sql import Condition, all_of, quoted
+from headgate.dashboard.questions.sql import Condition, all_of
 from headgate.dashboard.questions.view import GoldView
+from headgate.querying.sandbox import quoted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

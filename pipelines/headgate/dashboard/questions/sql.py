@@ -13,6 +13,7 @@ from headgate.declaration.types import (
     Scalar,
     Struct,
 )
+from headgate.querying.sandbox import quoted
 
 _SCALARS = {
     "string": "VARCHAR",
@@ -45,10 +46,6 @@ def all_of(*conditions: Condition) -> Condition:
     return Condition(
         " AND ".join(texts) or "true", tuple(p for each in conditions for p in each.parameters)
     )
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def listed(names: Sequence[str]) -> str:

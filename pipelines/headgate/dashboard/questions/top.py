@@ -9,8 +9,9 @@ from headgate.dashboard.questions.cells import cells, exact_of, text_of
 from headgate.dashboard.questions.facts import Figure
 from headgate.dashboard.questions.selection import Selection
 from headgate.dashboard.questions.span import chosen_rows, span
-from headgate.dashboard.questions.sql import Condition, all_of, listed, quoted
+from headgate.dashboard.questions.sql import Condition, all_of, listed
 from headgate.dashboard.questions.view import GoldView
+from headgate.querying.sandbox import quoted
 
 MOST = 50
 
