@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate.backfill.plan import Planned, planned
 from headgate.backfill.running import Asked, plan_of
-from headgate.cli.backfill.windows import windows_of
+from headgate.cli.backfill.verb import windows_of
 from headgate.declaration.model import Pipeline
 from headgate.gold import recomputing
 from headgate.gold.fold_stage import FoldStage

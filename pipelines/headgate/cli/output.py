@@ -1,4 +1,5 @@
-"""What a verb prints: text for a person, or one JSON object as the last line."""
+"""What a verb prints: text for a person, or one JSON object as the last line. What it writes into a
+file that an option names."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headgate.control_characters import ESCAPES
+from headgate.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
 
 Shown: TypeAlias = "str | Table | Callable[[], object]"
 
@@ -20,6 +24,7 @@ SCHEMA = 1
 """The version of all JSON answers. It grows when a key changes its meaning or is removed."""
 
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
+MARK = {True: "[green]✓[/]", False: "[red]✗[/]"}
 WIDE = 10_000  # columns of a table that is written to a file or a pipe: no line is broken
 
 
@@ -108,3 +113,30 @@ def grid(title: str, *headers: str, rows: Iterable[Iterable[object]] = ()) -> Ta
     for row in rows:
         table.add_row(*cells(*row))
     return table
+
+
+def require_new(file: Path) -> None:
+    """Raises UsageError if the file exists. Call it before work that takes long."""
+    if file.exists():
+        raise UsageError(
+            f"{file} exists, and is not overwritten",
+            remedy="name another file, or move this one away",
+        )
+
+
+def write_new(file: Path, text: str) -> None:
+    """Write a file that does not exist yet. Raises UsageError."""
+    require_new(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as sink:
+            try:
+                sink.write(text)
+                sink.flush()
+            except OSError:  # a full disk
+                file.unlink()
+                raise
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}", remedy="name another file"
+        ) from error

@@ -1,7 +1,10 @@
-"""Lets a driver carry out the request of a person between two batches."""
+"""The request of a person: who makes it, and how a driver carries it out between two batches."""
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -15,6 +18,18 @@ if TYPE_CHECKING:
     from headgate.storage.layout import Layout
     from headgate.tables.operation import Operation
     from headgate.tables.table import Table
+
+
+def person(note: str = "") -> str:
+    """User and host, and the ``note`` of the user. A user without a name, as in many containers, is
+    a number."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = str(os.getuid())
+    who = f"{user}@{socket.gethostname()}"
+    return f"{who}: {note}" if note else who
+
 
 Done = TypeVar("Done")
 

@@ -6,15 +6,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
+from headgate.commands import shell_command
 from headgate.doctor.check_result import CheckResult, failed, passed
 from headgate.errors import HeadgateError
 from headgate.jobs.refusing import require_input, require_tables
-from headgate.storage.layout import Layout
+from headgate.storage.layout import CONTROL, Layout
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -26,6 +31,12 @@ def require_startable(declared: Pipeline, layout: Layout, *, once: bool = False)
     as UnreachableError. Changes nothing."""
     require_machine(declared)
     return require_input(declared, layout, once=once)
+
+
+def check_startable(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
+    """As :func:`require_startable`, with the remarks on stderr."""
+    for remark in require_startable(declared, layout, once=once):
+        print(remark, file=sys.stderr)
 
 
 def examined(pipeline: str, root: str) -> Iterator[CheckResult]:
@@ -57,3 +68,18 @@ def examined(pipeline: str, root: str) -> Iterator[CheckResult]:
 
 def _refused(name: str, needed: str, error: HeadgateError) -> CheckResult:
     return failed(name, error.message, needed, error.remedy, error.exit_code)
+
+
+def make_root(layout: Layout) -> None:
+    """Create the folder of a pipeline's documents and logs. Raises HeadgateError if that fails."""
+    folder = Path(layout.storage.root) / CONTROL / "logs"
+    doctor = shell_command("doctor", "--root", str(Path(layout.storage.root).parent))
+    remedy = f"{doctor}, or choose another --root"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadgateError(
+            f"{folder} cannot be made: {error.strerror}", remedy, code=exit_codes.MACHINE
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise HeadgateError(f"{folder} may not be written", remedy, code=exit_codes.MACHINE)

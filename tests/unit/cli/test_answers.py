@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.inspect.freshness import in_words
+from headgate.cli.inspect.status_screen import freshness_in_words
 from headgate.storage.failure import Failure, record_failure
 from headgate.storage.ownership import Owner
 from headgate.supervision.freshness import Freshness
@@ -76,7 +76,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
 
 
 def test_a_pipeline_without_gold_has_no_time_of_gold() -> None:
-    found = in_words(Freshness({}, NOW, NOW), NOW + timedelta(minutes=2))
+    found = freshness_in_words(Freshness({}, NOW, NOW), NOW + timedelta(minutes=2))
     assert found == "watermark 2 min behind; last record 2 min ago"
 
 

@@ -16,8 +16,8 @@ from headgate.backfill.report import Published, Report, TableReport
 from headgate.backfill.reports import write_report
 from headgate.backfill.running import Asked, Outcome
 from headgate.cli import requesting
-from headgate.cli.backfill import publishing, verb
-from headgate.cli.backfill.publishing import publish_here, require_expected
+from headgate.cli.backfill import computing, verb
+from headgate.cli.backfill.computing import publish_here, require_expected
 from headgate.errors import HeadgateError
 from headgate.gates import documents
 from headgate.gates.documents import Hold
@@ -216,7 +216,7 @@ def test_rows_that_nobody_expects_are_not_published(
     tables = [replace(TABLE, table=name, changed=1, backfilled="1-ff") for name in ("a", "b")]
     outcome = Outcome(Report("b1", "tiny", NOON, NOON, None, "digest", tuple(tables)), {}, 0)
     asked = Asked(declared, declared, ("a", "b"), NOON, None)
-    monkeypatch.setattr(publishing, "await_request", lambda *_, **__: Published(1, "s1"))
+    monkeypatch.setattr(computing, "await_request", lambda *_, **__: Published(1, "s1"))
     for expected in ({"a": "1-ff"}, {"a": "1-ff", "b": "1-fe"}):
         with pytest.raises(HeadgateError, match=r"gold\.b: .* 1-ff was computed") as caught:
             require_expected(expected, outcome.report)

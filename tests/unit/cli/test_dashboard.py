@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headgate.cli.dashboard import verb
+from headgate.cli import dashboard
 from headgate.cli.main import answer
 from headgate.dashboard import FOLDER
 from headgate.dashboard.login.passwords import FILE, Password, made
@@ -117,7 +117,7 @@ def test_beside_airflow_it_makes_no_password(
 ) -> None:
     """Its output is a log."""
     monkeypatch.setattr(os, "nice", lambda _: None)
-    monkeypatch.setattr(verb, "serve", lambda _, started: started())
+    monkeypatch.setattr(dashboard, "serve", lambda _, started: started())
     keep = Path(shop.root) / FOLDER
     assert made(keep)
     if not before:

@@ -12,7 +12,7 @@ import pytest
 
 from headgate.broker import consuming, running
 from headgate.broker.errors import NotUpError
-from headgate.cli.kafka.broker import _run
+from headgate.cli.kafka import _run
 from headgate.cli.main import answer
 from tests.unit.cli.conftest import Ask, last_object
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.cli.driving import jars_for
-from headgate.cli.inspect.backlogs import furthest
+from headgate.cli.inspect.status_screen import furthest
 from headgate.cli.lifecycle.background import _start
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import typer
 
-from headgate.cli.late.replaying import _state
-from headgate.cli.late.selecting import (
+from headgate.cli.declaration import gold_table
+from headgate.cli.late import (
     LateCount,
+    _state,
     nothing_meant,
     selection,
 )
-from headgate.cli.named import gold_table
 from headgate.declaration.model import GoldTable
 from headgate.errors import HeadgateError, UsageError
 from headgate.operations import requests

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from headgate.cli.load_following import Speed, in_words, require_done
+from headgate.cli.load_following import Speed, progress_in_words, require_done
 from headgate.errors import HeadgateError
 from headgate.loads import requests
 from headgate.loads.requests import LoadRequest
@@ -230,9 +230,9 @@ def test_a_late_table_that_cannot_mark_what_is_replayed_is_said_before_anything_
 
 
 def test_a_line_says_how_far_it_is() -> None:
-    assert in_words(STATE) == "[#####...............] 1 of 4 files, 1,500 records"
+    assert progress_in_words(STATE) == "[#####...............] 1 of 4 files, 1,500 records"
     ends = NOW + timedelta(hours=1)
-    assert in_words(STATE, ends).endswith("read by about 2026-05-04 13:00:00Z")
+    assert progress_in_words(STATE, ends).endswith("read by about 2026-05-04 13:00:00Z")
 
 
 def test_the_expected_end_does_not_move_while_a_step_runs() -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli import load as verb
 from headgate.cli import load_following as following
 from headgate.cli import log_file
-from headgate.cli.load import verb
-from headgate.cli.load_following import follow
-from headgate.cli.load_hindrance import hindrance
+from headgate.cli.load_following import follow, hindrance
 from headgate.gates import documents
 from headgate.jobs.driver import Driver
 from headgate.jobs.lease_store import LeaseHeldError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle.recording import failure_recorded
+from headgate.cli.lifecycle.concluding import failure_recorded
 from headgate.cli.main import answer
 from headgate.cli.output import print_json
 from headgate.cli.quarantine import replaying, verbs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headgate.cli.declaration import gold_table, named
 from headgate.cli.lifecycle.run import refreshed
-from headgate.cli.named import gold_table, named
 from headgate.errors import UsageError
 from tests.unit.ledger.conftest import Lake
 

@@ -98,7 +98,7 @@ def test_a_start_says_loudly_that_it_is_paused(
 
     pause(stopped, NOON)
     monkeypatch.setattr(background, "_require_startable", lambda *_: None)
-    monkeypatch.setattr(run, "require_startable", lambda *_, **__: ())
+    monkeypatch.setattr(run, "check_startable", lambda *_, **__: None)
     monkeypatch.setattr(local, "launch", lambda *_: local.Started(1))
     monkeypatch.setattr(run, "_drive", lambda *_: SimpleNamespace(left=None))
     code, _, err = ask(verb, *of_lake)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.lifecycle import recording
+from headgate.cli.lifecycle import concluding
+from headgate.cli.lifecycle.concluding import failure_recorded
 from headgate.cli.lifecycle.per_layer import LayerFailedError
-from headgate.cli.lifecycle.recording import failure_recorded
 from headgate.commands import pipeline_command, program
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
@@ -105,7 +105,7 @@ def test_what_cannot_be_written_hides_no_error(root: str, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(recording, "record_failure", full)
+    monkeypatch.setattr(concluding, "record_failure", full)
     recorded = failure_recorded(declared(root), root, forgets=True)
     with pytest.raises(HeadgateError, match="the first"), recorded:
         raise HeadgateError("the first", "see")

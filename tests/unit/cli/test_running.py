@@ -18,11 +18,11 @@ from rich.console import Console
 
 from headgate.cli import driving
 from headgate.cli.driving import on_signals
-from headgate.cli.ledger_screen import summary
+from headgate.cli.ledger import summary
 from headgate.cli.lifecycle.concluding import conclude
 from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
-from headgate.cli.undone_loads import LeftError
+from headgate.cli.undone import LeftError
 from headgate.ledger import balance
 from headgate.storage.backlog import Backlog
 from headgate.storage.layout import Layout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.declaration import example
-from headgate.cli.demo.story import next_commands, why_late
+from headgate.cli.demo.screen import next_commands, why_late
 from headgate.declaration.load import load
 from headgate.demo import project
 from headgate.demo.feeding import FIRST, SPAN, Feeder, slices

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.demo.held import HeldVersion
+from headgate.cli.demo.verb import HeldVersion
 from headgate.demo.feeding import Feeder
 from headgate.demo.generator import Slice
 from headgate.demo.outlier import TABLE

@@ -11,8 +11,7 @@ from rich.table import Table
 from headgate.backfill.report import Report, TableReport
 from headgate.cli.options import command
 from headgate.cli.output import Shown, grid, size_of
-from headgate.cli.row_changes import rows_shown
-from headgate.cli.rows import as_text, cells
+from headgate.cli.rows import as_text, cells, rows_shown
 from headgate.declaration.quantities import plural
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate import exit_codes
+from headgate.backfill.compatibility import require_compatible, require_windows
 from headgate.backfill.reports import as_published, reports, taken_back
 from headgate.cli import declaration
-from headgate.cli.backfill.asking import asked_of, expected_of
-from headgate.cli.backfill.computing import compute_here
-from headgate.cli.backfill.publishing import publish_here, require_expected
+from headgate.cli.backfill.computing import compute_here, publish_here, require_expected
 from headgate.cli.backfill.screen import (
     final_windows,
     listed,
@@ -24,17 +24,21 @@ from headgate.cli.backfill.screen import (
     plan_shown,
     shown,
 )
-from headgate.cli.backfill.windows import final_range, windows_of
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.declaration import gold_table
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command, time_range
 from headgate.cli.output import respond
+from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.declaration.operators import columns_of
 from headgate.lineage.emitting import send_backfill
+from headgate.querying.sql import select
 from headgate.storage.layout import Layout
 from headgate.tables.payloads.bronze import BronzePayload
 from headgate.tables.snapshot import head_table
 
 if TYPE_CHECKING:
     from headgate.backfill.running import Asked
+
 
 Tables = Annotated[
     list[str] | None,
@@ -178,3 +182,67 @@ def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
     respond(json, document, *plan_shown(document), *words)
     if not any(number for number, _ in windows.values()):
         raise typer.Exit(exit_codes.FAILED)
+
+
+def asked_of(
+    declared: Pipeline,
+    tables: Sequence[str] | None,
+    begin: str,
+    end: str | None,
+    other: Path | None,
+    now: datetime,
+    *,
+    by_end: bool = False,
+) -> Asked:
+    """Raises BadParameter, UsageError, DeclarationError, OtherDeclarationError."""
+    from headgate.backfill.running import Asked
+
+    first, last = time_range(begin, end, now)
+    assert first is not None
+    names = [gold_table(declared, name).name for name in tables or declared.gold]
+    used = declared if other is None else load(other)
+    for name in names:
+        require_windows(declared.gold[name])
+        if used is not declared:
+            require_compatible(declared, used, name)
+    return Asked(declared, used, tuple(dict.fromkeys(names)), first, last, by_end)
+
+
+def expected_of(given: Sequence[str] | None) -> Mapping[str, str] | None:
+    """The digests that computed rows must have, by table; None if there is no condition. Raises
+    BadParameter."""
+    found: dict[str, str] = {}
+    for each in given or ():
+        name, _, digest = each.removeprefix("gold.").partition("=")
+        if not (name and digest):
+            raise typer.BadParameter(f"{each!r} is not TABLE=DIGEST", param_hint="--expect")
+        if found.setdefault(name, digest) != digest:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--expect")
+    return found or None
+
+
+def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
+    """The number of final windows in the range and of their rows, by table."""
+    found = {}
+    for name in asked.tables:
+        begin, end = [*columns_of(asked.deployed.gold[name])][:2]
+        since = f"{end} > " if asked.by_end else f"{begin} >= "
+        within = f"final AND {since}{_literal(asked.begin)}"
+        if asked.end is not None:
+            within += f" AND {end} <= {_literal(asked.end)}"
+        sql = f"SELECT count(DISTINCT {begin}), count(*) FROM gold.{name} WHERE {within}"
+        ((windows, rows),) = select(asked.deployed, layout, sql)[1]
+        found[name] = (int(windows), int(rows))
+    return found
+
+
+def final_range(layout: Layout, asked: Asked, name: str) -> tuple[datetime, datetime] | None:
+    """The time range of the final windows of a gold table; None if it has none."""
+    begin, end = [*columns_of(asked.deployed.gold[name])][:2]
+    sql = f"SELECT min({begin}), max({end}) FROM gold.{name} WHERE final"
+    ((first, last),) = select(asked.deployed, layout, sql)[1]
+    return None if first is None else (first, last)
+
+
+def _literal(time: datetime) -> str:
+    return f"TIMESTAMPTZ '{time:%Y-%m-%d %H:%M:%S.%f}+00'"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +21,16 @@ from headgate import exit_codes
 from headgate.cli.options import Json, checked_root
 from headgate.cli.output import console, respond
 from headgate.declaration.kinds import GOLD, kind_of
+from headgate.demo.feeding import Feeder
+from headgate.demo.landing import Deliver
+from headgate.demo.outlier import TABLE, outlier
+from headgate.gates import documents
+from headgate.gates.documents import Hold, Release
 from headgate.storage.documents import encoded
 from headgate.storage.layout import Layout
 
 if TYPE_CHECKING:
-    from headgate.cli.demo.held import Held
     from headgate.declaration.model import Pipeline
-    from headgate.demo.landing import Deliver
     from headgate.jobs.progress import Progress
 
 
@@ -42,8 +48,8 @@ def demo(
     json: Json = False,
 ) -> None:
     """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
-    from headgate.cli.demo.story import show_results
-    from headgate.cli.ledger_screen import summary
+    from headgate.cli.demo.screen import show_results
+    from headgate.cli.ledger import summary
     from headgate.demo.landing import into_folder
     from headgate.demo.project import landing, require_new
     from headgate.ledger import balance
@@ -120,8 +126,8 @@ def _run(
 ) -> tuple[float | None, Held | None]:
     """Feed and drive the pipeline until all is processed. Returns the seconds until gold had its
     first row, and the version of gold that was held."""
-    from headgate.cli.demo.held import HeldVersion
     from headgate.cli.demo.screen import demo_screen
+    from headgate.cli.demo.verb import HeldVersion
     from headgate.cli.driving import drive, jars_for, require_java
     from headgate.cli.log_file import divert
     from headgate.demo.feeding import Feeder
@@ -164,3 +170,66 @@ def _run(
         if each is not None and each.failure is not None:
             raise each.failure
     return (first_gold[0] if first_gold else None), (held.found if held else None)
+
+
+BY = "the demo"
+REASON = "a single bid by fax"
+POLL = 0.1  # seconds
+PATIENCE = 120.0
+"""The demo continues after so many seconds in which no hold begins, or the hold does not end."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The hold of a version, its release, and the seconds until the table was no longer held."""
+
+    hold: Hold
+    given: Release
+    seconds: float
+
+
+class HeldVersion(threading.Thread):
+    """Delivers an outlier after all slices of the feeder, waits until gold is held, and releases
+    it. Calls ``on_end`` in any case. ``found`` is None if nothing was held; ``failure`` is the
+    error that ended the thread, if any."""
+
+    def __init__(
+        self, layout: Layout, deliver: Deliver, feeder: Feeder, on_end: Callable[[], None]
+    ) -> None:
+        super().__init__(name="held version", daemon=True)
+        self.found: Held | None = None
+        self.failure: Exception | None = None
+        self._layout, self._deliver = layout, deliver
+        self._feeder, self._on_end = feeder, on_end
+
+    def begin(self) -> None:
+        """Start the thread. Later calls do nothing."""
+        if self.ident is None:
+            self.start()
+
+    def run(self) -> None:
+        try:
+            self._feeder.join()
+            self._deliver(len(self._feeder.delivered), outlier(self._feeder.delivered[-1][1]))
+            if self._until(is_held=True) and (hold := documents.held(self._layout, TABLE)):
+                self._release(hold)
+        except Exception as error:
+            self.failure = error
+        finally:
+            self._on_end()
+
+    def _release(self, hold: Hold) -> None:
+        given = hold.release(BY, REASON, datetime.now(UTC))
+        documents.release(self._layout, TABLE, given)
+        began = time.monotonic()
+        if self._until(is_held=False):
+            self.found = Held(hold, given, time.monotonic() - began)
+
+    def _until(self, *, is_held: bool) -> bool:
+        """Wait until the table is held, or is not held. False if this takes too long."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if (documents.held(self._layout, TABLE) is not None) == is_held:
+                return True
+            time.sleep(POLL)
+        return False

@@ -1,1 +1,1 @@
-"""Verbs that show: plan, status, list, ledger, query and logs."""
+"""Verbs that show: status, list, query and versions."""

@@ -1,4 +1,5 @@
-"""``headgate query``: SQL over all tables of pipelines, by name, without a JVM."""
+"""``headgate query | versions``: SQL over all tables of pipelines without a JVM, and which versions
+of the tables belong together."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at, place_at
-from headgate.cli.output import console, respond
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command_at, place_at
+from headgate.cli.output import console, grid, respond
 from headgate.cli.rows import as_text, print_rows
 from headgate.querying.names import Queried
 from headgate.querying.sandbox import QueryError
@@ -72,3 +73,27 @@ def _called(word: str, root: str) -> Queried:
 def _plain(value: object) -> object:
     """JSON's own types as they are; everything else as text, so that no digit is lost."""
     return value if value is None or isinstance(value, (bool, int, float, str)) else as_text(value)
+
+
+def versions(
+    pipeline: PipelineName,
+    n: Annotated[
+        int | None,
+        typer.Option("--at", metavar="N", min=0, help="The batch; the last one if left out."),
+    ] = None,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Show which versions of the tables belong together.
+
+    They have all of the same batches, so a reader that opens them sees one state of the pipeline.
+    """
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    found = versions_at(layout, declared, n)
+    tables = {
+        path: {"version": version, "uri": layout.storage.uri(path)}
+        for path, version in found.versions.items()
+    }
+    rows = ((path, str(each["version"]), each["uri"]) for path, each in tables.items())
+    shown = grid(f"batch {found.n}", "table", "version:", "folder", rows=rows)
+    respond(json, {"pipeline": declared.name, "n": found.n, "tables": tables}, shown)

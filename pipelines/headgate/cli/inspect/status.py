@@ -10,13 +10,18 @@ import typer
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.inspect import elsewhere
-from headgate.cli.inspect.backlogs import partitions_table, trend_for, waiting_for
-from headgate.cli.inspect.checkpoints import as_dict, show
-from headgate.cli.inspect.freshness import describe_freshness
-from headgate.cli.inspect.waiting import waiting
+from headgate.cli.inspect.status_screen import (
+    checkpoints_document,
+    describe_freshness,
+    partitions_table,
+    show_checkpoints,
+    trend_for,
+    waiting,
+    waiting_for,
+)
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
-from headgate.cli.rebuild_progress import in_words, rebuild_progress
+from headgate.cli.undone import rebuild_in_words, rebuild_progress
 from headgate.storage.documents import encoded
 from headgate.storage.failure import Failure, last_failure
 from headgate.storage.layout import Layout
@@ -84,7 +89,7 @@ def status(
                 "rebuilding": rebuild_progress(layout, declared),
                 **left.document(),
                 "reset": restored and restored.document() | {"generation": restored.generation},
-                **({"checkpoint": as_dict(found)} if found else {}),
+                **({"checkpoint": checkpoints_document(found)} if found else {}),
             }
         )
     else:
@@ -93,11 +98,11 @@ def status(
             console().print(words, markup=False, soft_wrap=True)
             _remark(jobs, paused, is_to_stop=is_to_stop, has_log=run_log(layout).exists())
             for step in rebuild_progress(layout, declared):
-                console().print(in_words(step), markup=False, soft_wrap=True)
+                console().print(rebuild_in_words(step), markup=False, soft_wrap=True)
             left.show()
             _show_reset(restored)
             if found is not None:
-                show(found)
+                show_checkpoints(found)
         elif failure is None:
             typer.echo(f"it has never run under {root}: {command('run', '--once')}")
         if failure is not None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from headgate import exit_codes
 from headgate.cli.driving import on_signals
-from headgate.cli.lifecycle.recording import AlreadyRecordedError
+from headgate.cli.lifecycle.concluding import AlreadyRecordedError
 from headgate.jobs.task import Task
 from headgate.storage.ownership import LAYERS
 from headgate.supervision.local import HEADGATE

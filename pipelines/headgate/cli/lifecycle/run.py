@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate.cli import declaration, json_log
+from headgate.cli.declaration import named
 from headgate.cli.driving import jars_for
-from headgate.cli.lifecycle.concluding import conclude, end_early
-from headgate.cli.lifecycle.folders import make_root
+from headgate.cli.lifecycle.concluding import conclude, end_early, failure_recorded
 from headgate.cli.lifecycle.pausing import check_pause
-from headgate.cli.lifecycle.recording import failure_recorded
-from headgate.cli.named import named
 from headgate.cli.options import (
     DEFAULT_ROOT,
     AcceptGap,
@@ -29,10 +27,15 @@ from headgate.cli.options import (
     Root,
 )
 from headgate.cli.output import console
-from headgate.cli.rebuild_progress import rebuild_progress
 from headgate.cli.screen import screen, waiting
-from headgate.cli.startable import require_startable
-from headgate.cli.undone_loads import LeftError, has_open_load, left_by_loads, stopped_loads
+from headgate.cli.startable import check_startable, make_root
+from headgate.cli.undone import (
+    LeftError,
+    has_open_load,
+    left_by_loads,
+    rebuild_progress,
+    stopped_loads,
+)
 from headgate.commands import rendered
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.graph.graph import Layer
@@ -127,8 +130,7 @@ def _prepare(declared: Pipeline, layout: Layout, once: bool, from_savepoint: str
     ``from_savepoint`` if it is given. Raises HeadgateError if no driver may start."""
     with waiting("checking machine and source") as say:
         check_pause(declared, layout, once=once)
-        for remark in require_startable(declared, layout, once=once):
-            print(remark, file=sys.stderr)
+        check_startable(declared, layout, once=once)
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, layout, from_savepoint)

@@ -13,19 +13,19 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.deployment_screen import MEANINGS, as_dict, show
 from headgate.cli.hidden import shown
 from headgate.cli.lifecycle.background import stopping_for_a_start
 from headgate.cli.lifecycle.concluding import end_early
-from headgate.cli.lifecycle.folders import make_root
 from headgate.cli.lifecycle.rolling_back import known, rolled_back
 from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName, Root, command
 from headgate.cli.output import respond
-from headgate.cli.rebuild_progress import in_words, rebuild_progress
+from headgate.cli.plan import MEANINGS, deployment_document, show_deployment
 from headgate.cli.screen import Say, waiting
-from headgate.cli.startable import require_startable
-from headgate.cli.undone_loads import (
+from headgate.cli.startable import check_startable, make_root
+from headgate.cli.undone import (
     left_by_loads,
+    rebuild_in_words,
+    rebuild_progress,
     show_undone,
     stopped_loads,
     undone_loads,
@@ -84,7 +84,7 @@ def upgrade(
         stopped = stopped_loads(layout)
         _require_startable(declared, layout)
     if not json:
-        show(found, root)
+        show_deployment(found, root)
     logs = options_of(log_format, os.environ)
     with waiting("stopping after the current batch") as say:
         ended, last = _stop(layout, declared)
@@ -116,8 +116,7 @@ def upgrade(
 
 def _require_startable(declared: Pipeline, layout: Layout) -> None:
     """Raises everything that would keep a driver from starting, before the stop."""
-    for remark in require_startable(declared, layout):
-        print(remark, file=sys.stderr)
+    check_startable(declared, layout)
     require_unchanged(declared, layout)
     make_root(layout)
     settled_snapshot(layout, declared)  # fails if no savepoint can be taken
@@ -182,7 +181,7 @@ def _await_progress(
             steps = rebuild_progress(layout, declared)
             if not steps or paused or time.monotonic() > deadline:
                 return
-            say(in_words(steps[0]))
+            say(rebuild_in_words(steps[0]))
         elif time.monotonic() > deadline:
             if state == "stale":
                 raise UpgradeError("its job is stale", pipeline_command("logs"))
@@ -219,13 +218,13 @@ def _respond(
 ) -> None:
     steps, loads = rebuild_progress(layout, declared), undone_loads(layout, declared)
     done: dict[str, Any] = {"pipeline": declared.name, "savepoint": savepoint.id}
-    done |= {"running": runs, "rebuilding": steps, "deployed": as_dict(found)}
+    done |= {"running": runs, "rebuilding": steps, "deployed": deployment_document(found)}
     done |= {"open_loads": [asdict(each) for each in loads if each.state != "stopped"]}
     respond(
         json,
         done | {"left": left and shown(left.message)},
         f"{declared.name}: upgraded; the way back is savepoint {savepoint.id}",
-        *map(in_words, steps),
+        *map(rebuild_in_words, steps),
         *([] if left else [lambda: show_undone(loads)]),
         *([command("late list")] if any(plan.late_again for plan in found.tables) else []),
         command("status" if runs else "run"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,22 +12,20 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.maintain.gate_screen import next_steps, rows_count, why
-from headgate.cli.named import gold_table
-from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root
+from headgate.cli.declaration import gold_table
+from headgate.cli.options import DEFAULT_ROOT, GoldName, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
-from headgate.cli.person import person
-from headgate.cli.row_changes import rows_shown
-from headgate.cli.rows import cells
+from headgate.cli.requesting import person
+from headgate.cli.rows import cells, rows_shown
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError, UsageError
 from headgate.gates import documents
 from headgate.gates.documents import Hold, gate_name, holds
 from headgate.storage.documents import Document, encoded
 from headgate.storage.layout import Layout
-from headgate.supervision.held_versions import HeldVersion, held_version
+from headgate.supervision.held_versions import HeldVersion, held_version, reasons
 from headgate.supervision.rejectable import rejectable, rejection
 from headgate.tables.payloads.gold import GoldPayload
 from headgate.tables.table import Table
@@ -217,3 +216,27 @@ def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) 
             remedy="name one of them: --rebuild, or --current",
         )
     return asked[0]
+
+
+def why(hold: Hold, table: GoldTable) -> Iterator[str]:
+    """The rules that hold a version: what was observed, and what each demands."""
+    for result, asked in reasons(hold, table):
+        yield f"  {result}"
+        if asked is not None:
+            yield f"    expected: {asked}"
+
+
+def rows_count(found: HeldVersion) -> str:
+    """How many rows break the rules."""
+    is_counted = found.rows.total is not None
+    return found.count + ("" if is_counted else "; too many to release them for later versions")
+
+
+def next_steps(hold: Hold, *, is_rebuilt: bool) -> Iterator[str]:
+    """The commands that end a hold. ``is_rebuilt``: the table and its rebuild are both held."""
+    table = f"gold.{hold.table}"
+    which = ["--rebuild"] if hold.log else ["--current"] if is_rebuilt else []
+    yield command("gate show", table, *which)
+    yield command("gate release", table, *which, "--reason", "WHY")
+    if hold.is_of_operation:
+        yield command("gate reject", table, "--reason", "WHY")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -11,7 +12,6 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.maintain.savepoint_screen import REREAD_ONLY, described, show_list, show_one
 from headgate.cli.options import (
     DEFAULT_ROOT,
     Json,
@@ -20,13 +20,14 @@ from headgate.cli.options import (
     checked_root,
     command,
 )
-from headgate.cli.output import print_json, respond
+from headgate.cli.output import console, grid, print_json, respond, size_of
 from headgate.cli.restoring import (
     print_passed_over,
     require_source_for,
     reread_only,
     restore_in_place,
 )
+from headgate.cli.rows import cells
 from headgate.commands import NEW_ROOT
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
@@ -34,9 +35,18 @@ from headgate.errors import HeadgateError
 from headgate.savepoints.clone import clone
 from headgate.savepoints.errors import SavepointError
 from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create, delete, find, find_any, is_last_good, savepoints
+from headgate.savepoints.store import (
+    Unreadable,
+    create,
+    delete,
+    find,
+    find_any,
+    is_last_good,
+    savepoints,
+)
 from headgate.savepoints.verify import damaged_today, verify
 from headgate.storage.layout import Layout
+from headgate.tables.state import time_of
 
 app = typer.Typer(help="Savepoints of a pipeline: take one, go back to one.", no_args_is_help=True)
 
@@ -231,3 +241,77 @@ def _source_problems(layout: Layout, declared: Pipeline, savepoint: Savepoint) -
     except SavepointError as error:
         return [error.message]
     return []
+
+
+REREAD_ONLY = "with --reread only"
+"""Shown for a savepoint that is later than the batch to which bronze was reset."""
+
+
+def show_list(
+    declared: Pipeline, found: Sequence[Savepoint | Unreadable], reread_only: Collection[str]
+) -> None:
+    """``reread_only`` are the ids of the savepoints that can be restored only with ``--reread``."""
+    table = grid("", "id", "taken", "batch:", "rows:", "size:", "declaration", "note")
+    for each in found:
+        if isinstance(each, Savepoint):
+            same = "this one" if each.definition == declared.digest else "another"
+            note = "; ".join(
+                [REREAD_ONLY] * (each.id in reread_only) + [each.note] * bool(each.note)
+            )
+            numbers = (each.n, each.rows, size_of(each.bytes))
+            table.add_row(*cells(each.id, each.created, *numbers, same, note))
+        else:
+            table.add_row(*cells(each.id, "damaged", "", "", "", "", each.why))
+    console().print(table)
+
+
+def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
+    out = console()
+    out.print(f"savepoint {savepoint.id}", style="bold", markup=False)
+    for name, value in (
+        ("taken", f"{savepoint.created:%F %T}Z"),
+        ("note", savepoint.note or "-"),
+        ("batch", f"{savepoint.n:,}"),
+        ("generation", str(savepoint.generation)),
+        ("declaration", savepoint.definition[:16]),
+        ("source", _offsets(savepoint)),
+        ("watermark", _clock(savepoint)),
+        ("engine", savepoint.engine),
+        *([("restore", REREAD_ONLY)] if reread_only else ()),
+    ):
+        out.print(f"  {name:<12} {value}", markup=False, soft_wrap=True)
+    table = grid("", "table", "version:", "batch:", "generation:", "rows:", "size:")
+    for path, saved in savepoint.tables.items():
+        numbers = (saved.version, saved.n, saved.generation, saved.rows, size_of(saved.bytes))
+        table.add_row(*cells(path, *numbers))
+    out.print(table)
+
+
+def described(each: Savepoint | Unreadable, *, reread_only: bool = False) -> dict[str, Any]:
+    if not isinstance(each, Savepoint):
+        return {"id": each.id, "damaged": each.why}
+    return {
+        "id": each.id,
+        "pipeline": each.pipeline,
+        "created": each.created.isoformat(),
+        "note": each.note,
+        "n": each.n,
+        "generation": each.generation,
+        "definition": each.definition,
+        "offsets": dict(each.offsets),
+        "rows": each.rows,
+        "bytes": each.bytes,
+        "reread_only": reread_only,
+    }
+
+
+def _offsets(savepoint: Savepoint) -> str:
+    if (sequence := savepoint.offsets.get("sequence")) is not None:
+        return f"files up to {sequence:,}"
+    return ", ".join(f"{p}: {o:,}" for p, o in savepoint.offsets.items()) or "nothing yet"
+
+
+def _clock(savepoint: Savepoint) -> str:
+    if savepoint.watermark is None:
+        return "-"
+    return f"{time_of(savepoint.watermark):%F %T}Z"

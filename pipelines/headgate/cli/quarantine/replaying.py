@@ -15,9 +15,8 @@ from headgate.cli import log_file
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
 from headgate.cli.output import console, grid, respond
-from headgate.cli.person import person
 from headgate.cli.quarantine.selecting import nothing_meant, records_of
-from headgate.cli.requesting import PATIENCE, await_request
+from headgate.cli.requesting import PATIENCE, await_request, person
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from headgate.bronze.reasons import Reason as Kind
-from headgate.cli.named import named
+from headgate.cli.declaration import named
+from headgate.cli.options import time_range
 from headgate.cli.rows import as_text
-from headgate.cli.times import time_range
 from headgate.declaration.model import Pipeline
 from headgate.querying.without_pandas import leave_pandas_out
 from headgate.replay.refused import RefusedRecords, Selection, names_of

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.new_file import require_new, write_new
 from headgate.cli.options import DEFAULT_ROOT, MOST_SHOWN, Json, PipelineName, Root, command
-from headgate.cli.output import grid, respond
+from headgate.cli.output import grid, require_new, respond, write_new
 from headgate.cli.quarantine.replaying import documents, replay_records
 from headgate.cli.quarantine.selecting import (
     EventId,

@@ -10,9 +10,8 @@ import typer
 from rich.text import Text
 
 from headgate.cli.hidden import shown
-from headgate.cli.ledger_screen import MARK
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
-from headgate.cli.output import grid, respond
+from headgate.cli.output import MARK, grid, respond
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.cli.startable import examined

@@ -1,21 +1,104 @@
-"""``headgate publication letters | resend | discard``: rows that a sink has refused permanently."""
+"""``headgate publication list | reset | letters | resend | discard``: what is published, and the
+rows that a sink has refused permanently."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.named import named
+from headgate.cli.declaration import named
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
+from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
-from headgate.declaration.model import Publication
-from headgate.errors import UsageError
-from headgate.sinks.contract import SINKS, NoLettersError, SinkAwayError
-from headgate.sinks.letters import DeadLetters, Letter
+from headgate.declaration.kinds import PUBLICATION
+from headgate.declaration.model import Pipeline, Publication
+from headgate.errors import HeadgateError, UsageError
+from headgate.graph.graph import graph_of
+from headgate.sinks.contract import (
+    SINKS,
+    NoLettersError,
+    SinkAwayError,
+    SinkContext,
+    SinkRefusalError,
+)
+from headgate.sinks.letters import DeadLetters, Letter, dead_letters
+from headgate.storage.layout import Layout
+from headgate.supervision.job_state import probe
+from headgate.tables.payloads.publication import PublicationPayload
+from headgate.tables.table import Table
+
+app = typer.Typer(help="What is published, and how far.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Show the publications: later commits of their tables, dead letters, and why one is stuck.
+
+    Later commits come after the last one that was sent. They may have no rows to send.
+    """
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    stuck = {
+        name: found["why"]
+        for job in probe(layout, datetime.now(UTC))
+        for name, found in (job.stuck or {}).items()
+    }
+    refused = dead_letters(declared, layout)
+    columns = ("publication", "from", "sink", "later commits:", "dead letters:", "stuck because")
+    screen, shown = grid("", *columns), []
+    for name, each in declared.publish.items():
+        waiting = _waiting(declared, layout, each)
+        table = f"{each.layer}.{each.table}"
+        letters, why = refused[name], stuck.get(name)
+        screen.add_row(*cells(name, table, each.kind, waiting, letters, why))
+        found = {"waiting": waiting, "dead_letters": letters, "why": why}
+        shown.append({"name": name, "sink": each.kind, **found})
+    words = [] if shown else ["nothing is published"]
+    respond(json, {"pipeline": declared.name, "publications": shown}, screen, *words)
+
+
+@app.command("reset")
+def reset(
+    pipeline: PipelineName, name: Name, root: Root = DEFAULT_ROOT, json: Json = False
+) -> None:
+    """Remove the rows that a publication has written, so that the next run writes all again.
+
+    For sinks that keep a table (PostgreSQL): also after another program has changed it.
+    """
+    declared, layout = declaration.opened(pipeline, root)
+    found = named(declared.publish, name, f"{declared.name} has no publication")
+    context = SinkContext(declared.name, name, layout.storage)
+    try:
+        done = SINKS[found.kind].reset(found.sink, context)
+    except SinkRefusalError as error:
+        raise HeadgateError(
+            str(error), pipeline_command("publication list"), code=exit_codes.SOURCE
+        ) from error
+    if done is None:
+        raise UsageError(
+            f"publish {name}: what {found.kind} has taken cannot be taken back",
+            remedy="a publication under another name begins with the first row",
+        )
+    respond(json, {"pipeline": declared.name, "publication": name, "done": done}, done)
+
+
+def _waiting(declared: Pipeline, layout: Layout, publication: Publication) -> int:
+    """The commits of the table after the last one that is published."""
+    node = graph_of(declared)[PUBLICATION.path(publication.name)]
+    source, position = (
+        Table(layout.storage, path, pipeline=declared.name)
+        for path in (node.upstream[0], node.path)
+    )
+    if not source.exists:
+        return 0
+    source.refresh()
+    sent = PublicationPayload.of(position.refresh()).version if position.exists else 0
+    return source.version - sent
+
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Its name below publish.", show_default=False)
@@ -27,6 +110,7 @@ Id = Annotated[
 _SHOWN = 12  # characters of an id
 
 
+@app.command("letters")
 def letters(
     pipeline: PipelineName, name: Name, root: Root = DEFAULT_ROOT, json: Json = False
 ) -> None:
@@ -40,6 +124,7 @@ def letters(
     respond(json, {"letters": shown}, screen, *([] if found else ["no dead letters"]))
 
 
+@app.command("resend")
 def resend(
     pipeline: PipelineName,
     name: Name,
@@ -79,6 +164,7 @@ def resend(
         raise typer.Exit(exit_codes.SOURCE)
 
 
+@app.command("discard")
 def discard(
     pipeline: PipelineName,
     name: Name,

@@ -4,31 +4,108 @@ from __future__ import annotations
 
 import json as jsons
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.expectations.listing import list_suites
-from headgate.cli.expectations.tables import (
-    Output,
-    TableName,
-    columns_of,
-    table_of,
-)
-from headgate.cli.new_file import write_new
-from headgate.cli.options import DEFAULT_ROOT, PipelineName, Root
+from headgate.cli.declaration import named
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
+from headgate.cli.output import grid, respond, write_new
+from headgate.cli.rows import cells
 from headgate.commands import pipeline_command, rendered, shell_command
-from headgate.declaration.model import GoldTable, SilverTable
-from headgate.declaration.operators import begin_of
+from headgate.declaration.kinds import SILVER
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.names import Columns
+from headgate.declaration.operators import begin_of, gold_columns
 from headgate.declaration.quantities import plural
+from headgate.declaration.suites.model import Suite, count_key
+from headgate.declaration.suites.plan import asked, suite_plan
 from headgate.errors import HeadgateError, UsageError
 from headgate.expectations import profiling
 from headgate.expectations.exporting import exported, left_out
 from headgate.expectations.importing import imported
 from headgate.expectations.written import suite_text
 from headgate.querying.sql import select
+from headgate.querying.without_pandas import leave_pandas_out
+from headgate.storage.layout import Layout
+from headgate.tables.table import Table
+
+TableName = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="As silver.NAME or gold.NAME.", show_default=False),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Write a new file instead of stdout."),
+]
+
+
+def table_of(declared: Pipeline, word: str) -> SilverTable | GoldTable:
+    """Raises UsageError with the nearest name."""
+    known: dict[str, SilverTable | GoldTable] = {
+        **{f"silver.{name}": table for name, table in declared.silver.items()},
+        **{f"gold.{name}": table for name, table in declared.gold.items()},
+    }
+    return named(known, word, f"{declared.name} has no table", f"; see {pipeline_command('plan')}")
+
+
+def columns_of(declared: Pipeline, table: SilverTable | GoldTable) -> Columns:
+    """All columns of the table, with their types."""
+    if isinstance(table, GoldTable):
+        return gold_columns(table)
+    return table.row(declared.sources[table.source].record)
+
+
+def list_suites(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """List the rules of a pipeline's tables, and how many rows of silver broke each since the table
+    began."""
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    suites = [
+        _suite(f"silver.{name}", table.suite, _totals(declared, layout, name))
+        for name, table in declared.silver.items()
+        if table.suite is not None
+    ]
+    suites += [
+        _suite(f"gold.{name}", table.suite, None)
+        for name, table in declared.gold.items()
+        if table.suite is not None
+    ]
+    shown = grid("", "table", "rule", "action", "severity", "broken:", "asks")
+    for suite in suites:
+        for rule in suite["rules"]:
+            broken = "-" if rule["broken"] is None else rule["broken"]
+            asks = rule.get("condition") or asked(rule["expectation"], rule["arguments"])
+            said = (rule["id"], _action(rule), rule["severity"], broken, asks)
+            shown.add_row(*cells(suite["table"], *said))
+    document = {"pipeline": declared.name, "suites": suites}
+    respond(json, document, shown if suites else f"no table of {declared.name} has a suite")
+
+
+def _suite(table: str, suite: Suite, totals: Mapping[str, int] | None) -> dict[str, Any]:
+    """``broken`` is None if nothing is counted: for gold, whose rules are about versions, and for a
+    table that does not exist yet."""
+    planned = suite_plan(suite)["suite"]
+    rules = [
+        {"id": id_, **rule, "broken": None if totals is None else totals.get(count_key(id_), 0)}
+        for id_, rule in planned["rules"].items()
+    ]
+    return {"table": table, "suite": suite.name, "digest": suite.digest, "rules": rules}
+
+
+def _action(rule: Mapping[str, Any]) -> str:
+    above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
+    return f"{rule['action']}{above}"
+
+
+def _totals(declared: Pipeline, layout: Layout, name: str) -> Mapping[str, int] | None:
+    """The counts of a silver table so far; None if the table does not exist yet."""
+    leave_pandas_out()
+    table = Table(layout.storage, SILVER.path(name), pipeline=declared.name)
+    return table.refresh().total if table.exists else None
+
 
 app = typer.Typer(
     help="The rules that rows must meet, and Great Expectations.", no_args_is_help=True

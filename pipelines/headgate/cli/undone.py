@@ -1,17 +1,17 @@
-"""The loads of history that are not done: gold lacks some of their rows."""
+"""What a pipeline has not done yet: rebuilds of tables, and loads of history, of which gold lacks
+some rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from headgate import exit_codes
-from headgate.cli.load_following import NobodyLoadsError, follow, require_done
-from headgate.cli.load_hindrance import hindrance
+from headgate.cli.load_following import NobodyLoadsError, follow, hindrance, require_done
 from headgate.cli.options import command
 from headgate.cli.output import console
 from headgate.errors import HeadgateError
@@ -20,6 +20,37 @@ from headgate.storage.layout import Layout
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.loads.state import LoadState
+
+
+def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
+    """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
+    the rebuild has processed, and the last batch ``upto`` of bronze."""
+    from headgate.savepoints.rebuilds import continued
+    from headgate.tables.snapshot import head_table
+
+    bronze = head_table(layout, declared)
+    if not bronze.exists:
+        return []
+    try:
+        held = bronze.refresh()
+        rebuild = continued(layout, declared, held.generation)
+        steps = list(rebuild.steps(layout, declared.name)) if rebuild else []
+    except (HeadgateError, FileNotFoundError):
+        return []  # damaged, or the rebuild is just ending: the next start reports damage
+    # If bronze itself is rebuilt, its batch ids begin again.
+    upto = next((step.n for step in steps if step.table == bronze.name), held.n)
+    return [
+        {"table": step.table, "n": step.n, "upto": upto}
+        for step in steps
+        if step.table != bronze.name
+    ]
+
+
+def rebuild_in_words(step: dict[str, Any]) -> str:
+    return (
+        f"{step['table']} is being rebuilt: batch {step['n']:,} of {step['upto']:,}; readers see "
+        "the old rows until it is done"
+    )
 
 
 class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
@@ -64,7 +95,7 @@ def undone_loads(layout: Layout, declared: Pipeline) -> list[LoadState]:
 def show_undone(loads: Sequence[LoadState]) -> None:
     for each in loads:
         style = "red" if each.state == "stopped" else "yellow"
-        console().print(in_words(each), style=style, markup=False, soft_wrap=True)
+        console().print(load_in_words(each), style=style, markup=False, soft_wrap=True)
     held = {"paused", "stopped"}
     if any(each.state not in held for each in loads):
         typer.echo(command("load"))
@@ -72,7 +103,7 @@ def show_undone(loads: Sequence[LoadState]) -> None:
         typer.echo(command("load", "--resume"))
 
 
-def in_words(load: LoadState) -> str:
+def load_in_words(load: LoadState) -> str:
     name = f"load {load.id}, {load.what}"
     if load.state == "stopped":
         return f"{name}, is stopped: {load.why}"
@@ -125,7 +156,7 @@ def left_by_loads(
     stopped it (not if it was ``stopped_before``), or the driver was stopped."""
     for state in load_states(layout, declared):
         if state.is_open:
-            return hindrance(layout, declared, state.id) or LeftError(in_words(state))
+            return hindrance(layout, declared, state.id) or LeftError(load_in_words(state))
         if state.id not in stopped_before:
             try:
                 require_done(state)

@@ -1,11 +1,11 @@
-"""``headgate load``."""
+"""``headgate load``: history beside the live stream."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -13,16 +13,15 @@ from typing import Annotated, Any
 import typer
 
 from headgate.cli import declaration, log_file
-from headgate.cli.driving import drive, driver_of_requests, require_machine
-from headgate.cli.load.planning import planned, require_tables
-from headgate.cli.load_following import follow, in_words, require_done
-from headgate.cli.load_hindrance import hindrance
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
+from headgate.cli.driving import drive, driver_of_requests, jars_for, require_machine
+from headgate.cli.load_following import follow, hindrance, progress_in_words, require_done
+from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command, time_range
 from headgate.cli.output import grid, respond
+from headgate.cli.requesting import person
 from headgate.cli.screen import waiting
-from headgate.cli.times import time_range
-from headgate.cli.undone_loads import LeftError, load_states
-from headgate.declaration.model import Pipeline
+from headgate.cli.undone import LeftError, load_states
+from headgate.declaration.kinds import BRONZE
+from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError, UsageError
 from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
@@ -30,7 +29,10 @@ from headgate.loads import requests
 from headgate.loads.requests import LoadRequest, folder_of
 from headgate.loads.state import LoadState, state_of
 from headgate.sources.contract import DeployedSource, connector_of
+from headgate.sources.loading import LoadWanted
+from headgate.storage.documents import new_id
 from headgate.storage.layout import Layout
+from headgate.tables.table import Table
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
 _UNDONE = ("open", "paused", "stopped")
@@ -127,7 +129,7 @@ def load(
         if state.is_open:
             again = command("load", "--resume", "--id", state.id)
             raise hindrance(layout, declared, state.id) or LeftError(
-                f"load {state.id}: {in_words(state)}", again
+                f"load {state.id}: {progress_in_words(state)}", again
             )
     else:
         state = state_of(layout, declared.name, request)
@@ -236,7 +238,7 @@ def _said(declared: Pipeline, state: LoadState) -> list[str]:
         said = f"the load {state.id} is ended after {plural(state.rows, 'record')}, which stay"
         return [said, command("late list")]
     word = f" ({state.state})" if state.state == "paused" else ""
-    return [f"load {state.id}{word}: {in_words(state)}", command("load", "--resume")]
+    return [f"load {state.id}{word}: {progress_in_words(state)}", command("load", "--resume")]
 
 
 def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
@@ -247,3 +249,59 @@ def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
     document = {"pipeline": declared.name, "loads": [asdict(each) for each in found]}
     nothing = f"{declared.name} has no loads; begin one: {command('load', '--files', 'archive')}"
     respond(json, document, *([shown, *troubles] if found else [nothing]))
+
+
+Chosen = tuple[str | None, tuple[str, ...], datetime | None, datetime | None]
+"""Files, topics, and the range of times in which they were written: from, to."""
+
+
+def planned(
+    declared: Pipeline,
+    layout: Layout,
+    chosen: Chosen,
+    source: str | None,
+    note: str,
+    paced: Mapping[str, Any],
+) -> LoadRequest:
+    """Write the request for a load. Raises UsageError or SourceError; then no request was
+    written."""
+
+    def session() -> AbstractContextManager[Any]:
+        from headgate.jobs.session import passing_session
+
+        return passing_session("headgate-load", 1, jars_for(declared))
+
+    found = _source(declared, source)
+    require_tables(declared, layout, found.name)
+    now = datetime.now(UTC)
+    id_ = new_id(now)
+    place = DeployedSource(layout.storage, declared.name, found)
+    folder = requests.folder_of(layout, id_)
+    with waiting("looking at what there is to load"):
+        plan = connector_of(found).plan_load(place, LoadWanted(*chosen), folder, session, now)
+    request = requests.LoadRequest(id_, found.name, plan, person(note), now, **paced)
+    requests.keep(layout, request)
+    return request
+
+
+def _source(declared: Pipeline, name: str | None) -> Source:
+    """Raises UsageError if the option names no source, or one must be named."""
+    found = [each for key, each in declared.sources.items() if name in (None, key)]
+    if len(found) != 1:
+        which = "it has several sources" if found else f"it has no source {name!r}"
+        names = ", ".join(declared.sources)
+        raise UsageError(f"{declared.name}: {which}", remedy=f"--source is one of: {names}")
+    return found[0]
+
+
+def require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
+    """Raises UsageError if there are no tables, or a late table cannot mark what is replayed: the
+    load could not be carried out to its end."""
+    from headgate.loads.replay_planner import ReplayPlanner
+
+    if not Table(layout.storage, BRONZE.path(source), pipeline=declared.name).exists:
+        raise UsageError(
+            f"{declared.name} has no tables yet: history is loaded beside a stream that has begun",
+            remedy=command("run", "--once"),
+        )
+    ReplayPlanner(layout, declared, source).require_marks()

@@ -1,1 +1,0 @@
-"""The verb that shows tables in a browser."""

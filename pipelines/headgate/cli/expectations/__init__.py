@@ -1,1 +1,0 @@
-"""``headgate expectations``: suites of rules."""

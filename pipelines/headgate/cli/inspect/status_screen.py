@@ -1,0 +1,203 @@
+"""What `status` shows beside the jobs: backlog, freshness, checkpoints, and what waits for a person
+or is not done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.table import Table
+
+from headgate.cli.options import command
+from headgate.cli.output import console, grid, size_of
+from headgate.cli.rows import cells, shown
+from headgate.cli.undone import show_undone, undone_loads
+from headgate.commands import rendered
+from headgate.declaration.kinds import name_of
+from headgate.declaration.quantities import plural
+from headgate.errors import HeadgateError
+from headgate.storage.documents import encoded
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.gates.documents import Hold
+    from headgate.loads.state import LoadState
+    from headgate.savepoints.checkpoints import Checkpoints
+    from headgate.storage.backlog import Backlog, PartitionBacklog
+    from headgate.storage.layout import Layout
+    from headgate.supervision.freshness import Freshness
+    from headgate.supervision.job_state import JobState
+    from headgate.supervision.set_aside import SetAside
+    from headgate.supervision.trend import Trend
+
+
+SHOWN = 10
+
+
+def furthest(partitions: Mapping[str, PartitionBacklog]) -> list[tuple[str, PartitionBacklog]]:
+    """The partitions, those with the largest backlog first; the sort is stable."""
+    return sorted(partitions.items(), key=lambda item: (-item[1].records, -item[1].seconds))
+
+
+def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
+    ordered = furthest(partitions)
+    rows = [(name, p.records, f"{p.seconds:,.0f} s") for name, p in ordered[:SHOWN]]
+    if rest := ordered[SHOWN:]:
+        rows.append((f"{len(rest):,} more", sum(p.records for _, p in rest), ""))
+    return grid("", "partition", "unread:", "for:", rows=rows)
+
+
+def waiting_for(backlog: Backlog) -> str | None:
+    """A sentence about the partition that holds the watermark back; None for one partition."""
+    if len(backlog.partitions) < 2:
+        return None
+    if backlog.holding is None:
+        return "no partition holds the watermark: all of them are idle"
+    clock = backlog.partitions[backlog.holding].clock
+    if clock is None:
+        return f"the watermark waits for {backlog.holding}: it has no record with a valid time yet"
+    return f"the watermark waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
+
+
+def trend_for(job: JobState) -> Trend | None:
+    """The trend of a running job's backlog; None without enough samples."""
+    from headgate.supervision.trend import trend_of
+
+    return trend_of(job.samples) if job.state == "running" else None
+
+
+def describe_freshness(
+    layout: Layout, declared: Pipeline, now: datetime
+) -> tuple[str, dict[str, Any] | None]:
+    """The freshness as text and as plain values. If a table is damaged, the text is a message, so
+    that the jobs are still shown."""
+    from headgate.supervision.freshness import freshness
+
+    try:
+        fresh = freshness(layout, declared)
+    except HeadgateError as error:
+        return f"how fresh gold is cannot be read: {error}", None
+    return freshness_in_words(fresh, now), fresh.document(now)
+
+
+def freshness_in_words(fresh: Freshness, now: datetime) -> str:
+    """When gold changed (per table if there are several; nothing if there is none), the watermark's
+    lag, the last record."""
+    from headgate.declaration.quantities import span
+
+    def ago(at: datetime | None) -> str:
+        return "not known" if at is None else f"{span(now - at)} ago"
+
+    gold = ago(fresh.changed)
+    if len(fresh.gold) > 1:
+        gold += f" ({', '.join(f'{table} {ago(at)}' for table, at in fresh.gold.items())})"
+    clock = "not known"
+    if fresh.clock is not None:
+        way = "ahead" if fresh.clock > now else "behind"
+        clock = f"{span(abs(now - fresh.clock))} {way}"
+    told = [f"gold changed {gold}"] if fresh.gold else []
+    return "; ".join([*told, f"watermark {clock}", f"last record {ago(fresh.arrived)}"])
+
+
+def checkpoints_document(found: Checkpoints) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "generation": found.generation,
+        "history": [
+            asdict(c) | {"committed": c.committed.isoformat(), "took": c.took.total_seconds()}
+            for c in found.history
+        ],
+        "replay": [asdict(r) for r in found.replay],
+        "operations": [asdict(o) for o in found.operations],
+        "windows": [
+            {"table": w.table, **_times(w.span), "rows": w.rows, "bytes": w.bytes}
+            for w in found.windows
+        ],
+    }
+
+
+def _times(span: tuple[datetime, ...]) -> dict[str, str]:
+    return dict(zip(("start", "end"), (time.isoformat() for time in span), strict=False))
+
+
+def show_checkpoints(found: Checkpoints) -> None:
+    out, now = console(), datetime.now(UTC)
+    table = grid("checkpoints", "batch:", "committed", "age:", "took:", "rows:", "size:")
+    for each in found.history:
+        age = f"{(now - each.committed).total_seconds():,.0f} s"
+        took = f"{each.took.total_seconds():.2f} s"
+        row = (each.n, each.committed, age, took, each.rows, size_of(each.bytes))
+        table.add_row(*cells(*row))
+    out.print(table)
+    out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
+    for lag in found.replay:
+        message = f"{lag.table} processes {plural(lag.batches, 'batch')}, {plural(lag.rows, 'row')}"
+        out.print(f"  {message}", markup=False)
+    if not found.replay:
+        out.print("  no table has anything to do again; a batch that runs is read again")
+    for operation in found.operations:
+        tables = ", ".join(operation.tables)
+        place = f"operation {operation.number}, after batch {operation.n:,}"
+        message = f"{place}: {tables} must {operation.what}"
+        out.print(f"  {message}", markup=False)
+    windows = (
+        (w.table, " to ".join(f"{time:%F %T}Z" for time in w.span), w.rows, size_of(w.bytes))
+        for w in found.windows
+    )
+    out.print(grid("\nopen windows", "table", "window", "rows:", "state:", rows=windows))
+    for name in sorted({name_of(w.table) for w in found.windows}):
+        # The layer is included: a table's name may be a keyword of SQL, such as "order".
+        line = command("query", f"SELECT * FROM gold.{name} WHERE NOT final")
+        out.print(line, style="dim", markup=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    aside: Sequence[SetAside]
+    held: Sequence[Hold]
+    refused: Mapping[str, int]
+    loads: Sequence[LoadState]
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "set_aside": {each.source: [asdict(f) for f in each.files] for each in self.aside},
+            "held": [encoded(hold) for hold in self.held],
+            "dead_letters": self.refused,
+            "open_loads": [asdict(each) for each in self.loads if each.state != "stopped"],
+            "stopped_loads": [asdict(each) for each in self.loads if each.state == "stopped"],
+        }
+
+    def show(self) -> None:
+        for files in self.aside:
+            _red(f"{files.source}: {files}")
+            typer.echo(rendered(files.remedy))
+        for hold in self.held:
+            _red(f"{hold.title} is held since {hold.since:%F %T}Z: {hold.why}")
+        if self.held:
+            typer.echo(command("gate status"))
+        for name, count in self.refused.items():
+            if count:
+                _red(f"dead letters of {name}, rows that its sink refuses: {count:,}")
+                typer.echo(command("publication letters", name))
+        show_undone(self.loads)
+
+
+def waiting(layout: Layout, declared: Pipeline) -> Waiting:
+    """Raises HeadgateError if a table or a document is damaged."""
+    from headgate.gates.documents import holds
+    from headgate.sinks.letters import dead_letters
+    from headgate.supervision.set_aside import set_aside
+
+    return Waiting(
+        tuple(set_aside(layout, declared)),
+        holds(layout, declared),
+        dead_letters(declared, layout),
+        undone_loads(layout, declared),
+    )
+
+
+def _red(text: str) -> None:
+    console().print(shown(text), style="red", markup=False, soft_wrap=True)

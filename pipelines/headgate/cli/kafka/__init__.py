@@ -1,1 +1,0 @@
-"""``headgate kafka``: a broker for development, and a view of topics."""

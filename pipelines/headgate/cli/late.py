@@ -1,0 +1,369 @@
+"""``headgate late list | show | replay``: rows that came too late for their windows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headgate import exit_codes
+from headgate.cli import declaration, log_file
+from headgate.cli.declaration import gold_table
+from headgate.cli.driving import require_java, require_machine
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    MOST_SHOWN,
+    GoldName,
+    Json,
+    PipelineName,
+    Root,
+    command,
+    time_range,
+)
+from headgate.cli.output import grid, respond
+from headgate.cli.requesting import PATIENCE, await_request, carried_out, person
+from headgate.cli.rows import as_text, cells, table_of
+from headgate.cli.screen import waiting as shown_waiting
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import GOLD, LATE
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import begin_of
+from headgate.declaration.quantities import plural
+from headgate.errors import HeadgateError
+from headgate.gates.documents import holds
+from headgate.operations import late_replay, requests
+from headgate.operations.requests import Request
+from headgate.operators.contract import is_final
+from headgate.querying.sql import select
+from headgate.storage.layout import Layout
+from headgate.tables.snapshot import snapshot
+from headgate.tables.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help='Rows with an event time from then on: "2026-01-31 12:00", or "2 days" ago. UTC.',
+    ),
+]
+To = Annotated[
+    str | None, typer.Option("--to", metavar="TIME", help="Rows with an event time before then.")
+]
+Key = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key",
+        metavar="NAME=VALUE",
+        help="Rows with this value of a column of `by`; NAME=null for none. For each column once.",
+    ),
+]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class LateCount:
+    """The numbers of waiting and of replayed pairs in a late table. ``oldest`` and ``newest`` are
+    the first and the last event time of the waiting pairs."""
+
+    table: str
+    waiting: int
+    replayed: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+def selection(
+    table: GoldTable, begin: str | None, end: str | None, keys: Sequence[str] | None
+) -> dict[str, Any]:
+    """The document of a replay (``operations.late_replay``). Raises BadParameter."""
+    given = time_range(begin, end, datetime.now(UTC))
+    first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
+    return late_replay.meant(table.name, first, last, _keys(table, keys or ()))
+
+
+def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    names = [each.name for each in table.by]
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{each!r} is not NAME=VALUE", param_hint="--key")
+        if name not in names:
+            said = f"gold.{table.name} has no column {name!r} in by"
+            raise typer.BadParameter(
+                f"{said}; there are: {', '.join(names) or 'none'}", param_hint="--key"
+            )
+        if name in found:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--key")
+        found[name] = None if value == "null" else value
+    return found
+
+
+def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
+    """The late rows of each gold table, without Spark."""
+    found = []
+    for name in declared.gold:
+        sql = (
+            "SELECT count(*) FILTER (replayed IS NULL), count(replayed), "
+            "min(_event_time) FILTER (replayed IS NULL), "
+            f"max(_event_time) FILTER (replayed IS NULL) FROM late.{name}"
+        )
+        if not late_replay.has_marks(_late_table(declared, layout, name)):
+            sql = f"SELECT count(*), 0, min(_event_time), max(_event_time) FROM late.{name}"
+        ((waiting, replayed, oldest, newest),) = select(declared, layout, sql)[1]
+        found.append(LateCount(name, waiting, replayed, oldest, newest))
+    return found
+
+
+def nothing_meant(
+    count: LateCount, begin: str | None, end: str | None, keys: Sequence[str] | None
+) -> str:
+    """The message if no late row is selected: whether other rows wait, and their range of event
+    times."""
+    if not count.waiting:
+        return "no late row waits"
+    given = [("--from", begin), ("--to", end), *(("--key", key) for key in keys or ())]
+    options = " ".join(f"{name} {value}" for name, value in given if value is not None)
+    times = f"from {as_text(count.oldest)} to {as_text(count.newest)}"
+    return f"no late row matches {options}; {count.waiting:,} wait, with event times {times}"
+
+
+def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
+    """Raises UsageError for a late table of an older version, which has no column for the marks."""
+    late_replay.require_marks(_late_table(declared, layout, table.name))
+
+
+def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:
+    """Raises HeadgateError if the pipeline has no tables."""
+    table = Table(layout.storage, LATE.path(name), pipeline=declared.name)
+    try:
+        table.refresh()
+    except FileNotFoundError:
+        snapshot(layout, declared)  # raises an error that says what to type
+        raise
+    return table
+
+
+def rows_of(
+    declared: Pipeline,
+    layout: Layout,
+    table: GoldTable,
+    wanted: dict[str, Any],
+    limit: int | None = None,
+    *,
+    only_of_final: bool = False,
+) -> pa.Table:
+    """The selected late rows that wait, in the order of event time, and at most ``limit`` of them.
+    With ``only_of_final``, only the rows that a replay would fold now, because their results are
+    final. Spark reads them, as in the replay, because a column of ``by`` may be any expression."""
+    require_marks(declared, layout, table)
+    require_java()
+    log_file.divert_to(layout, "late")
+    from headgate.gold.late_replay import LATE_TIME, Selection
+    from headgate.jobs.session import passing_session
+    from headgate.tables.frames import Rows
+
+    late, chosen = _late_table(declared, layout, table.name), Selection.of(wanted)
+    with (
+        shown_waiting("reading late rows"),
+        passing_session("headgate-late", os.cpu_count() or 2) as spark,
+    ):
+        rows = Rows(spark, late).of(chosen.files(late)).where(chosen.has(table))
+        if only_of_final:
+            opened = partial(Table, layout.storage, pipeline=declared.name)
+            rows = rows.where(is_final(spark, opened, table))
+        rows = rows.orderBy(LATE_TIME, "_partition", "_offset")
+        return (rows if limit is None else rows.limit(limit)).toArrow()
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """``pairs`` were folded after batch ``n``, by the operation ``number``."""
+
+    number: int
+    n: int
+    pairs: int
+
+
+def replay_rows(
+    declared: Pipeline,
+    layout: Layout,
+    root: str,
+    table: GoldTable,
+    wanted: dict[str, Any],
+    note: str,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    """Show what would be folded, or request the replay and wait for it. Raises HeadgateError if
+    the replay did not take place, is not done yet, or breaks the table's rules."""
+    require_machine(declared)
+    name = f"gold.{table.name}"
+    if dry_run:
+        rows = rows_of(declared, layout, table, wanted, only_of_final=True)
+        windows = _windows(rows, table)
+        found, into = plural(len(rows), "late row"), plural(windows, "window")
+        said = f"{found} of {name} would be folded, into {into}"
+        document = {"table": name, "pairs": len(rows), "windows": windows}
+        respond(json, {"pipeline": declared.name, **document}, said)
+        return
+    require_marks(declared, layout, table)
+    log_file.divert_to(layout, "late")
+    request = _ask(layout, wanted, note)
+    done = await_request(
+        declared,
+        root,
+        lambda: _state(declared, layout, table, request),
+        gone=HeadgateError(
+            f"{name}: the request no longer exists, and no table has carried it out",
+            remedy=f"see what happened: {pipeline_command('logs')}",
+        ),
+        waits=HeadgateError(
+            f"{name} has not carried the replay out within {PATIENCE:.0f} s; it will do so",
+            remedy=f"{pipeline_command('status')}; a gate may hold the table: "
+            + pipeline_command("gate status"),
+        ),
+    )
+    document = {"table": name, "pairs": done.pairs, "n": done.n, "operation": done.number}
+    replayed = plural(done.pairs, "late row")
+    said = f"replayed {replayed} of {name}, after batch {done.n:,}"
+    respond(
+        json,
+        {"pipeline": declared.name, **document},
+        said if done.pairs else f"no late row of {name} was meant; nothing has changed",
+        command("ledger", "--by-id"),
+    )
+
+
+def _windows(rows: Any, table: GoldTable) -> int:
+    if not (begin := begin_of(table)):
+        return min(len(rows), 1)
+    return len(rows.column(begin[0]).unique())
+
+
+def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
+    document = {**wanted, "by": person(note)}
+    return requests.ask(layout, "late_replay", document, datetime.now(UTC))
+
+
+def _state(
+    declared: Pipeline, layout: Layout, table: GoldTable, request: Request
+) -> tuple[Replayed | None, bool]:
+    """The replay if gold has carried it out, and whether gold will still do so. Raises
+    HeadgateError if a gate holds the table."""
+    gold = Table(layout.storage, GOLD.path(table.name), pipeline=declared.name)
+    operation, still = carried_out(declared, layout, request, [gold])
+    if operation is not None and still:
+        _require_free(declared, layout, table)
+    if operation is None or still:
+        return None, still
+    pairs = _pairs(declared, layout, table, operation.number)
+    return Replayed(operation.number, operation.n, pairs), False
+
+
+def _require_free(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
+    """Raises HeadgateError if a gate holds the table: a person has to decide."""
+    for hold in holds(layout, declared):
+        if hold.table == table.name and not hold.log:
+            raise HeadgateError(
+                f"the replay waits: {hold.title} is held by its rules: {hold.why}",
+                remedy=f"see what can be done: {pipeline_command('gate status')}",
+                code=exit_codes.HELD,
+            )
+
+
+def _pairs(declared: Pipeline, layout: Layout, table: GoldTable, number: int) -> int:
+    sql = f"SELECT count(*) FROM late.{table.name} WHERE replayed = {number}"
+    return int(select(declared, layout, sql)[1][0][0])
+
+
+app = typer.Typer(
+    help="Late rows: show them, fold them into the final rows.",
+    no_args_is_help=True,
+)
+
+
+@app.command("list")
+def list_late(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
+    """Count the late rows of each gold table: those that wait, and those that were replayed. A row
+    counts once for each window that it is late for."""
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    found = counts(declared, layout)
+    shown = grid("", "gold", "waiting:", "replayed:", "oldest event", "newest event")
+    for each in found:
+        times = (time and as_text(time) for time in (each.oldest, each.newest))
+        shown.add_row(*cells(each.table, each.waiting, each.replayed, *times))
+    waits = [each.table for each in found if each.waiting]
+    words = [command("late replay", f"gold.{waits[0]}", "--dry-run")] if waits else []
+    document = {"pipeline": declared.name, "late": [_document(each) for each in found]}
+    respond(json, document, shown, *words)
+
+
+def _document(count: LateCount) -> dict[str, object]:
+    times = {name: getattr(count, name) for name in ("oldest", "newest")}
+    return {**vars(count), **{k: t and t.isoformat() for k, t in times.items()}}
+
+
+@app.command("show")
+def show_late(
+    pipeline: PipelineName,
+    table: GoldName,
+    begin: From = None,
+    end: To = None,
+    key: Key = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MOST_SHOWN, help="At most so many rows.")
+    ] = 20,
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Show late rows that wait, in the order of their event times."""
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    gold = gold_table(declared, table)
+    wanted = selection(gold, begin, end, key)
+    rows = rows_of(declared, layout, gold, wanted, limit)
+    lines = [tuple(row.values()) for row in rows.to_pylist()]
+    document = {
+        "pipeline": declared.name,
+        "table": f"gold.{gold.name}",
+        "rows": [dict(zip(rows.column_names, map(as_text, line), strict=True)) for line in lines],
+    }
+    if lines:
+        respond(json, document, table_of("", rows.column_names, lines))
+        return
+    (waiting,) = (each for each in counts(declared, layout) if each.table == gold.name)
+    respond(json, document, nothing_meant(waiting, begin, end, key))
+
+
+@app.command("replay")
+def replay_late(
+    pipeline: PipelineName,
+    table: GoldName,
+    begin: From = None,
+    end: To = None,
+    key: Key = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, and write nothing.")
+    ] = False,
+    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
+    root: Root = DEFAULT_ROOT,
+    json: Json = False,
+) -> None:
+    """Fold late rows into the final rows of their windows. A row of gold that changes has the next
+    revision, and publications send it."""
+    declared, layout = declaration.opened(pipeline, root)
+    gold = gold_table(declared, table)
+    wanted = selection(gold, begin, end, key)
+    replay_rows(declared, layout, root, gold, wanted, note, dry_run=dry_run, json=json)

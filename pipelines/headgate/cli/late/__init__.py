@@ -1,1 +1,0 @@
-"""``headgate late``: late rows, and their replay."""

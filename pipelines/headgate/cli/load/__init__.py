@@ -1,1 +1,0 @@
-"""``headgate load``: history beside the live stream."""

@@ -1,1 +1,0 @@
-"""``headgate publication``: publications, what they have not sent, dead letters."""

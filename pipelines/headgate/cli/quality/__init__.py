@@ -1,1 +1,0 @@
-"""``headgate quality``: what rules have decided."""
