@@ -77,7 +77,7 @@ sync: .venv/.synced ## Install the locked packages into .venv
 
 .PHONY: jars
 jars: sync ## Fetch the locked jars into the cache (once), the dev broker's too
-	@$(PY) -m headgate.jars
+	@$(PY) -m headgate.machine.jars
 
 .PHONY: clean
 clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
@@ -93,7 +93,7 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 # The classes that JVMs load; recorded again when the packages change. Tests run without them, too.
 .PHONY: classes
 classes: jars
-	@$(PY) -m headgate.jars.class_archive || true
+	@$(PY) -m headgate.machine.jars.class_archive || true
 
 .PHONY: preflight
 preflight:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from headgate import commands
-from headgate.jars import class_archive, java
+from headgate.machine.jars import class_archive, java
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 from tests.support.reaper import reaping
 from tests.support.rounds import in_full
@@ -68,8 +68,8 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of a driver, shared by all tests: a JVM takes seconds to start."""
-    from headgate.jars import cached_jars
-    from headgate.jobs.session import LocalSessions
+    from headgate.driver.session import LocalSessions
+    from headgate.machine.jars import cached_jars
 
     scratch = tmp_path_factory.mktemp("spark")
     started = LocalSessions(2, cached_jars()).start("tests", scratch)
@@ -105,7 +105,7 @@ _ONE_SCOPE = (
     "tests/e2e/airflow",
     "tests/e2e/cli",
     "tests/e2e/kafka/",
-    "tests/unit/sinks/postgres",
+    "tests/unit/flow/publish/sinks/postgres",
 )
 _QUEUE = (
     "test_steadiness",  # measures the heap, so no other test may have used its JVM

@@ -3,7 +3,7 @@
 A member is a module of one of Headgate's packages, or an entry point of another installed package
 in the group of that package's name, for example::
 
-    [project.entry-points."headgate.measures"]
+    [project.entry-points."headgate.flow.gold.measures"]
     median = "ours.median:MEMBER"
 """
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.driver import Driver
-from headgate.jobs.progress import Progress
-from headgate.jobs.task import Task
-from headgate.jvm import java
+from headgate.driver.driver import Driver
+from headgate.driver.progress import Progress
+from headgate.driver.task import Task
+from headgate.machine.jvm import java
 from tests.benchmarks.feed import SMALL_FILES
 from tests.benchmarks.measuring import Meter
 

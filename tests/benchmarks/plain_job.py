@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from headgate.jars import cached_jars
-from headgate.jobs import session
-from headgate.jobs.session import LocalSessions
+from headgate.driver import session
+from headgate.driver.session import LocalSessions
+from headgate.machine.jars import cached_jars
 from tests.benchmarks.measuring import Meter
 
 SCHEMA = (

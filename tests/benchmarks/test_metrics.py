@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.process_tree.ports import free_port
+from headgate.machine.process_tree.ports import free_port
 from tests.benchmarks.headgate_job import DECLARATION
 from tests.benchmarks.test_latency import GOLD, RATE, Fed, into, running, tree
 from tests.support.waiting import wait_until

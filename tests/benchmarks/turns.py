@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.jars import java
+from headgate.machine.jars import java
 
 Lap = dict[str, float]
 

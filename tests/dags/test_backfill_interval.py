@@ -23,14 +23,14 @@ from headgate.airflow.operators.backfill import (
 )
 from headgate.airflow.operators.verb import run_verb
 from headgate.airflow.questions import of_publication
-from headgate.backfill.report import Report, TableReport
-from headgate.backfill.reports import write_report
 from headgate.commands import Place
 from headgate.declaration.load import load
-from headgate.tables.row_changes import RowChange, RowChanges
+from headgate.history.backfill.report import Report, TableReport
+from headgate.history.backfill.reports import write_report
+from headgate.lake.tables.row_changes import RowChange, RowChanges
 from tests.support.task_instance import TaskInstance
-from tests.unit.backfill.test_noted import asked, carried_out, taken_in
-from tests.unit.ledger.conftest import DECLARATION, Lake
+from tests.unit.history.backfill.test_noted import asked, carried_out, taken_in
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake
 
 DAY = datetime(2026, 5, 4, tzinfo=UTC)
 NEXT = DAY + timedelta(days=1)

@@ -16,13 +16,13 @@ import pytest
 
 from headgate.airflow import build_dags, require_declarations
 from headgate.airflow.projects import declared_in
-from headgate.process_tree.members import MARK
-from headgate.scaffold import create_project
-from tests.unit.ledger.conftest import DECLARATION
+from headgate.machine.process_tree.members import MARK
+from headgate.setup.scaffold import create_project
+from tests.unit.insight.ledger.conftest import DECLARATION
 
 SHARED = {"headgate__health", "headgate__maintenance"}
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
+SHIPPED = REPOSITORY / "pipelines/headgate/setup/templates/shop/dags"
 READ = """
 import json, sys, time
 from airflow.dag_processing.dagbag import DagBag

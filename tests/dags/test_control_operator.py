@@ -26,24 +26,24 @@ from headgate.airflow.operators.decision_operator import DecisionOperator
 from headgate.airflow.operators.rows_approval import Question, RowsApproval
 from headgate.airflow.run_conf import require_known
 from headgate.declaration.errors import DeclarationError
+from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
+from headgate.driver.errors import DefinitionChangedError
 from headgate.errors import UsageError
-from headgate.expectations.result import RuleResult
-from headgate.gates import documents
-from headgate.gates.documents import Hold
-from headgate.jobs.errors import DefinitionChangedError
-from headgate.operations import late_replay
-from headgate.operations.requests import waiting
-from headgate.savepoints.errors import SavepointError
-from headgate.savepoints.store import create
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold
+from headgate.flow.operations import late_replay
+from headgate.flow.operations.requests import waiting
+from headgate.history.savepoints.errors import SavepointError
+from headgate.history.savepoints.store import create
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.row_changes import RowChange, RowChanges
+from headgate.lake.tables.table import Table
 from headgate.supervision.launcher import Stream
-from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.row_changes import RowChange, RowChanges
-from headgate.tables.table import Table
 from tests.support.task_instance import TaskInstance
-from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 
 
 class StreamReport:

@@ -29,16 +29,16 @@ from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.commands import pipeline_command
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.savepoints.declarations import keep
-from headgate.supervision.final_progress import MOST, Position, Progress
-from headgate.supervision.final_rows import FinalRows
-from headgate.supervision.finality import final_up_to
-from headgate.supervision.periods import HOUR
-from headgate.tables.arrow import stage_arrow
-from headgate.tables.live_files import live_files
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.state import commit_time
-from headgate.tables.table import Table
+from headgate.history.savepoints.declarations import keep
+from headgate.insight.final_periods.finality import final_up_to
+from headgate.insight.final_periods.periods import HOUR
+from headgate.insight.final_periods.progress import MOST, Position, Progress
+from headgate.insight.final_periods.rows import FinalRows
+from headgate.lake.tables.arrow import stage_arrow
+from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.state import commit_time
+from headgate.lake.tables.table import Table
 from tests.dags.test_gold_final import NOON, Place
 
 

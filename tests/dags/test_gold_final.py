@@ -16,11 +16,11 @@ from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.supervision.finality import final_up_to
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.state import commit_time
-from headgate.tables.table import Table
-from tests.unit.ledger.conftest import DECLARATION, Lake
+from headgate.insight.final_periods.finality import final_up_to
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.state import commit_time
+from headgate.lake.tables.table import Table
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

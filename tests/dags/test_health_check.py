@@ -11,9 +11,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow import HealthCheck
 from headgate.declaration.load import load
-from headgate.storage.ownership import Owner
-from headgate.supervision.limits import CHECKS
-from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from headgate.insight.status.limits import CHECKS
+from headgate.lake.control.ownership import Owner
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import lease, report
 
 

@@ -18,10 +18,10 @@ from headgate.airflow.page.pauses import Pause, pause_of
 from headgate.commands import pipeline_command
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.logs import run_log, spark_log
 from tests.support.waiting import wait_until
-from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 
 # Warnings of Airflow and of its imports.
 pytestmark = pytest.mark.filterwarnings("ignore")

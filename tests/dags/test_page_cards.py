@@ -8,19 +8,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.expectations.result import RuleResult
-from headgate.gates.documents import Hold
-from headgate.ledger.account import GoldAccount, Ledger, SilverAccount
-from headgate.loads.state import LoadState
-from headgate.sources.contract import UnreadInput
-from headgate.storage.backlog import Backlog
-from headgate.storage.failure import Failure
-from headgate.storage.ownership import LAYERS, Owner
-from headgate.supervision.batch_times import BatchTime
-from headgate.supervision.freshness import Freshness
+from headgate.declaration.expectations.result import RuleResult
+from headgate.flow.gates.documents import Hold
+from headgate.flow.sources.contract import UnreadInput
+from headgate.history.loads.state import LoadState
+from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount
+from headgate.insight.status.batch_times import BatchTime
+from headgate.insight.status.freshness import Freshness
+from headgate.insight.status.past import BackfillReport, PastReport, ReplayReport
+from headgate.insight.status.report import Account, Notice, StreamStatus, TablesReport
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.failure import Failure
+from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState
-from headgate.supervision.past import BackfillReport, PastReport, ReplayReport
-from headgate.supervision.report import Account, Notice, StreamStatus, TablesReport
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
 from tests.support.waiting import wait_until

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headgate.supervision.freshness import Freshness
-from headgate.supervision.report import TablesReport
+from headgate.insight.status.freshness import Freshness
+from headgate.insight.status.report import TablesReport
 from tests.dags.test_page_cards import ACCOUNT, NOW, RUNNING
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream

@@ -17,7 +17,7 @@ from headgate.airflow.page.reports import Reports, StreamReport, Subject, read
 from headgate.declaration.load import load
 from headgate.supervision.launcher import LOCAL
 from tests.support.waiting import wait_until
-from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SHOP, OTHER = (Subject(f"{name}.yml", name, "root", LOCAL) for name in ("shop", "other"))

@@ -10,15 +10,15 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from headgate.airflow.operators.preflight import Preflight
-from headgate.storage.claim import Claim, claim, claimed
-from headgate.storage.failure import forget_failure, last_failure
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import request_stop, stop_asked
+from headgate.lake.control.claim import Claim, claim, claimed
+from headgate.lake.control.failure import forget_failure, last_failure
+from headgate.lake.control.stopping import request_stop, stop_asked
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.examining import Problem
 from headgate.supervision.keeping import condition, step
 from headgate.supervision.launcher import LOCAL
 from tests.support.stream_task import NOON, FakeLauncher
-from tests.unit.ledger.conftest import DECLARATION
+from tests.unit.insight.ledger.conftest import DECLARATION
 
 SECRET = """
 publish:

@@ -13,7 +13,7 @@ from headgate.airflow.operators.backfill import BackfillInterval
 from headgate.airflow.operators.final_periods import EmitFinalPeriods
 from headgate.airflow.projects import declared_in
 from tests.dags.test_building import add, backfill, made
-from tests.unit.ledger.conftest import DECLARATION
+from tests.unit.insight.ledger.conftest import DECLARATION
 
 
 @pytest.fixture

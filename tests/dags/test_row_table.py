@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from headgate.airflow.row_table import LONGEST, code, table, value
-from headgate.tables.row_changes import RowChange, RowChanges
+from headgate.lake.tables.row_changes import RowChange, RowChanges
 
 TEXTS = (
     "a",

@@ -16,9 +16,9 @@ from headgate.airflow import Reconciler
 from headgate.airflow.operators import reconciler, stream_operator
 from headgate.airflow.triggers import stream_trigger
 from headgate.airflow.triggers.stream_trigger import StreamTrigger
-from headgate.storage.claim import Claim, claim, claimed
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import request_stop, stop_asked, stop_requested
+from headgate.lake.control.claim import Claim, claim, claimed
+from headgate.lake.control.stopping import request_stop, stop_asked, stop_requested
+from headgate.lake.storage.layout import Layout
 from tests.support.stream_task import (
     NOON,
     FakeLauncher,

@@ -15,10 +15,10 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from headgate import exit_codes
 from headgate.airflow.operators import stream_operator
 from headgate.errors import HeadgateError
-from headgate.storage.claim import Claim, claim
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import StopRequest, request_stop, stop_asked
+from headgate.lake.control.claim import Claim, claim
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.stopping import StopRequest, request_stop, stop_asked
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import State
 from headgate.supervision.keeping import condition
 from tests.support.stream_task import (

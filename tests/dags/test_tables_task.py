@@ -14,7 +14,7 @@ from headgate.airflow.operators import verb_operator
 from headgate.airflow.operators.verb_operator import VerbOperator
 from headgate.declaration.load import load
 from tests.dags.test_control_operator import SECRET
-from tests.unit.ledger.conftest import DECLARATION, Lake, fill
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 
 
 def test_a_table_that_is_not_deployed_yet_fails_no_ledger(

@@ -15,16 +15,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.metrics.alert_rules import rules
-from headgate.process_tree import owner, presence
-from headgate.process_tree.order import Child, Order
-from headgate.process_tree.ports import free_port
-from headgate.storage.layout import Layout
+from headgate.insight.metrics.alert_rules import rules
+from headgate.lake.storage.layout import Layout
+from headgate.machine.process_tree import owner, presence
+from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree.ports import free_port
 from headgate.supervision.job_state import probe
 from tests.support.prometheus import Monitoring, are_installed, monitored
 from tests.support.rounds import in_full
 from tests.support.waiting import wait_until
-from tests.unit.ledger.conftest import DECLARATION
+from tests.unit.insight.ledger.conftest import DECLARATION
 
 pytestmark = [
     pytest.mark.e2e,

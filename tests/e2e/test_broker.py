@@ -17,10 +17,15 @@ from typing import Any
 import psutil
 import pytest
 
-from headgate.broker import client
-from headgate.broker.errors import FolderInUseError, NotUpError, PortTakenError, UnreachableError
-from headgate.broker.running import Broker, running, start
 from headgate.cli.main import answer
+from headgate.setup.broker import client
+from headgate.setup.broker.errors import (
+    FolderInUseError,
+    NotUpError,
+    PortTakenError,
+    UnreachableError,
+)
+from headgate.setup.broker.running import Broker, running, start
 from tests.support.broker import PATIENCE, Sent, consume_all, create_topic, produce
 from tests.support.own_broker import BrokerWithLogin, kill, restart, start_with_login
 from tests.support.rounds import in_full

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from headgate.dashboard.errors import DashboardError, NotFoundError, TooMuchError
-from headgate.dashboard.questions.rows import RowsQuestion, rows
-from headgate.dashboard.reading.shown import Shown
-from headgate.dashboard.server import tables
-from headgate.dashboard.server.commits import Commits
-from headgate.dashboard.server.context import Context
+from headgate.insight.dashboard.errors import DashboardError, NotFoundError, TooMuchError
+from headgate.insight.dashboard.questions.rows import RowsQuestion, rows
+from headgate.insight.dashboard.reading.shown import Shown
+from headgate.insight.dashboard.server import tables
+from headgate.insight.dashboard.server.commits import Commits
+from headgate.insight.dashboard.server.context import Context
 from tests.support import browser
 from tests.support.browser import NavigatedError
 from tests.support.charted import Charted, sale

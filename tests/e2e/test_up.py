@@ -24,9 +24,9 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.ledger.by_id import by_id
-from headgate.storage.layout import Layout
-from headgate.supervision.health import HealthContext
+from headgate.insight.ledger.by_id import by_id
+from headgate.insight.status.health import HealthContext
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
 from tests.support import postgres
 from tests.support.rounds import IN_FULL, in_full
@@ -222,7 +222,7 @@ def lives(process: psutil.Process) -> bool:
 
 def survives_its_scheduler(place: Place) -> None:
     """What a killed scheduler has left ends, and another one is started. A short run proves it in
-    tests/unit/process_tree/test_guard.py."""
+    tests/unit/machine/process_tree/test_guard.py."""
     (before,) = place.component("scheduler")
     workers = before.children(recursive=True)
     assert workers
@@ -295,8 +295,8 @@ def serves_until_it_is_ended(place: Place, batch: int) -> None:
 
 @in_full
 def test_a_database_that_is_not_there(place: Place) -> None:
-    """A short run tests this in tests/unit/standalone/test_running.py, and in
-    tests/unit/process_tree/test_guard.py that no process is left."""
+    """A short run tests this in tests/unit/setup/standalone/test_running.py, and in
+    tests/unit/machine/process_tree/test_guard.py that no process is left."""
     nowhere = f"postgresql://airflow:{SECRET}@127.0.0.1:1/none"
     ended = place.up(database=nowhere)
     assert ended.wait(PATIENCE) == 7

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import time_of
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import time_of
+from headgate.setup.broker.running import Broker
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.ledger.by_id import by_id
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.oracle import SourceRecord, Tables, compare, derive
 from tests.support.broker import Sent, create_topic, place_of, produce
 from tests.support.events import reading, readings

@@ -13,10 +13,10 @@ from typing import Any, Unpack
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.jobs.runtime import PipelineRuntime
-from headgate.ledger.by_id import by_id
-from headgate.storage.layout import Layout
+from headgate.driver.runtime import PipelineRuntime
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, add_partitions, create_topic, produce
 from tests.support.events import reading

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
 from headgate.declaration.load import load
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.operations.late_replay import meant
+from headgate.flow.operations.late_replay import meant
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.kafka.test_replay import DECLARATION
 from tests.support.backfilled import backfill, unequal
 from tests.support.broker import Sent, create_topic, produce

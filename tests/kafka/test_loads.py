@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.loads import requests
-from headgate.sources.errors import SourceError
+from headgate.flow.sources.errors import SourceError
+from headgate.history.loads import requests
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.oracle import Arrival, Replay, derive
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.events import readings

@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.broker import running
-from headgate.broker.running import Broker
-from headgate.ledger.by_id import by_id
-from headgate.sources.kafka.errors import OffsetsLostError, UnknownTopicError
-from headgate.sources.kafka.reading import KafkaReader
+from headgate.flow.sources.kafka.errors import OffsetsLostError, UnknownTopicError
+from headgate.flow.sources.kafka.reading import KafkaReader
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker import running
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, make_anew, produce
 from tests.support.events import reading
@@ -143,7 +143,7 @@ def test_what_was_read_may_expire(reader: Reader) -> None:
 
 
 def test_a_topic_that_was_removed(reader: Reader) -> None:
-    from headgate.broker import topics
+    from headgate.setup.broker import topics
 
     send(reader.broker, reader.topic, "second", 5, 2)
     topics.delete(reader.broker.servers, reader.topic)
@@ -203,7 +203,7 @@ def test_a_topic_that_is_made_anew_before_it_is_read(
 @in_full
 def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
     """As after an unclean leader election: the topic is the same, and its next records get the old
-    offsets. In short runs, tests/unit/sources/kafka/test_losses.py does the same with the offsets
+    offsets. In short runs, tests/unit/flow/sources/kafka/test_losses.py does the same with the offsets
     that a broker reports in this case."""
     with running.start(tmp_path / "kafka") as broker:
         reader = Reader(spark, tmp_path, broker, create_topic(broker, 2))

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.savepoints.deployment import deployment
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.history.savepoints.deployment import deployment
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.support.broker import consume_all, create_topic, expire, produce
 from tests.support.kafka_engine import KafkaEngine
 from tests.support.landing import ARRIVED

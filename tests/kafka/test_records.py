@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.sources.errors import SourceError
+from headgate.flow.sources.errors import SourceError
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, produce
 from tests.support.events import reading

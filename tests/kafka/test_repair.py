@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.ledger.by_id import by_id
-from headgate.repair.apply import apply, highest_epoch
-from headgate.repair.examine import examine
-from headgate.repair.plan import Plan
-from headgate.sources.kafka.cluster import Cluster
-from headgate.sources.kafka.rereading import gone_from
-from headgate.storage.layout import Layout
+from headgate.flow.sources.kafka.cluster import Cluster
+from headgate.flow.sources.kafka.rereading import gone_from
+from headgate.history.repair.apply import apply, highest_epoch
+from headgate.history.repair.examine import examine
+from headgate.history.repair.plan import Plan
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.damage import harm

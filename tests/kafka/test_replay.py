@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
 from headgate.declaration.load import load
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.replay import requests
-from headgate.replay.corrections import copies, exported, patched, unchanged
-from headgate.replay.outcomes import outcomes
-from headgate.replay.refused import RefusedRecords, Selection
-from headgate.replay.requests import Request
+from headgate.history.replay import requests
+from headgate.history.replay.corrections import copies, exported, patched, unchanged
+from headgate.history.replay.outcomes import outcomes
+from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.history.replay.requests import Request
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
 from headgate.cli.main import answer
-from headgate.ledger.by_id import by_id
-from headgate.savepoints.clone import clone
-from headgate.savepoints.savepoint import Savepoint
-from headgate.sources.kafka.rereading import gone_offsets
-from headgate.storage.layout import Layout
+from headgate.flow.sources.kafka.rereading import gone_offsets
+from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.declared import kafka_of
@@ -57,7 +57,7 @@ def verify_source(engine: KafkaEngine, patched: pytest.MonkeyPatch) -> int:
         assert any("kafka" in jar.name for jar in jars)
         return nullcontext(engine.spark)
 
-    patched.setattr("headgate.jobs.session.passing_session", session)
+    patched.setattr("headgate.driver.session.passing_session", session)
     place = [str(engine.pipeline.file), "latest", "--reread", "--root", str(engine.root)]
     return answer(["savepoint", "verify", *place])
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.sources.errors import SourceError
-from headgate.sources.kafka import cluster
-from headgate.sources.kafka.cluster import Cluster
-from headgate.sources.kafka.errors import BrokersUnreachableError
+from headgate.flow.sources.errors import SourceError
+from headgate.flow.sources.kafka import cluster
+from headgate.flow.sources.kafka.cluster import Cluster
+from headgate.flow.sources.kafka.errors import BrokersUnreachableError
+from headgate.setup.broker.running import Broker
 from tests.support.broker import Sent, add_partitions, create_topic, produce
 from tests.support.declared import kafka_of
 from tests.support.events import reading

@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.lake.tables.errors import CommitRefusedError, FencedError
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import readings

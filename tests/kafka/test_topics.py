@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker import topics
-from headgate.broker.running import Broker
-from headgate.ledger.by_id import by_id
-from headgate.sources.kafka.errors import UnknownTopicError
+from headgate.flow.sources.kafka.errors import UnknownTopicError
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker import topics
+from headgate.setup.broker.running import Broker
 from tests.oracle import SourceRecord, derive
 from tests.support.broker import Sent, produce
 from tests.support.events import reading, readings

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
-from headgate.ledger.by_id import by_id
+from headgate.insight.ledger.by_id import by_id
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Transaction, create_topic, produce
 from tests.support.events import reading

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.silver.copies import Copy, Earlier, candidates, first_copies
-from headgate.tables.replay import Position
+from headgate.flow.silver.copies import Copy, Earlier, candidates, first_copies
+from headgate.lake.tables.replay import Position
 
 WITHIN = 10
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from headgate.tables.state import commit_time
+from headgate.lake.tables.state import commit_time
 from tests.oracle import Replay, SourceRecord, derive
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine

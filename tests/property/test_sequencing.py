@@ -14,16 +14,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headgate.bronze import dedup_index
-from headgate.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
-from headgate.bronze.duplicate_matcher import DuplicateMatcher
-from headgate.bronze.sequencing import (
+from headgate.declaration.model import OnDiffering
+from headgate.flow.bronze import dedup_index
+from headgate.flow.bronze.dedup_index import DEDUP_ROWS, DedupIndex, Span
+from headgate.flow.bronze.duplicate_matcher import DuplicateMatcher
+from headgate.flow.bronze.sequencing import (
     SEQUENCER_INPUT,
     Sequenced,
     sequence,
     sequence_beside,
 )
-from headgate.declaration.model import OnDiffering
 from tests.oracle import Rules, SourceRecord
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 from tests.support.events import reading

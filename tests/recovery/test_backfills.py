@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from tests.oracle import Tables, derive
 from tests.recovery.test_loads import feeding
 from tests.support.drivers import begin, headgate

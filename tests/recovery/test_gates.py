@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.property.protocol.histories import history_faults
 from tests.support.drivers import run, start
 from tests.support.failing import dying

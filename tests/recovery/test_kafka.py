@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker import running
-from headgate.broker.running import Broker
 from headgate.declaration.load import load
-from headgate.jobs.lease_store import LeaseHeldError
-from headgate.jobs.task import Task
-from headgate.ledger.by_id import by_id
-from headgate.storage.layout import Layout
+from headgate.driver.lease_store import LeaseHeldError
+from headgate.driver.task import Task
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
+from headgate.setup.broker import running
+from headgate.setup.broker.running import Broker
 from tests.oracle import SourceRecord, derive
 from tests.recovery.test_kills import EVERYWHERE, GOLD
 from tests.recovery.test_zombies import epochs, versions

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.broker.running import Broker
 from headgate.cli.machine_faults import machine_fault
-from headgate.tables.table import Table
+from headgate.lake.tables.table import Table
+from headgate.setup.broker.running import Broker
 from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import readings

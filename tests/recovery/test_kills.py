@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from headgate.declaration.load import load
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from tests.oracle import Closing, Tables, derive
 from tests.property.protocol.histories import history_faults
 from tests.support.damage import HARMS, harm

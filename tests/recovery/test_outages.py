@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from headgate.broker import running
 from headgate.declaration.load import load
-from headgate.storage.claim import claimed
-from headgate.storage.failure import last_failure
-from headgate.storage.layout import Layout
-from headgate.supervision.health import HealthContext, violations
+from headgate.insight.status.health import HealthContext, violations
+from headgate.insight.status.limits import Limits
+from headgate.lake.control.claim import claimed
+from headgate.lake.control.failure import last_failure
+from headgate.lake.storage.layout import Layout
+from headgate.setup.broker import running
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.keeping import condition
-from headgate.supervision.limits import Limits
 from tests.oracle import derive
 from tests.recovery.test_kafka import PARTITIONS, Station, of_the_past
 from tests.support import own_broker

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headgate.broker.consuming import Record
-from headgate.broker.running import Broker
+from headgate.setup.broker.consuming import Record
+from headgate.setup.broker.running import Broker
 from tests.support.broker import consume_all, create_topic
 from tests.support.drivers import headgate
 from tests.support.events import readings

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger import balance
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.insight.ledger import balance
 from tests.oracle import derive
 from tests.property.protocol.histories import history_faults
 from tests.recovery.test_kills import GOLD

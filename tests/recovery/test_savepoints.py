@@ -11,15 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.savepoints.clone import clone
-from headgate.savepoints.restore import restore
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create, find
-from headgate.savepoints.verify import verify
-from headgate.storage.layout import Layout
-from headgate.tables.snapshot import tables_of
-from headgate.tables.state import State
-from headgate.tables.table import Table
+from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import create, find
+from headgate.history.savepoints.verify import verify
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
 from tests.recovery.test_kills import GOLD, Shop
 from tests.support.drivers import PATIENCE, Running, headgate, start
 from tests.support.engine import Engine
@@ -90,7 +90,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
     assert shop.history_faults() == []
 
 
-@in_full  # short runs: tests/unit/savepoints/test_restore.py interrupts it at every write
+@in_full  # short runs: tests/unit/history/savepoints/test_restore.py interrupts it at every write
 @pytest.mark.spark
 @pytest.mark.parametrize("options", [("--reread",), ()])
 def test_a_restore_killed_half_way(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.storage.failure import last_failure
-from headgate.storage.layout import Layout
+from headgate.lake.control.failure import last_failure
+from headgate.lake.storage.layout import Layout
 from tests.oracle import derive
 from tests.support.drivers import Running, begin
 from tests.support.events import readings

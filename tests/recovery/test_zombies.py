@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.lease_store import LeaseHeldError
-from headgate.jobs.task import Task
+from headgate.driver.lease_store import LeaseHeldError
+from headgate.driver.task import Task
 from tests.recovery.test_kills import Shop
 from tests.support.driver_here import run_here
 from tests.support.drivers import run, start

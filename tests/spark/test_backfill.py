@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.backfill.plan import Planned, planned
-from headgate.backfill.running import Asked, plan_of
 from headgate.cli.backfill.verb import windows_of
 from headgate.declaration.model import Pipeline
-from headgate.gold import recomputing
-from headgate.gold.fold_stage import FoldStage
-from headgate.gold.late_replay import Selection
-from headgate.operators.windows import Windows, assigning
-from headgate.replay.refused import Selection as Refused
-from headgate.savepoints.holds import FOLDER
-from headgate.tables.errors import DamagedFileError
-from headgate.tables.live_files import live_files
+from headgate.flow.gold import recomputing
+from headgate.flow.gold.fold_stage import FoldStage
+from headgate.flow.gold.late_replay import Selection
+from headgate.flow.gold.operators.windows import Windows, assigning
+from headgate.history.backfill.plan import Planned, planned
+from headgate.history.backfill.running import Asked, plan_of
+from headgate.history.replay.refused import Selection as Refused
+from headgate.history.savepoints.holds import FOLDER
+from headgate.lake.tables.errors import DamagedFileError
+from headgate.lake.tables.live_files import live_files
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -230,7 +230,7 @@ def test_what_is_left_out_is_found(
         changed: Any = {left_out: ()}
         return compute(*before, replace(meant, **changed), now)
 
-    monkeypatch.setattr("headgate.gold.fold_stage.final_rows", without)
+    monkeypatch.setattr("headgate.flow.gold.fold_stage.final_rows", without)
     assert backfill(lived.engine, tables=["sliding"]).report.result == "differs"
 
 
@@ -281,7 +281,7 @@ def test_a_vacuum_leaves_what_is_planned(
         trimmed(engine)
         return planned(*args)
 
-    monkeypatch.setattr("headgate.backfill.running.planned", planned_later)
+    monkeypatch.setattr("headgate.history.backfill.running.planned", planned_later)
     assert unequal(backfill(engine, tables=["sliding"])) == []
 
 

@@ -8,7 +8,7 @@ from math import inf, nan, nextafter
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.backfill.comparing import Comparison, Counts
+from headgate.history.backfill.comparing import Comparison, Counts
 
 pytestmark = pytest.mark.spark
 

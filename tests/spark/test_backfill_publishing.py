@@ -12,24 +12,24 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.backfill.publication import published_by
-from headgate.backfill.running import Outcome
-from headgate.backfill.store import remove_left
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.operations.backfill import CHANGE, GONE
-from headgate.operations.requests import waiting
-from headgate.publish.changes import changes
-from headgate.savepoints.clone import clone
-from headgate.savepoints.holds import FOLDER
-from headgate.storage.layout import Layout
-from headgate.tables.errors import DamagedFileError
-from headgate.tables.frames import Rows
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.table import Table
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.operations.backfill import CHANGE, GONE
+from headgate.flow.operations.requests import waiting
+from headgate.flow.publish.changes import changes
+from headgate.history.backfill.publication import published_by
+from headgate.history.backfill.running import Outcome
+from headgate.history.backfill.store import remove_left
+from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.holds import FOLDER
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import DamagedFileError
+from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
 from tests.support.backfilled import backfill, publish, unequal
 from tests.support.changing_project import ADDED, ChangingProject, full
 from tests.support.engine import Engine

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.dashboard.questions import about, overview
-from headgate.dashboard.questions.reader import Reader
-from headgate.dashboard.questions.rows import RowsQuestion, rows
-from headgate.dashboard.questions.selection import Selection
-from headgate.dashboard.questions.view import GoldView
-from headgate.dashboard.reading.shown import Shown
+from headgate.insight.dashboard.questions import about, overview
+from headgate.insight.dashboard.questions.reader import Reader
+from headgate.insight.dashboard.questions.rows import RowsQuestion, rows
+from headgate.insight.dashboard.questions.selection import Selection
+from headgate.insight.dashboard.questions.view import GoldView
+from headgate.insight.dashboard.reading.shown import Shown
 from tests.support.gated import COLUMN, TABLE, GatedProject
 from tests.support.polling import Values
 

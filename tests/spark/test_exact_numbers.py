@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.type_parser import parse_type
-from headgate.gold.states import state_type, value
-from headgate.tables.frames import struct_type
+from headgate.flow.gold.states import state_type, value
+from headgate.lake.tables.frames import struct_type
 from tests.oracle.measures import measure
 from tests.oracle.rules import Measure as Rule
 from tests.support.states import both, joined, states, values

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.declaration.expectations.result import RuleResult
+from headgate.declaration.expectations.validation import validate
 from headgate.declaration.reading.checked import Report
 from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.reading import read_suite
 from headgate.declaration.suites.subject import VersionSubject
 from headgate.declaration.type_parser import parse_type
-from headgate.expectations.result import RuleResult
-from headgate.expectations.validation import validate
-from headgate.gates.broken_rows import broken_rows
+from headgate.flow.gates.broken_rows import broken_rows
 from tests.support.suites import suite_of
 
 pytestmark = pytest.mark.spark

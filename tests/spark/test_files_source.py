@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.sources.errors import FileChangedError
-from headgate.storage.skip_request import SkipRequest
-from headgate.supervision.freshness import freshness
+from headgate.flow.sources.errors import FileChangedError
+from headgate.insight.status.freshness import freshness
+from headgate.lake.control.skip_request import SkipRequest
 from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
@@ -155,7 +155,7 @@ def test_each_file_and_each_row_of_csv_that_is_not_read_is_told_why(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In workers: the parts of a file with a wrong header are read by several."""
-    monkeypatch.setattr("headgate.bronze.stage.IN_DRIVER", 0)
+    monkeypatch.setattr("headgate.flow.bronze.stage.IN_DRIVER", 0)
     landing = Landing(tmp_path / "landing")
     for name, content in MIXED.items():
         landing.write(name, content)

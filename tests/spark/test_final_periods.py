@@ -14,10 +14,10 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.supervision.final_progress import MOST, Progress
-from headgate.supervision.final_rows import FinalRows
-from headgate.supervision.periods import DAY, HOUR, Period
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.insight.final_periods.periods import DAY, HOUR, Period
+from headgate.insight.final_periods.progress import MOST, Progress
+from headgate.insight.final_periods.rows import FinalRows
 from tests.support.backfilled import backfill, publish
 from tests.support.engine import Engine
 from tests.support.events import reading
@@ -269,7 +269,7 @@ def test_many_periods_are_reported_in_parts(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table changes between two parts: each part is of the same version."""
-    monkeypatch.setattr("headgate.supervision.final_progress.MOST", 2)
+    monkeypatch.setattr("headgate.insight.final_periods.progress.MOST", 2)
     step(engine, 3)
     follower, _ = followers(engine)
     published(engine)

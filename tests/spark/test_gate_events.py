@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.gates import documents
-from headgate.gates.documents import Release
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Release
 from tests.support.engine import Engine
 from tests.support.failing import failing
 from tests.support.postgres import PASSWORD, is_there, running_server

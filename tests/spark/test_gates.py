@@ -13,19 +13,19 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from headgate.declaration.expectations.aggregates import AGGREGATES, Values
 from headgate.declaration.load import load
-from headgate.expectations.aggregates import AGGREGATES, Values
-from headgate.gates import documents
-from headgate.gates.documents import Hold, Rejection, Release
-from headgate.gates.validations import validations
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.operations import requests
-from headgate.savepoints.declarations import keep
-from headgate.storage.documents import encoded
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.payloads.gold import GoldPayload
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold, Rejection, Release
+from headgate.flow.gates.validations import validations
+from headgate.flow.operations import requests
+from headgate.history.savepoints.declarations import keep
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.documents import encoded
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.readings import NOON
@@ -133,7 +133,7 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path, spark, TABLES + WITHOUT_GATE)
-    monkeypatch.setattr("headgate.gates.gate.PAUSE", 1e6)  # the pause never ends in this test
+    monkeypatch.setattr("headgate.flow.gates.gate.PAUSE", 1e6)  # the pause never ends in this test
     project.deliver(1, 2, 3)
     engine = project.engine().run_all()
     project.check(engine, [1, 2, 3])
@@ -165,7 +165,7 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
 
 
 def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.gates.gate.PAUSE", 1e6)  # only the release ends the pause
+    monkeypatch.setattr("headgate.flow.gates.gate.PAUSE", 1e6)  # only the release ends the pause
     project.deliver(1)
     engine = project.engine().run_all()
     project.deliver(BAD)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bronze import stage as bronze_stage
+from headgate.flow.bronze import stage as bronze_stage
 from tests.oracle import Tables, derive
 from tests.support.engine import Engine
 from tests.support.hostile import HOSTILE, Line

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.oracle import Tables, derive
 from tests.support.engine import Engine
 from tests.support.landing import Landing, split

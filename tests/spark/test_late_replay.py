@@ -13,19 +13,19 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.jobs.late_replaying import LateReplays
-from headgate.jobs.opening import open_tables
-from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
-from headgate.jobs.runtime import PipelineRuntime
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.operations.requests import ask, waiting
-from headgate.publish.changes import changes
-from headgate.tables.errors import LogGapError
-from headgate.tables.frames import Rows
-from headgate.tables.live_files import live_paths
-from headgate.tables.state import commit_time
-from headgate.tables.table import Table
+from headgate.driver.late_replaying import LateReplays
+from headgate.driver.opening import open_tables
+from headgate.driver.rebuild_request import NOTHING, RebuildRequest
+from headgate.driver.runtime import PipelineRuntime
+from headgate.flow.operations.requests import ask, waiting
+from headgate.flow.publish.changes import changes
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.live_files import live_paths
+from headgate.lake.tables.state import commit_time
+from headgate.lake.tables.table import Table
 from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings

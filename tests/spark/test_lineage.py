@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.lineage import emitting
-from headgate.lineage.emitting import lineage_sent, send_backfill
-from headgate.lineage.hours import sent_up_to
+from headgate.insight.lineage import emitting
+from headgate.insight.lineage.emitting import lineage_sent, send_backfill
+from headgate.insight.lineage.hours import sent_up_to
 from tests.support.backfilled import backfill
 from tests.support.engine import Engine
 from tests.support.events import reading
@@ -147,7 +147,7 @@ def test_a_backfill_is_sent_with_its_result(receiver: Receiver, engine: Engine) 
 def test_a_package_that_is_missing_is_named(
     receiver: Receiver, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("headgate.lineage.events", "headgate.lineage.datasets"):
+    for module in ("headgate.insight.lineage.events", "headgate.insight.lineage.datasets"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     for module in [each for each in sys.modules if each.startswith("openlineage")]:
         monkeypatch.delitem(sys.modules, module)

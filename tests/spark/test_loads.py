@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bronze import stage as bronze_stage
 from headgate.declaration.load import load as read_declaration
 from headgate.declaration.model import Pipeline
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.loads import requests
-from headgate.sources.contract import DeployedSource, connector_of
-from headgate.sources.errors import SourceError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.bronze import stage as bronze_stage
+from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.errors import SourceError
+from headgate.history.loads import requests
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.oracle import Closing, Replay, derive
 from tests.oracle.rules import Happening
 from tests.support.engine import Engine

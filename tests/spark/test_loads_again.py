@@ -17,15 +17,15 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
 from headgate.declaration.load import load as read_declaration
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.jobs.task import Task
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.loads import requests
-from headgate.loads.requests import LoadRequest
-from headgate.loads.state import state_of
-from headgate.savepoints.clone import clone
-from headgate.storage.layout import Layout
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import Task
+from headgate.history.loads import requests
+from headgate.history.loads.requests import LoadRequest
+from headgate.history.loads.state import state_of
+from headgate.history.savepoints.clone import clone
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.support.driver_here import run_here
 from tests.support.engine import Engine

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger import balance
-from headgate.ledger.by_id import by_id
-from headgate.maintenance import retention
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import savepoints
-from headgate.tables.log_folder import log_folder
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.history.maintenance import retention
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import savepoints
+from headgate.insight.ledger import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.tables.log_folder import log_folder
 from tests.oracle import Closing, Tables, compare, derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings

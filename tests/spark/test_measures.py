@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.model import Measure
 from headgate.declaration.type_parser import parse_type
-from headgate.measures import percentile
+from headgate.flow.gold.measures import percentile
 from tests.oracle import measures as oracle
 from tests.oracle.rules import Measure as Rule
 from tests.oracle.rules import Row

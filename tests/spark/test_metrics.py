@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.load import load
-from headgate.ledger import balance
-from headgate.metrics.histograms import Histograms
-from headgate.metrics.pipeline import PipelineReading
-from headgate.metrics.samples import Sample
-from headgate.savepoints.checkpoints import checkpoints
-from headgate.tables.log import entry_path, newest_commit
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import commit_time
+from headgate.history.savepoints.checkpoints import checkpoints
+from headgate.insight.ledger import balance
+from headgate.insight.metrics.histograms import Histograms
+from headgate.insight.metrics.pipeline import PipelineReading
+from headgate.insight.metrics.samples import Sample
+from headgate.lake.tables.log import entry_path, newest_commit
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import commit_time
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.gated import TABLE, GatedProject
@@ -27,7 +27,7 @@ from tests.support.maintained import compacted, trimmed
 from tests.support.prepared import Prepared
 from tests.support.readings import declare
 from tests.support.toys import toys
-from tests.unit.metrics.conftest import Clock, Values, value, values
+from tests.unit.insight.metrics.conftest import Clock, Values, value, values
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.querying.sql import select
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.insight.querying.sql import select
 from tests.support.engine import Engine
 from tests.support.readings import NOON
 from tests.support.suite_project import SuiteProject

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.querying.sql import select
+from headgate.insight.querying.sql import select
 from tests.support.nested_project import NestedProject, event
 
 pytestmark = pytest.mark.spark

@@ -17,12 +17,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.errors import DefinitionChangedError
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.savepoints.deployment import deployment
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import savepoints
-from headgate.storage.layout import Layout
+from headgate.driver.errors import DefinitionChangedError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import savepoints
+from headgate.lake.storage.layout import Layout
 from tests.support.changing_project import ADDED, ALL, ChangingProject, files, full
 from tests.support.failing import failing
 from tests.support.maintained import compacted

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import STRING, Array, DataType, Map, Struct, extends
-from headgate.tables.frames import arrow_schema, struct_type
+from headgate.lake.tables.frames import arrow_schema, struct_type
 from tests.unit.declaration.nested_examples import CALLS, EXAMPLES, NESTED, SCOPE
 
 pytestmark = pytest.mark.spark

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bronze.stage import BronzeStage
-from headgate.sources.micro_batches import BatchEnd
-from headgate.sources.records import PartedRecords, Rows
-from headgate.storage.files import Storage
-from headgate.tables.record_shape import record_schema
-from headgate.tables.table import Table
+from headgate.flow.bronze.stage import BronzeStage
+from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.records import PartedRecords, Rows
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.record_shape import record_schema
+from headgate.lake.tables.table import Table
 from tests.oracle import SourceRecord, derive
 from tests.support.declared import source_of
 from tests.support.events import readings

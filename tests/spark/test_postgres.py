@@ -16,14 +16,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.publishing import NotPublishedError, Publications
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.operations.late_replay import meant
-from headgate.publish import mirror
-from headgate.savepoints.clone import clone
-from headgate.sinks.contract import KEY, SINKS, SinkContext
-from headgate.storage.layout import Layout
-from headgate.tables.payloads.publication import PublicationPayload
+from headgate.driver.publishing import NotPublishedError, Publications
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.operations.late_replay import meant
+from headgate.flow.publish import mirror
+from headgate.flow.publish.sinks.contract import KEY, SINKS, SinkContext
+from headgate.history.savepoints.clone import clone
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.publication import PublicationPayload
 from tests.support.backfilled import backfill, publish
 from tests.support.engine import Engine
 from tests.support.events import readings

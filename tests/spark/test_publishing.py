@@ -13,19 +13,19 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.broker.consuming import Record
-from headgate.broker.running import Broker
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.jobs.error_translation import translate_error
-from headgate.jobs.publishing import NotPublishedError, Publications
-from headgate.operations.late_replay import meant
-from headgate.publish.position import PublicationChangedError
-from headgate.publish.stage import LogStage
-from headgate.sinks.contract import Outgoing, Writer, headers_of
-from headgate.tables import catching_up
-from headgate.tables.errors import DamagedFileError
-from headgate.tables.payloads.publication import PublicationPayload
+from headgate.driver.error_translation import translate_error
+from headgate.driver.publishing import NotPublishedError, Publications
+from headgate.flow.operations.late_replay import meant
+from headgate.flow.publish.position import PublicationChangedError
+from headgate.flow.publish.sinks.contract import Outgoing, Writer, headers_of
+from headgate.flow.publish.stage import LogStage
+from headgate.lake.tables import catching_up
+from headgate.lake.tables.errors import DamagedFileError
+from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.setup.broker.consuming import Record
+from headgate.setup.broker.running import Broker
 from tests.support.broker import consume_all, create_topic
 from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
@@ -352,7 +352,7 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new start does not read again the commits that have no rows to send."""
-    monkeypatch.setattr("headgate.publish.stage.MOST_UNSENT", 2)
+    monkeypatch.setattr("headgate.flow.publish.stage.MOST_UNSENT", 2)
     shop = Shop(spark, tmp_path, broker).publish("lates", "late.sliding")
     engine = shop.engine()
     for _ in range(3):

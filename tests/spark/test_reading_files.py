@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.sources.files.csv_cells import Dialect
-from headgate.sources.files.csv_header import Header
-from headgate.sources.files.csv_lines import documents
-from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.log import LoggedFile
-from headgate.sources.files.parts import parts
-from headgate.storage.files import Storage
-from headgate.tables.record_shape import record_schema
+from headgate.flow.sources.files.csv_cells import Dialect
+from headgate.flow.sources.files.csv_header import Header
+from headgate.flow.sources.files.csv_lines import documents
+from headgate.flow.sources.files.declared import FilesSource
+from headgate.flow.sources.files.log import LoggedFile
+from headgate.flow.sources.files.parts import parts
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.record_shape import record_schema
 from tests.support.landing import ARRIVED
 from tests.support.spark_files import (
     spark_cells,
@@ -58,8 +58,8 @@ def test_lines_have_the_positions_that_spark_gives(spark: SparkSession, tmp_path
         lines = spark_lines(spark, paths).collect()
     expected = sorted((row["name"], row["position"], bytes(row["value"])) for row in lines)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("headgate.sources.files.parts.SPLIT", 16)
-        patched.setattr("headgate.sources.files.parts.BLOCK", 5)
+        patched.setattr("headgate.flow.sources.files.parts.SPLIT", 16)
+        patched.setattr("headgate.flow.sources.files.parts.BLOCK", 5)
         source = FilesSource(str(tmp_path), "json")
         rows = [row for path in paths for row in _read(source, path).to_pylist()]
     found = [(row["file"], row["offset"], row["value"]) for row in rows]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.silver.ceilings import RuleStopsError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.silver.ceilings import RuleStopsError
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.readings import NOON

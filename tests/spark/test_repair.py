@@ -19,13 +19,13 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
 from headgate.declaration.load import load
+from headgate.driver.error_translation import translate_error
+from headgate.driver.lease import Lease
 from headgate.errors import HeadgateError
-from headgate.jobs.error_translation import translate_error
-from headgate.jobs.lease import Lease
-from headgate.ledger import balance
-from headgate.ledger.by_id import by_id
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
+from headgate.insight.ledger import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
 from tests.oracle import Tables, derive
 from tests.support.damage import HARMS, harm
 from tests.support.engine import Engine

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.replay import requests
-from headgate.replay.refused import RefusedRecords, Selection
-from headgate.silver.replacements import Replacements
-from headgate.tables.replay import Position, corrected_time
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.silver.replacements import Replacements
+from headgate.history.replay import requests
+from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.insight.ledger.balance import balance
+from headgate.lake.tables.replay import Position, corrected_time
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.replay.refused import RefusedRecords, Selection
-from headgate.silver.copies import Earlier
-from headgate.silver.replacements import Replacements
+from headgate.flow.silver.copies import Earlier
+from headgate.flow.silver.replacements import Replacements
+from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.support.replay_project import CORRECTION, RULES, ReplayProject, ask, event
 from tests.support.rounds import IN_FULL
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.tables.row_hashes import comparable, hashes
+from headgate.lake.tables.row_hashes import comparable, hashes
 
 pytestmark = pytest.mark.spark
 

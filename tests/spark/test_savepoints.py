@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.ledger import balance
-from headgate.savepoints.clone import clone
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import savepoints
-from headgate.savepoints.verify import verify
-from headgate.storage.layout import Layout
-from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import savepoints
+from headgate.history.savepoints.verify import verify
+from headgate.insight.ledger import balance
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from tests.oracle import Closing, Tables, derive
 from tests.property.protocol.histories import history_faults
 from tests.support.engine import Engine

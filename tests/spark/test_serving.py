@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.scaffold.project import create_project
+from headgate.setup.scaffold.project import create_project
 from tests.support.drivers import REPOSITORY
 from tests.support.engine import Engine
 from tests.support.rounds import in_full

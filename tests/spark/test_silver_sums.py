@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.gates import documents
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.tables.payloads.gold import GoldPayload
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.gates import documents
+from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.readings import NOON
 from tests.support.suite_project import SuiteProject
@@ -89,7 +89,7 @@ def broken(engine: Engine) -> list[str]:
 def test_what_is_folded_is_silver_less_what_is_late(
     project: SuiteProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.gates.gate.PAUSE", 1e6)  # only the release ends the pause
+    monkeypatch.setattr("headgate.flow.gates.gate.PAUSE", 1e6)  # only the release ends the pause
     deliver(project, 0)
     engine = project.engine().run_all()
     assert (documents.held(engine.layout, "sliding"), broken(engine)) == (None, [])

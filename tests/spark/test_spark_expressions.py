@@ -17,7 +17,7 @@ from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.functions import AGGREGATES, functions
 from headgate.declaration.expressions.functions import REFUSED as NOT_ALLOWED
 from headgate.declaration.expressions.spark_functions import SPARK_FUNCTIONS
-from headgate.tables.frames import struct_type
+from headgate.lake.tables.frames import struct_type
 from tests.spark.test_nested_values import ROWS, _filled
 from tests.spark.test_types import _in_spark
 from tests.support.rounds import IN_FULL

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jvm import java
+from headgate.machine.jvm import java
 from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger import balance
-from headgate.ledger.by_id import by_id
-from headgate.loads import requests
-from headgate.storage.format import FORMAT
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.history.loads import requests
+from headgate.insight.ledger import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.format import FORMAT
 from tests.support.engine import Engine
 from tests.support.tables import read
 

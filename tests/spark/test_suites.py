@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.expectations.exporting import exported
+from headgate.declaration.expectations.library import great_expectations
 from headgate.declaration.suites.model import Suite
-from headgate.expectations.exporting import exported
-from headgate.expectations.library import great_expectations
 from tests.support.arrow_tables import NOON
 from tests.support.profiled import Profiled
 from tests.support.rounds import IN_FULL
@@ -71,7 +71,7 @@ def test_great_expectations_counts_the_same_rows(
 
 
 def test_every_row_meets_what_is_proposed_for_it(spark: SparkSession) -> None:
-    """tests/unit/expectations/test_profiling.py tests the same with many rows, in DuckDB."""
+    """tests/unit/declaration/expectations/test_profiling.py tests the same with many rows, in DuckDB."""
     suite = Profiled(EXTREMES).suite
     assert suite is not None
     assert set(broken(frame_of(spark, EXTREMES), suite).values()) == {0}

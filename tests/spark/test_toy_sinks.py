@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.plan import describe
-from headgate.jobs.publishing import NotPublishedError, Publications
-from headgate.tables.errors import FencedError
-from headgate.tables.payloads.publication import PublicationPayload
+from headgate.driver.publishing import NotPublishedError, Publications
+from headgate.lake.tables.errors import FencedError
+from headgate.lake.tables.payloads.publication import PublicationPayload
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing, passing

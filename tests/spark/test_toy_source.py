@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.plan import describe
-from headgate.jobs.errors import DefinitionChangedError
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.jobs.rereading import require_source
-from headgate.ledger import balance
-from headgate.ledger.by_id import by_id
-from headgate.savepoints.deployment import deployment
-from headgate.savepoints.errors import SavepointError
+from headgate.driver.errors import DefinitionChangedError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.rereading import require_source
+from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.errors import SavepointError
+from headgate.insight.ledger import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.oracle import SourceRecord, derive
 from tests.support import drivers
 from tests.support.engine import Engine

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.tables.log import read_commit
-from headgate.tables.log_folder import log_folder
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.tables.log import read_commit
+from headgate.lake.tables.log_folder import log_folder
 from tests.oracle import Replay, derive
 from tests.support.engine import Engine
 from tests.support.events import readings

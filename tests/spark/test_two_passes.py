@@ -13,8 +13,8 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bronze import stage as bronze_stage
-from headgate.bronze.batches import InWorkers, ScratchLostError
+from headgate.flow.bronze import stage as bronze_stage
+from headgate.flow.bronze.batches import InWorkers, ScratchLostError
 from tests.oracle import Tables, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -55,7 +55,7 @@ def test_a_task_may_have_no_record(
 ) -> None:
     """A long line has parts without a record after its first part, and a file may have no line."""
     monkeypatch.setattr(bronze_stage, "IN_DRIVER", 0)
-    monkeypatch.setattr("headgate.sources.files.parts.BLOCK", 40)
+    monkeypatch.setattr("headgate.flow.sources.files.parts.BLOCK", 40)
     landing = Landing(tmp_path / "landing")
     values = readings(2, seed=5)
     landing.write("1.json", lines([values[0]]))

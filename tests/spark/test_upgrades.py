@@ -12,24 +12,24 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headgate.bronze import stage as bronze_stage
 from headgate.declaration.digest import meaning_of, table_digests
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline, Source
-from headgate.jobs.errors import DefinitionChangedError
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.ledger import balance
-from headgate.savepoints.deployment import deployment
-from headgate.savepoints.rebuilds import begun
-from headgate.savepoints.restore import restore
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import savepoints
-from headgate.silver import quarantine
-from headgate.silver import stage as silver_stage
-from headgate.tables import catching_up
-from headgate.tables.history import batches
-from headgate.tables.live_files import live_files
-from headgate.tables.table import Table
+from headgate.driver.errors import DefinitionChangedError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.bronze import stage as bronze_stage
+from headgate.flow.silver import quarantine
+from headgate.flow.silver import stage as silver_stage
+from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.rebuilds import begun
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import savepoints
+from headgate.insight.ledger import balance
+from headgate.lake.tables import catching_up
+from headgate.lake.tables.history import batches
+from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.table import Table
 from tests.oracle import Closing, derive
 from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
@@ -39,7 +39,7 @@ from tests.support.prepared import Prepared, after
 from tests.support.readings import GOLD, declare, rules
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read, states
-from tests.unit.savepoints.test_compatibility import CHANGES
+from tests.unit.history.savepoints.test_compatibility import CHANGES
 
 pytestmark = pytest.mark.spark
 

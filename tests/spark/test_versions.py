@@ -10,10 +10,10 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.querying.names import Queried
-from headgate.querying.sandbox import QueryError
-from headgate.querying.sql import answer
-from headgate.querying.versions import NoSuchBatchError, versions_at
+from headgate.insight.querying.names import Queried
+from headgate.insight.querying.sandbox import QueryError
+from headgate.insight.querying.sql import answer
+from headgate.insight.querying.versions import NoSuchBatchError, versions_at
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split

@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.publishing import NotPublishedError, Publications
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.sinks import contract
-from headgate.sinks.letters import DeadLetters
-from headgate.sinks.webhook import writer
-from headgate.sinks.webhook.delivery import Delivery
-from headgate.sinks.webhook.receiver import Message
+from headgate.driver.publishing import NotPublishedError, Publications
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.flow.publish.sinks import contract
+from headgate.flow.publish.sinks.letters import DeadLetters
+from headgate.flow.publish.sinks.webhook import writer
+from headgate.flow.publish.sinks.webhook.delivery import Delivery
+from headgate.flow.publish.sinks.webhook.receiver import Message
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing

@@ -10,10 +10,10 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.bronze.decoding import decoder, validator
-from headgate.bronze.decoding.times import FIRST
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
+from headgate.flow.bronze.decoding import decoder, validator
+from headgate.flow.bronze.decoding.times import FIRST
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.support.engine import Engine
 from tests.support.landing import Landing
 from tests.support.readings import declare

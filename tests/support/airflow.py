@@ -20,8 +20,8 @@ from urllib.parse import quote
 
 import psutil
 
-from headgate.process_tree.ports import free_port
-from headgate.standalone.settings import COMPONENTS, LOGGING
+from headgate.machine.process_tree.ports import free_port
+from headgate.setup.standalone.settings import COMPONENTS, LOGGING
 from tests.support.drivers import PATIENCE
 from tests.support.lossy_proxy import LossyProxy
 

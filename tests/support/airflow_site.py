@@ -10,15 +10,15 @@ import psutil
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.ledger.by_id import by_id
-from headgate.sources.files.log import FilesLog
-from headgate.storage.failure import Failure, last_failure
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
-from headgate.storage.pausing import pause, resume
-from headgate.supervision.finality import final_up_to
+from headgate.flow.sources.files.log import FilesLog
+from headgate.insight.final_periods.finality import final_up_to
+from headgate.insight.final_periods.periods import HOUR
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.control.failure import Failure, last_failure
+from headgate.lake.control.ownership import Owner
+from headgate.lake.control.pausing import pause, resume
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.periods import HOUR
 from tests.support.airflow import Airflow
 from tests.support.declared import source_of
 from tests.support.events import reading, readings

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER, kind_of
 from headgate.failpoints import failpoint
-from headgate.tables.arrow import attempt_folder, describe
-from headgate.tables.data_file import FINAL, DataFile
-from headgate.tables.state import State
-from headgate.tables.table import Table
-from headgate.tables.table_schema import TableSchema
+from headgate.lake.tables.arrow import attempt_folder, describe
+from headgate.lake.tables.data_file import FINAL, DataFile
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
+from headgate.lake.tables.table_schema import TableSchema
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 
-from headgate.backfill.report import TableReport
-from headgate.backfill.running import Asked, Outcome, ask_to_publish, compute
-from headgate.backfill.store import remove_left
 from headgate.declaration.model import Pipeline
-from headgate.operations.requests import Request
-from headgate.savepoints.holds import holding
-from headgate.storage.documents import new_id
+from headgate.flow.operations.requests import Request
+from headgate.history.backfill.report import TableReport
+from headgate.history.backfill.running import Asked, Outcome, ask_to_publish, compute
+from headgate.history.backfill.store import remove_left
+from headgate.history.savepoints.holds import holding
+from headgate.lake.storage.documents import new_id
 from tests.support.engine import Engine
 from tests.support.readings import NOON
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from headgate.broker.consuming import Record
-    from headgate.broker.running import Broker
+    from headgate.setup.broker.consuming import Record
+    from headgate.setup.broker.running import Broker
 
 PATIENCE = 30.0  # seconds
 
@@ -21,7 +21,7 @@ PATIENCE = 30.0  # seconds
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One broker for all tests, on a free port; each test creates its own topics. A test that stops
     or kills a broker starts another one with ``running.start``."""
-    from headgate.broker import running
+    from headgate.setup.broker import running
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(running, "UP_WITHIN", 240.0)  # another worker may use the processors
@@ -45,7 +45,7 @@ class Sent:
 def create_topic(broker: Broker, partitions: int = 1, **config: str) -> str:
     """Create a topic with a unique name, which is returned. ``config`` has underscores instead of
     the dots of Kafka's keys."""
-    from headgate.broker import topics
+    from headgate.setup.broker import topics
 
     name = f"topic-{uuid.uuid4().hex[:8]}"
     settings = {key.replace("_", "."): value for key, value in config.items()}
@@ -62,7 +62,7 @@ def produce(
     """Send records, wait for all, and return the partition and offset of each."""
     from confluent_kafka import Producer
 
-    from headgate.broker import client
+    from headgate.setup.broker import client
 
     settings: dict[str, Any] = client.settings(broker.servers, acks="all", linger_ms=5)
     if transaction:
@@ -113,7 +113,7 @@ class Transaction:
     def __init__(self, broker: Broker, topic: str) -> None:
         from confluent_kafka import Producer
 
-        from headgate.broker import client
+        from headgate.setup.broker import client
 
         settings: dict[str, Any] = client.settings(broker.servers, acks="all", linger_ms=5)
         # The broker aborts a transaction that is open for longer; 15 minutes is its maximum.
@@ -140,7 +140,7 @@ def add_partitions(broker: Broker, topic: str, count: int) -> None:
     from confluent_kafka import TopicPartition
     from confluent_kafka.cimpl import NewPartitions
 
-    from headgate.broker import client, topics
+    from headgate.setup.broker import client, topics
 
     admin = client.admin(broker.servers)
     admin.create_partitions([NewPartitions(topic, count)])[topic].result(PATIENCE)
@@ -154,7 +154,7 @@ def expire(broker: Broker, topic: str, first: Mapping[int, int]) -> None:
     """Delete the records before an offset of each partition, as retention does."""
     from confluent_kafka import TopicPartition
 
-    from headgate.broker import client
+    from headgate.setup.broker import client
 
     admin = client.admin(broker.servers)
     wanted = [TopicPartition(topic, number, offset) for number, offset in first.items()]
@@ -164,7 +164,7 @@ def expire(broker: Broker, topic: str, first: Mapping[int, int]) -> None:
 
 def make_anew(broker: Broker, topic: str, partitions: int = 1) -> None:
     """Delete the topic and create another one with the same name."""
-    from headgate.broker import topics
+    from headgate.setup.broker import topics
 
     topics.delete(broker.servers, topic)
     topics.create(broker.servers, topic, partitions)
@@ -172,6 +172,6 @@ def make_anew(broker: Broker, topic: str, partitions: int = 1) -> None:
 
 def consume_all(broker: Broker, topic: str) -> list[Record]:
     """Every committed record, sorted by partition and offset."""
-    from headgate.broker.consuming import consume
+    from headgate.setup.broker.consuming import consume
 
     return sorted(consume(broker.servers, topic), key=lambda r: (r.partition, r.offset))

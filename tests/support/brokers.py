@@ -9,12 +9,12 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from headgate.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
-from headgate.sources.kafka.topics import Partition, Topic
-from headgate.sources.micro_batches import BatchEnd
-from headgate.sources.records import PartedRecords
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import State
+from headgate.flow.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
+from headgate.flow.sources.kafka.topics import Partition, Topic
+from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.records import PartedRecords
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
 
 
 @dataclass

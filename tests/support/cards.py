@@ -13,7 +13,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from headgate.supervision.report import StreamStatus, TablesReport, status_document, tables_document
+from headgate.insight.status.report import (
+    StreamStatus,
+    TablesReport,
+    status_document,
+    tables_document,
+)
 from tests.support import browser
 from tests.support.browser import NavigatedError
 

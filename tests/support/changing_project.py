@@ -8,8 +8,8 @@ from typing import Any
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.savepoints.deployment import deployment
-from headgate.tables.live_files import live_paths
+from headgate.history.savepoints.deployment import deployment
+from headgate.lake.tables.live_files import live_paths
 from tests.support.engine import Engine
 from tests.support.nested_project import NestedProject, event
 from tests.support.tables import Row

@@ -11,16 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.dashboard.reading.shown import Shown
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.sources.files.log import SCHEMA as FILES
-from headgate.storage.files import Storage
-from headgate.storage.layout import Layout
-from headgate.tables.arrow import attempt_folder, describe
-from headgate.tables.live_files import partition_files
-from headgate.tables.state import add_counts
-from headgate.tables.table import Table
+from headgate.flow.sources.files.log import SCHEMA as FILES
+from headgate.insight.dashboard.reading.shown import Shown
+from headgate.lake.storage.files import Storage
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.arrow import attempt_folder, describe
+from headgate.lake.tables.live_files import partition_files
+from headgate.lake.tables.state import add_counts
+from headgate.lake.tables.table import Table
 from tests.support.copies import put
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

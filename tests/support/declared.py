@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headgate.declaration.model import Pipeline, Source
-from headgate.sources.files.declared import FilesSource
-from headgate.sources.kafka.declared import KafkaSource
+from headgate.flow.sources.files.declared import FilesSource
+from headgate.flow.sources.kafka.declared import KafkaSource
 
 
 def source_of(pipeline: Pipeline) -> Source:

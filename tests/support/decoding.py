@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.bronze.decoding.decoder import Decoder
 from headgate.declaration.model import Record, RecordFormat
-from headgate.tables.record_shape import record_schema
+from headgate.flow.bronze.decoding.decoder import Decoder
+from headgate.lake.tables.record_shape import record_schema
 
 ARRIVED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

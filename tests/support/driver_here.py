@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.cli import log_file
-from headgate.jobs.driver import Driver
-from headgate.jobs.session import LocalSessions
-from headgate.jobs.task import Task
+from headgate.driver.driver import Driver
+from headgate.driver.session import LocalSessions
+from headgate.driver.task import Task
 
 
 @contextmanager

@@ -14,38 +14,38 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
-from headgate.jobs.awaited_source import AwaitedSource
-from headgate.jobs.catching_up import CatchUp
-from headgate.jobs.lease import Lease, highest_epoch
-from headgate.jobs.loading import Loading
-from headgate.jobs.opening import open_tables
-from headgate.jobs.operating import take_in
-from headgate.jobs.pipeline_sources import PipelineSources
-from headgate.jobs.progress import Progress
-from headgate.jobs.publishing import Publications
-from headgate.jobs.reading import open_sources
-from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
-from headgate.jobs.run import Run
-from headgate.jobs.run_control import RunControl
-from headgate.jobs.runtime import PipelineRuntime
-from headgate.jobs.task import Task
-from headgate.loads import requests as loads
-from headgate.loads.requests import LoadRequest
-from headgate.savepoints.restore import restore
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create
-from headgate.sources.contract import DeployedSource, connector_of
-from headgate.sources.files.log import FilesLog
-from headgate.sources.files.micro_batches import FilesMicroBatches
-from headgate.sources.loading import LoadWanted
-from headgate.sources.micro_batches import MicroBatchSource
-from headgate.storage.backlog import Backlog
-from headgate.storage.documents import new_id
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
-from headgate.tables.load import Load
-from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
+from headgate.driver.awaited_source import AwaitedSource
+from headgate.driver.catching_up import CatchUp
+from headgate.driver.lease import Lease, highest_epoch
+from headgate.driver.loading import Loading
+from headgate.driver.opening import open_tables
+from headgate.driver.operating import take_in
+from headgate.driver.pipeline_sources import PipelineSources
+from headgate.driver.progress import Progress
+from headgate.driver.publishing import Publications
+from headgate.driver.reading import open_sources
+from headgate.driver.rebuild_request import NOTHING, RebuildRequest
+from headgate.driver.run import Run
+from headgate.driver.run_control import RunControl
+from headgate.driver.runtime import PipelineRuntime
+from headgate.driver.task import Task
+from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.files.log import FilesLog
+from headgate.flow.sources.files.micro_batches import FilesMicroBatches
+from headgate.flow.sources.loading import LoadWanted
+from headgate.flow.sources.micro_batches import MicroBatchSource
+from headgate.history.loads import requests as loads
+from headgate.history.loads.requests import LoadRequest
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import create
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.documents import new_id
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.load import Load
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
 
 
 @dataclass

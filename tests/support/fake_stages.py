@@ -15,29 +15,29 @@ from typing import Any
 
 import pytest
 
+from headgate.declaration.graph.operations import Document
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, SilverTable, Source
-from headgate.gold.fold_stage import FoldStage
-from headgate.graph.operations import Document
-from headgate.operations.contract import Change, Place
-from headgate.operations.drain import Drain
-from headgate.operators.windows import Windows
-from headgate.silver.stage import SilverStage
-from headgate.sources.files.log import LoggedFile
-from headgate.sources.micro_batches import BatchEnd
-from headgate.storage.files import Storage
-from headgate.tables.catching_up import files_of
-from headgate.tables.data_file import DataFile
-from headgate.tables.log import Commit
-from headgate.tables.open_rows import open_rows
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.payloads.silver import SilverPayload
-from headgate.tables.record_shape import offset_of
-from headgate.tables.staging import Prepared
-from headgate.tables.state import State, add_counts, commit_time, time_of
-from headgate.tables.table import Table, TableOf
-from headgate.tables.table_schema import TableSchema
+from headgate.flow.gold.fold_stage import FoldStage
+from headgate.flow.gold.operators.windows import Windows
+from headgate.flow.operations.contract import Change, Place
+from headgate.flow.operations.drain import Drain
+from headgate.flow.silver.stage import SilverStage
+from headgate.flow.sources.files.log import LoggedFile
+from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.catching_up import files_of
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.log import Commit
+from headgate.lake.tables.open_rows import open_rows
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.record_shape import offset_of
+from headgate.lake.tables.staging import Prepared
+from headgate.lake.tables.state import State, add_counts, commit_time, time_of
+from headgate.lake.tables.table import Table, TableOf
+from headgate.lake.tables.table_schema import TableSchema
 from tests.support.arrow_tables import NOON, WINDOW, Row, rows_of, shape_of, staged
 
 
@@ -62,11 +62,11 @@ class Record:
 def without_spark() -> Iterator[None]:
     """Within the block, the jobs of this process use the stages of this module."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("headgate.jobs.runtime.BronzeStage", ArrowBronze)
-        patched.setattr("headgate.jobs.stages.SilverStage", ArrowSilver)
-        patched.setattr("headgate.jobs.stages.stage_of", ArrowGold)
+        patched.setattr("headgate.driver.runtime.BronzeStage", ArrowBronze)
+        patched.setattr("headgate.driver.stages.SilverStage", ArrowSilver)
+        patched.setattr("headgate.driver.stages.stage_of", ArrowGold)
         patched.setattr(Drain, "change", drain)
-        patched.setattr("headgate.sources.files.micro_batches.records_of", arrow_records)
+        patched.setattr("headgate.flow.sources.files.micro_batches.records_of", arrow_records)
         yield
 
 
@@ -249,7 +249,7 @@ class ArrowGold(FoldStage):
 
 
 def drain(_: Drain, place: Place, state: State, __: Document) -> Change:
-    """Takes the place of ``headgate.operations.drain.Drain.change``."""
+    """Takes the place of ``headgate.flow.operations.drain.Drain.change``."""
     opened = open_rows(place.table)
     rows = rows_of(place.table, opened.files)
     files = staged(place.table, state, rows, final=True)

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph.operations import Document
 from headgate.declaration.kinds import GOLD
-from headgate.graph.graph import Graph
-from headgate.graph.operations import Document
-from headgate.operations.contract import Change, Place, TableOperation
-from headgate.tables.data_file import FINAL
-from headgate.tables.open_rows import open_rows
-from headgate.tables.state import State
+from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.lake.tables.data_file import FINAL
+from headgate.lake.tables.open_rows import open_rows
+from headgate.lake.tables.state import State
 from tests.support.toys import plugged_in
 
 
@@ -30,7 +30,7 @@ class Forget(TableOperation):
     def change(self, place: Place, state: State, document: Document) -> Change:
         from pyspark.sql import functions as F
 
-        from headgate.tables.staging import stage
+        from headgate.lake.tables.staging import stage
 
         opened = open_rows(place.table)
         if not opened.live:
@@ -48,5 +48,5 @@ MEMBER = Forget()
 def installed(folder: Path) -> Iterator[None]:
     """Install the operation as pip installs a package that has it: with an entry point."""
     entry = f"forget = {__name__}:MEMBER"
-    with plugged_in(folder, "toy_operations", "headgate.operations", entry):
+    with plugged_in(folder, "toy_operations", "headgate.flow.operations", entry):
         yield

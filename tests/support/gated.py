@@ -12,8 +12,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.gates import documents
-from headgate.gates.documents import Hold, Release
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold, Release
 from tests.support.engine import Engine
 from tests.support.polling import Values
 from tests.support.readings import NOON

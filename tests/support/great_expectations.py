@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.expectations.library import great_expectations
+from headgate.declaration.expectations.library import great_expectations
 
 great_expectations()
 

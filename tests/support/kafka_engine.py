@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headgate.broker.running import Broker
-from headgate.jobs.pipeline_sources import PipelineSources
-from headgate.jobs.reading import open_sources
-from headgate.storage.ownership import LAYERS
+from headgate.driver.pipeline_sources import PipelineSources
+from headgate.driver.reading import open_sources
+from headgate.lake.control.ownership import LAYERS
+from headgate.setup.broker.running import Broker
 from tests.oracle import SourceRecord
 from tests.support.broker import consume_all
 from tests.support.engine import Engine

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.jars import java
+from headgate.machine.jars import java
 
 _PASSWORD = "of-the-key-store"
 

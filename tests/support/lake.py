@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.storage.ownership import LAYERS
+from headgate.lake.control.ownership import LAYERS
 from tests.support.arrow_tables import NOON
 from tests.support.declared import files_of
 from tests.support.engine import Engine

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from deltalake import DeltaTable
 
-from headgate.maintenance.compaction import CompactionLimits
-from headgate.maintenance.report import Compacted, Vacuumed
-from headgate.maintenance.work import compact, vacuum_tables
+from headgate.history.maintenance.compaction import CompactionLimits
+from headgate.history.maintenance.report import Compacted, Vacuumed
+from headgate.history.maintenance.work import compact, vacuum_tables
 from tests.support.engine import Engine
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from headgate.broker import running
-from headgate.broker.running import Broker, start
-from headgate.process_tree.ports import free_port
+from headgate.machine.process_tree.ports import free_port
+from headgate.setup.broker import running
+from headgate.setup.broker.running import Broker, start
 from tests.support.broker import PATIENCE
 from tests.support.key_store import KeyStore
 from tests.support.waiting import wait_until

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import psycopg2
 
-from headgate.process_tree.ports import free_port
+from headgate.machine.process_tree.ports import free_port
 
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 USER, PASSWORD = "airflow", "not-for-logs"

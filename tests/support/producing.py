@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from headgate.broker import client
-from headgate.broker.running import Broker
+from headgate.setup.broker import client
+from headgate.setup.broker.running import Broker
 from tests.support.broker import PATIENCE, place_of
 
 EVERY = 0.12  # seconds between records

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
+from headgate.declaration.expectations import profiling
+from headgate.declaration.expectations.written import suite_text
 from headgate.declaration.types import DataType
-from headgate.expectations import profiling
-from headgate.expectations.written import suite_text
 from tests.support.suites import TYPES, suite_of
 
 ARROW: Mapping[str, pa.DataType] = {

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-from headgate.process_tree.ports import free_port
+from headgate.machine.process_tree.ports import free_port
 from tests.support.waiting import wait_until
 
 PROGRAMS = {

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headgate.ledger.balance import balance
-from headgate.ledger.by_id import by_id
-from headgate.replay import requests
-from headgate.replay.corrections import CorrectedRecord, copies, patched, unchanged
-from headgate.replay.outcomes import Outcome, outcomes
-from headgate.replay.refused import RefusedRecords, Selection
-from headgate.replay.requests import Request
-from headgate.tables.payloads.bronze import BronzePayload
+from headgate.history.replay import requests
+from headgate.history.replay.corrections import CorrectedRecord, copies, patched, unchanged
+from headgate.history.replay.outcomes import Outcome, outcomes
+from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.history.replay.requests import Request
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.engine import Engine
 from tests.support.readings import NOON
 from tests.support.suite_project import SuiteProject

@@ -16,11 +16,11 @@ from pathlib import Path
 from headgate import failpoints
 from headgate.cli.driving import jars_for
 from headgate.declaration.load import load
+from headgate.driver.driver import Driver
+from headgate.driver.lease_store import Change, LocalLeases
+from headgate.driver.task import Task
 from headgate.errors import HeadgateError
-from headgate.jobs.driver import Driver
-from headgate.jobs.lease_store import Change, LocalLeases
-from headgate.jobs.task import Task
-from headgate.storage.ownership import LAYERS
+from headgate.lake.control.ownership import LAYERS
 
 
 def main(declaration: str, root: str, *options: str) -> int:

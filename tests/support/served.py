@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import uvicorn
 
-from headgate.dashboard.login.passwords import made
-from headgate.dashboard.server.questions import Desk
-from headgate.dashboard.server.serving import Settings, configured
-from headgate.process_tree.ports import free_port
+from headgate.insight.dashboard.login.passwords import made
+from headgate.insight.dashboard.server.questions import Desk
+from headgate.insight.dashboard.server.serving import Settings, configured
+from headgate.machine.process_tree.ports import free_port
 
 _STARTS_WITHIN = 20.0  # seconds
 

@@ -18,13 +18,13 @@ import pytest
 from headgate.declaration.kinds import kind_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.sources.contract import CONNECTORS, DeployedSource
-from headgate.sources.files.log import LoggedFile
-from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
-from headgate.sources.records import PartedRecords
-from headgate.storage.files import Storage
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.state import State
+from headgate.flow.sources.contract import CONNECTORS, DeployedSource
+from headgate.flow.sources.files.log import LoggedFile
+from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.flow.sources.records import PartedRecords
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
 from tests.support.brokers import Brokers
 from tests.support.declared import source_of
 from tests.support.landing import Landing
@@ -151,7 +151,7 @@ class FilesOf(Log):
     def __post_init__(self) -> None:
         self.landing = Landing(self.folder / "landing")
         self.landing.folder.mkdir()
-        self.patched.setattr("headgate.sources.files.micro_batches.records_of", self._read)
+        self.patched.setattr("headgate.flow.sources.files.micro_batches.records_of", self._read)
 
     def put(self, records: int) -> None:
         for _ in range(records):
@@ -180,9 +180,9 @@ class KafkaOf(Log):
         self.brokers.make("orders", 0, 0)
         for module in ("batches", "rereading"):
             self.patched.setattr(
-                f"headgate.sources.kafka.{module}.Cluster", lambda *_: self.brokers
+                f"headgate.flow.sources.kafka.{module}.Cluster", lambda *_: self.brokers
             )
-        read = "headgate.sources.kafka.batches.KafkaReader"
+        read = "headgate.flow.sources.kafka.batches.KafkaReader"
         self.patched.setattr(read, lambda *_: SimpleNamespace(read=self._read))
 
     def put(self, records: int) -> None:

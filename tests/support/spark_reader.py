@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from headgate.jars import cached_jars, class_archive, java
+from headgate.machine.jars import cached_jars, class_archive, java
 from tests.support.drivers import REPOSITORY
 from tests.support.polling import PAUSE, Values
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import Measure
 from headgate.declaration.types import Struct
-from headgate.gold.states import fold, merged, state_type, value
+from headgate.flow.gold.states import fold, merged, state_type, value
 
 
 def states(rows: DataFrame, measures: Sequence[Measure], *by: str) -> DataFrame:

@@ -14,8 +14,8 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import StreamOperator
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import RestartPolicy
 from headgate.supervision.launcher import LogOf, Stream

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
+from headgate.driver.rebuild_request import NOTHING, RebuildRequest
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
 from tests.support.tables import Row, read

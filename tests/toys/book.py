@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sinks.contract import Outgoing, RunnableSink, SinkContext, Writer
+from headgate.flow.publish.sinks.contract import Outgoing, RunnableSink, SinkContext, Writer
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.sources.contract import Connector, DeployedSource, Session
-from headgate.sources.errors import SourceError
-from headgate.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
-from headgate.sources.records import PartedRecords, Rows
-from headgate.storage.backlog import Backlog
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.record_shape import record_schema
+from headgate.flow.sources.contract import Connector, DeployedSource, Session
+from headgate.flow.sources.errors import SourceError
+from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.flow.sources.records import PartedRecords, Rows
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.record_shape import record_schema
 
 
 @dataclass(frozen=True)

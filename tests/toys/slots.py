@@ -17,12 +17,12 @@ from headgate.declaration.names import Columns
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.declaration.types import BIGINT, TIMESTAMP
-from headgate.operators.contract import FoldOperator
+from headgate.flow.gold.operators.contract import FoldOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headgate.gold.assignment import Assignment
+    from headgate.flow.gold.assignment import Assignment
 
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +80,7 @@ class SlotsKind(FoldOperator[Slots]):
     def assignment(self, operator: Slots, declared: GoldTable) -> Assignment:
         from pyspark.sql import functions as F
 
-        from headgate.gold.assignment import Assignment
+        from headgate.flow.gold.assignment import Assignment
 
         every, origin = operator.every // _MICROSECOND, (operator.origin - _EPOCH) // _MICROSECOND
         since = F.unix_micros("_event_time") - F.lit(origin)

@@ -7,8 +7,8 @@ the task, the next run of its DAG, and maintenance. All use the same rule.
 from __future__ import annotations
 
 from headgate.airflow.task_state import GONE, OVER
-from headgate.storage.claim import Claim
-from headgate.storage.stopping import StopRequest
+from headgate.lake.control.claim import Claim
+from headgate.lake.control.stopping import StopRequest
 
 
 def is_to_stop(

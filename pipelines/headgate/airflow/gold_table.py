@@ -11,7 +11,7 @@ from airflow.sdk import Asset
 
 from headgate.airflow.projects import declared_in, place
 from headgate.declaration.kinds import GOLD
-from headgate.supervision.periods import DAY, HOUR, Period
+from headgate.insight.final_periods.periods import DAY, HOUR, Period
 
 
 @dataclass(frozen=True)

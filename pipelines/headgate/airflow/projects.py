@@ -22,7 +22,7 @@ from headgate.declaration.keys.airflow import EVERY, MODES, POLICIES
 from headgate.declaration.names import NAME_PATTERN
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.settings import BackfillSchedule
-from headgate.storage.places import at_home, is_uri
+from headgate.lake.storage.places import at_home, is_uri
 from headgate.supervision.launcher import Stream
 
 

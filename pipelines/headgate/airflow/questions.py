@@ -12,9 +12,9 @@ from headgate.commands import Place, pipeline_command, rendered
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.backfill.report import Report, TableReport
     from headgate.declaration.model import Pipeline
-    from headgate.supervision.held_versions import HeldVersion
+    from headgate.history.backfill.report import Report, TableReport
+    from headgate.insight.status.held_versions import HeldVersion
 
 
 def of_release(declared: Pipeline, held: Sequence[HeldVersion], place: Place) -> str:
@@ -60,7 +60,7 @@ def of_publication(report: Report, begin: str, end: str, file: Path, place: Plac
 
 
 def _held(declared: Pipeline, each: HeldVersion, place: Place) -> Iterator[str]:
-    from headgate.supervision.held_versions import reasons
+    from headgate.insight.status.held_versions import reasons
 
     each = replace(each, rows=each.rows.first())
     hold, rows = each.hold, each.rows

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from headgate.control_characters import ON_ONE_LINE
-from headgate.tables.row_changes import Line, RowChanges, Values
+from headgate.lake.tables.row_changes import Line, RowChanges, Values
+from headgate.machine.control_characters import ON_ONE_LINE
 
 LONGEST = 200
 """The number of characters of a value that are shown."""

@@ -14,19 +14,19 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import respond
 from headgate.commands import rendered, shell_command
-from headgate.dashboard import FOLDER, PORT
-from headgate.dashboard.boards.model import TableName
-from headgate.dashboard.boards.reading import board_files, read_board, tables_read
-from headgate.dashboard.boards.runner import ChartRunner
-from headgate.dashboard.errors import DashboardError
-from headgate.dashboard.login.passwords import close, made
-from headgate.dashboard.server.serving import Settings, checked_base, serve
 from headgate.declaration.files import declarations_in, project_folder
 from headgate.declaration.load import load
 from headgate.declaration.loopback import is_loopback
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError
-from headgate.process_tree.ports import free_port
+from headgate.insight.dashboard import FOLDER, PORT
+from headgate.insight.dashboard.boards.model import TableName
+from headgate.insight.dashboard.boards.reading import board_files, read_board, tables_read
+from headgate.insight.dashboard.boards.runner import ChartRunner
+from headgate.insight.dashboard.errors import DashboardError
+from headgate.insight.dashboard.login.passwords import close, made
+from headgate.insight.dashboard.server.serving import Settings, checked_base, serve
+from headgate.machine.process_tree.ports import free_port
 
 _LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."
 

@@ -13,8 +13,8 @@ from headgate.declaration.files import SUFFIXES, declarations_in
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.nearest import nearest
 from headgate.errors import UsageError
-from headgate.storage.layout import Layout
-from headgate.storage.places import at_home
+from headgate.lake.storage.layout import Layout
+from headgate.lake.storage.places import at_home
 
 if TYPE_CHECKING:
     from headgate.declaration.model import GoldTable, Pipeline
@@ -90,7 +90,7 @@ def load(
     if kept is None:
         declared = load_file(file, needs_secrets=needs_secrets)
     else:
-        from headgate.savepoints.declarations import kept as load_kept
+        from headgate.history.savepoints.declarations import kept as load_kept
 
         root, digest = kept
         layout = Layout.of(root, load_file(file).name)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
-from headgate.process_tree.presence import ends_on_request
+from headgate.machine.process_tree.presence import ends_on_request
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.jobs.driver import Driver
+    from headgate.driver.driver import Driver
 
 
 ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses nothing"
@@ -30,7 +30,7 @@ def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
     HeadgateError if they are missing."""
     from headgate.declaration.sinks import sink_of
     from headgate.declaration.sources import kind_of_source
-    from headgate.jars import cached_jars
+    from headgate.machine.jars import cached_jars
 
     reads = any(kind_of_source(source).needs_jars for source in pipeline.sources.values())
     if not reads and not any(sink_of(each).needs_jars for each in pipeline.publish.values()):
@@ -45,8 +45,8 @@ def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
 def driver_of_requests(declared: Pipeline, root: str, *, loads: bool = False) -> Driver:
     """A driver that ends when it has carried out the waiting requests; with ``loads``, also the
     open loads. Raises HeadgateError if jars are missing."""
-    from headgate.jobs.driver import Driver
-    from headgate.jobs.task import Task
+    from headgate.driver.driver import Driver
+    from headgate.driver.task import Task
 
     cores, jars = os.cpu_count() or 2, jars_for(declared)
     return Driver(
@@ -63,8 +63,8 @@ def require_machine(pipeline: Pipeline) -> None:
 def require_java() -> None:
     """Raises HeadgateError without a suitable Java, or a locale with UTF-8: Spark would fail
     without a clear message."""
-    from headgate.doctor.environment import names_of_files
-    from headgate.doctor.machine import java
+    from headgate.setup.doctor.environment import names_of_files
+    from headgate.setup.doctor.machine import java
 
     for finding in (check() for check in (names_of_files, java)):
         if not finding.ok:

@@ -16,6 +16,10 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond, write_new
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command, rendered, shell_command
+from headgate.declaration.expectations import profiling
+from headgate.declaration.expectations.exporting import exported, left_out
+from headgate.declaration.expectations.importing import imported
+from headgate.declaration.expectations.written import suite_text
 from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.names import Columns
@@ -24,14 +28,10 @@ from headgate.declaration.quantities import plural
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.suites.plan import asked, suite_plan
 from headgate.errors import HeadgateError, UsageError
-from headgate.expectations import profiling
-from headgate.expectations.exporting import exported, left_out
-from headgate.expectations.importing import imported
-from headgate.expectations.written import suite_text
-from headgate.querying.sql import select
-from headgate.querying.without_pandas import leave_pandas_out
-from headgate.storage.layout import Layout
-from headgate.tables.table import Table
+from headgate.insight.querying.sql import select
+from headgate.insight.querying.without_pandas import leave_pandas_out
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.table import Table
 
 TableName = Annotated[
     str,

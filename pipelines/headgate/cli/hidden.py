@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headgate.commands import rendered
-from headgate.control_characters import ESCAPES
 from headgate.declaration.secrets import without
+from headgate.machine.control_characters import ESCAPES
 
 _hidden: frozenset[str] = frozenset()
 

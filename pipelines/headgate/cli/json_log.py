@@ -19,7 +19,7 @@ from headgate.supervision.log_lines import Event, LogFormat, json_line
 from headgate.supervision.words import STAGE
 
 if TYPE_CHECKING:
-    from headgate.jobs.progress import Progress
+    from headgate.driver.progress import Progress
 
 _OF_BATCH = re.compile(r"batch (\d+): (.*)")
 

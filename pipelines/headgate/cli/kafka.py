@@ -16,10 +16,6 @@ from typing import Annotated, BinaryIO
 import typer
 
 from headgate import exit_codes
-from headgate.broker import FOLDER, consuming, producing, running
-from headgate.broker import topics as all_topics
-from headgate.broker.client import metadata
-from headgate.broker.consuming import Start
 from headgate.cli.driving import on_signals, require_java
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
@@ -27,9 +23,13 @@ from headgate.cli.rows import cells, shown
 from headgate.commands import rendered, shell_command
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError, UsageError
-from headgate.jars import LockSet, cache_folder, fetch, locked
-from headgate.jars.cache import problems
-from headgate.storage.places import at_home
+from headgate.lake.storage.places import at_home
+from headgate.machine.jars import LockSet, cache_folder, fetch, locked
+from headgate.machine.jars.cache import problems
+from headgate.setup.broker import FOLDER, consuming, producing, running
+from headgate.setup.broker import topics as all_topics
+from headgate.setup.broker.client import metadata
+from headgate.setup.broker.consuming import Start
 
 PORT = 9092
 

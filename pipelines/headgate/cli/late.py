@@ -35,14 +35,14 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import begin_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.gates.documents import holds
-from headgate.operations import late_replay, requests
-from headgate.operations.requests import Request
-from headgate.operators.contract import is_final
-from headgate.querying.sql import select
-from headgate.storage.layout import Layout
-from headgate.tables.snapshot import snapshot
-from headgate.tables.table import Table
+from headgate.flow.gates.documents import holds
+from headgate.flow.gold.operators.contract import is_final
+from headgate.flow.operations import late_replay, requests
+from headgate.flow.operations.requests import Request
+from headgate.insight.querying.sql import select
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.snapshot import snapshot
+from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,9 +170,9 @@ def rows_of(
     require_marks(declared, layout, table)
     require_java()
     log_file.divert_to(layout, "late")
-    from headgate.gold.late_replay import LATE_TIME, Selection
-    from headgate.jobs.session import passing_session
-    from headgate.tables.frames import Rows
+    from headgate.driver.session import passing_session
+    from headgate.flow.gold.late_replay import LATE_TIME, Selection
+    from headgate.lake.tables.frames import Rows
 
     late, chosen = _late_table(declared, layout, table.name), Selection.of(wanted)
     with (

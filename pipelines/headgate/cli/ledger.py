@@ -14,13 +14,13 @@ from headgate.cli.output import MARK, Shown, console, grid, respond
 from headgate.cli.rows import shown
 from headgate.cli.screen import waiting
 from headgate.declaration.quantities import plural
-from headgate.querying.without_pandas import leave_pandas_out
+from headgate.insight.querying.without_pandas import leave_pandas_out
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headgate.ledger.account import Ledger
-    from headgate.ledger.by_id import Proof
+    from headgate.insight.ledger.account import Ledger
+    from headgate.insight.ledger.by_id import Proof
 
 
 def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> None:
@@ -104,8 +104,8 @@ def ledger(
 
     With --by-id, it names the first positions and ids that differ.
     """
-    from headgate.ledger import balance
-    from headgate.ledger.by_id import by_id as prove
+    from headgate.insight.ledger import balance
+    from headgate.insight.ledger.by_id import by_id as prove
 
     leave_pandas_out()
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)

@@ -23,16 +23,16 @@ from headgate.cli.undone import LeftError, load_states
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
+from headgate.driver.lease_store import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError, UsageError
-from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
-from headgate.loads import requests
-from headgate.loads.requests import LoadRequest, folder_of
-from headgate.loads.state import LoadState, state_of
-from headgate.sources.contract import DeployedSource, connector_of
-from headgate.sources.loading import LoadWanted
-from headgate.storage.documents import new_id
-from headgate.storage.layout import Layout
-from headgate.tables.table import Table
+from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.loading import LoadWanted
+from headgate.history.loads import requests
+from headgate.history.loads.requests import LoadRequest, folder_of
+from headgate.history.loads.state import LoadState, state_of
+from headgate.lake.storage.documents import new_id
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.table import Table
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
 _UNDONE = ("open", "paused", "stopped")
@@ -267,7 +267,7 @@ def planned(
     written."""
 
     def session() -> AbstractContextManager[Any]:
-        from headgate.jobs.session import passing_session
+        from headgate.driver.session import passing_session
 
         return passing_session("headgate-load", 1, jars_for(declared))
 
@@ -297,7 +297,7 @@ def _source(declared: Pipeline, name: str | None) -> Source:
 def require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
     """Raises UsageError if there are no tables, or a late table cannot mark what is replayed: the
     load could not be carried out to its end."""
-    from headgate.loads.replay_planner import ReplayPlanner
+    from headgate.history.loads.replay_planner import ReplayPlanner
 
     if not Table(layout.storage, BRONZE.path(source), pipeline=declared.name).exists:
         raise UsageError(

@@ -16,16 +16,16 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.gates.documents import Hold
-    from headgate.loads.requests import LoadRequest
-    from headgate.loads.state import LoadState
-    from headgate.storage.layout import Layout
+    from headgate.flow.gates.documents import Hold
+    from headgate.history.loads.requests import LoadRequest
+    from headgate.history.loads.state import LoadState
+    from headgate.lake.storage.layout import Layout
 
 
 def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
     """Why no driver continues an open load; None if nothing blocks it."""
-    from headgate.loads.requests import all_of, next_open
-    from headgate.storage.pausing import paused_since
+    from headgate.history.loads.requests import all_of, next_open
+    from headgate.lake.control.pausing import paused_since
 
     again = f"\nthen: {command('load', '--resume', '--id', id_)}"
     if (since := paused_since(layout)) is not None:
@@ -49,10 +49,10 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     """The hold of a gold table that has not processed a load which bronze has read, or not carried
     out its replays; None if there is none."""
     from headgate.declaration.kinds import BRONZE
-    from headgate.gates.documents import holds
-    from headgate.loads.replay_planner import ReplayPlanner
-    from headgate.tables.payloads.bronze import BronzePayload
-    from headgate.tables.table import Table
+    from headgate.flow.gates.documents import holds
+    from headgate.history.loads.replay_planner import ReplayPlanner
+    from headgate.lake.tables.payloads.bronze import BronzePayload
+    from headgate.lake.tables.table import Table
 
     bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=declared.name)
     load = BronzePayload.of(bronze.refresh()).load(request.id)
@@ -115,8 +115,8 @@ def follow(
 ) -> LoadState:
     """Report the progress of a load until it is no longer open, or ``is_over``. Raises
     NobodyLoadsError if no driver carries it out."""
-    from headgate.loads.requests import find
-    from headgate.loads.state import state_of
+    from headgate.history.loads.requests import find
+    from headgate.history.loads.state import state_of
 
     speed = Speed()
     said, seen = -_LINES_EVERY, time.monotonic()
@@ -155,8 +155,8 @@ def require_done(state: LoadState) -> None:
 
 def _is_driven(layout: Layout, declared: Pipeline) -> bool:
     """Whether a driver of bronze holds its lease."""
-    from headgate.jobs.lease import Lease
-    from headgate.jobs.lease_store import LeaseHeldError
+    from headgate.driver.lease import Lease
+    from headgate.driver.lease_store import LeaseHeldError
 
     try:
         Lease(layout, ("bronze",), declared.name).require_free(datetime.now(UTC))

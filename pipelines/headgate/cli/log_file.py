@@ -18,7 +18,7 @@ from headgate.cli.hidden import shown
 from headgate.cli.json_log import JsonFormatter, JsonStream, active
 
 if TYPE_CHECKING:
-    from headgate.storage.layout import Layout
+    from headgate.lake.storage.layout import Layout
 
 _current: Path | None = None
 
@@ -26,7 +26,7 @@ _current: Path | None = None
 def divert_to(layout: Layout, job: str) -> Path:
     """Rotate the Spark log of ``job``, and ``divert`` output into it. Call this before anything is
     printed. Returns the log."""
-    from headgate.process_tree.rotation import rotate
+    from headgate.machine.process_tree.rotation import rotate
     from headgate.supervision.logs import spark_log
 
     log = spark_log(layout, job)

@@ -23,7 +23,7 @@ from headgate.cli.output import print_json
 from headgate.cli.verbs import Verbs
 from headgate.commands import Place, program, set_place
 from headgate.errors import HeadgateError, UsageError, first_line
-from headgate.process_tree.utf8 import use_utf8
+from headgate.machine.process_tree.utf8 import use_utf8
 
 app = typer.Typer(
     name="headgate",

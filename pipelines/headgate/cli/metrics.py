@@ -15,12 +15,12 @@ from headgate.cli.driving import on_signals
 from headgate.cli.options import DEFAULT_ROOT, Root
 from headgate.commands import rendered
 from headgate.declaration.loopback import is_loopback
-from headgate.metrics.alert_rules import rules
-from headgate.metrics.collector import Collector
-from headgate.metrics.histograms import Histograms
-from headgate.metrics.server import token_of
-from headgate.metrics.serving import Address, collected
-from headgate.metrics.watched import Watched
+from headgate.insight.metrics.alert_rules import rules
+from headgate.insight.metrics.collector import Collector
+from headgate.insight.metrics.histograms import Histograms
+from headgate.insight.metrics.server import token_of
+from headgate.insight.metrics.serving import Address, collected
+from headgate.insight.metrics.watched import Watched
 
 PORT = 9464
 

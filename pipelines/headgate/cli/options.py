@@ -11,7 +11,7 @@ import typer
 
 from headgate.commands import Place, pipeline_command, program, rendered, set_subject
 from headgate.errors import UsageError
-from headgate.storage.places import absolute, is_uri, not_for_tables
+from headgate.lake.storage.places import absolute, is_uri, not_for_tables
 from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
 
 DEFAULT_ROOT = "lake"

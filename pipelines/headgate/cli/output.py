@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headgate.control_characters import ESCAPES
 from headgate.errors import UsageError
+from headgate.machine.control_characters import ESCAPES
 
 if TYPE_CHECKING:
     from rich.console import Console

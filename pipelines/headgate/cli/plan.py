@@ -19,11 +19,11 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe
 from headgate.declaration.plan import plan as planned
 from headgate.declaration.quantities import plural
+from headgate.driver.refusing import require_apart
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_apart
-from headgate.savepoints.declarations import kept
-from headgate.savepoints.deployment import Deployment, deployment
-from headgate.storage.layout import Layout
+from headgate.history.savepoints.declarations import kept
+from headgate.history.savepoints.deployment import Deployment, deployment
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
 
 COLOUR = {"rebuild": "yellow", "reread": "yellow", "refuse": "red"}

@@ -15,22 +15,22 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
+from headgate.declaration.graph.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
 from headgate.errors import HeadgateError, UsageError
-from headgate.graph.graph import graph_of
-from headgate.sinks.contract import (
+from headgate.flow.publish.sinks.contract import (
     SINKS,
     NoLettersError,
     SinkAwayError,
     SinkContext,
     SinkRefusalError,
 )
-from headgate.sinks.letters import DeadLetters, Letter, dead_letters
-from headgate.storage.layout import Layout
+from headgate.flow.publish.sinks.letters import DeadLetters, Letter, dead_letters
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import probe
-from headgate.tables.payloads.publication import PublicationPayload
-from headgate.tables.table import Table
 
 app = typer.Typer(help="What is published, and how far.", no_args_is_help=True)
 

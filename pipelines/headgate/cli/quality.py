@@ -11,12 +11,12 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import respond
+from headgate.declaration.expectations.data_docs import build
 from headgate.errors import UsageError
-from headgate.expectations.data_docs import build
-from headgate.quality.data_docs import runs
-from headgate.quality.findings import findings
-from headgate.quality.page import page
-from headgate.storage.layout import CONTROL
+from headgate.insight.quality.data_docs import runs
+from headgate.insight.quality.findings import findings
+from headgate.insight.quality.page import page
+from headgate.lake.storage.layout import CONTROL
 
 app = typer.Typer(help="What rules have decided.", no_args_is_help=True, callback=lambda: None)
 

@@ -14,10 +14,10 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.operations.requests import Request
-    from headgate.storage.layout import Layout
-    from headgate.tables.operation import Operation
-    from headgate.tables.table import Table
+    from headgate.flow.operations.requests import Request
+    from headgate.lake.storage.layout import Layout
+    from headgate.lake.tables.operation import Operation
+    from headgate.lake.tables.table import Table
 
 
 def person(note: str = "") -> str:
@@ -75,8 +75,8 @@ def carried_out(
     """The operation of a request, if bronze has it, and whether these tables still have to carry
     it out; without an operation, whether bronze still has to take it in. The request is read before
     bronze, because it is removed after bronze's commit."""
-    from headgate.operations.requests import waiting
-    from headgate.tables.snapshot import head_table
+    from headgate.flow.operations.requests import waiting
+    from headgate.lake.tables.snapshot import head_table
 
     waits = any(each.id == request.id for each in waiting(layout))
     operation = request.operation(head_table(layout, declared).refresh())
@@ -90,7 +90,7 @@ def _drive(declared: Pipeline, root: str) -> tuple[bool, str]:
     driver runs; and what a person should know. While an operation such as a compaction has the
     tables, no driver can start."""
     from headgate.cli.driving import drive, driver_of_requests
-    from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
+    from headgate.driver.lease_store import LeaseHeldError, TablesInUseError
 
     driver = driver_of_requests(declared, root)
     try:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.savepoints.resets import Intent
-    from headgate.savepoints.savepoint import Savepoint
+    from headgate.history.savepoints.resets import Intent
+    from headgate.history.savepoints.savepoint import Savepoint
 
 
 def restore_in_place(
@@ -28,9 +28,9 @@ def restore_in_place(
     """Restore under a lease on all layers. ``starts``: this process starts a driver next. Raises
     LeaseHeldError while the pipeline runs, SavepointError if the savepoint cannot be restored.
     """
-    from headgate.jobs.lease import Lease
-    from headgate.savepoints.clone import require_whole
-    from headgate.savepoints.restore import restore
+    from headgate.driver.lease import Lease
+    from headgate.history.savepoints.clone import require_whole
+    from headgate.history.savepoints.restore import restore
 
     require_whole(layout)
     lease = Lease(layout, LAYERS, declared.name, "restore", starts=starts)
@@ -42,7 +42,7 @@ def restore_in_place(
 
 def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:
     """Print and return the tables of a savepoint that a restore leaves out."""
-    from headgate.savepoints.verify import passed_over
+    from headgate.history.savepoints.verify import passed_over
 
     gone = passed_over(layout, declared, savepoint)
     for path in gone:
@@ -54,8 +54,8 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
     """Raises SavepointError if the source no longer holds everything after a savepoint. The remedy
     names the restore that is still possible."""
     from headgate.cli.driving import jars_for
-    from headgate.jobs.rereading import require_source
-    from headgate.savepoints.errors import SavepointError
+    from headgate.driver.rereading import require_source
+    from headgate.history.savepoints.errors import SavepointError
 
     try:
         require_source(layout, declared, savepoint, jars_for(declared))
@@ -73,8 +73,8 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
 def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) -> frozenset[str]:
     """The ids of savepoints that need ``--reread``, because bronze was reset to a batch before
     them. Raises LogGapError if bronze's log is damaged."""
-    from headgate.savepoints.bronze_lineage import BronzeLineage
-    from headgate.tables.snapshot import head_table
+    from headgate.history.savepoints.bronze_lineage import BronzeLineage
+    from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
     if not bronze.exists:

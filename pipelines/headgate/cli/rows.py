@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.output import grid
-from headgate.control_characters import ESCAPES, ON_ONE_LINE
 from headgate.declaration.quantities import plural
-from headgate.tables.row_changes import Line, RowChanges, Values
+from headgate.lake.tables.row_changes import Line, RowChanges, Values
+from headgate.machine.control_characters import ESCAPES, ON_ONE_LINE
 
 MOST = 1_000
 """Rows that a terminal shows; a pipe gets all of them."""

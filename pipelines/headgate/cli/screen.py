@@ -19,7 +19,7 @@ from headgate.cli.output import console
 from headgate.supervision.words import GAP, STAGE, line, words
 
 if TYPE_CHECKING:
-    from headgate.jobs.progress import Progress
+    from headgate.driver.progress import Progress
 
 Report = Callable[["Progress"], None]
 Say = Callable[[str], None]

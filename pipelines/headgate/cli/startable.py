@@ -16,10 +16,10 @@ from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
 from headgate.commands import shell_command
-from headgate.doctor.check_result import CheckResult, failed, passed
+from headgate.driver.refusing import require_input, require_tables
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_input, require_tables
-from headgate.storage.layout import CONTROL, Layout
+from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.setup.doctor.check_result import CheckResult, failed, passed
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline

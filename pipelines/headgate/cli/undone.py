@@ -15,18 +15,18 @@ from headgate.cli.load_following import NobodyLoadsError, follow, hindrance, req
 from headgate.cli.options import command
 from headgate.cli.output import console
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.loads.state import LoadState
+    from headgate.history.loads.state import LoadState
 
 
 def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
     the rebuild has processed, and the last batch ``upto`` of bronze."""
-    from headgate.savepoints.rebuilds import continued
-    from headgate.tables.snapshot import head_table
+    from headgate.history.savepoints.rebuilds import continued
+    from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
     if not bronze.exists:
@@ -64,8 +64,8 @@ class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
 def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
     """All loads, the oldest first. While bronze is rebuilt, an open load is ``waiting``: it is read
     after the rebuild, and readers see the old bronze until then."""
-    from headgate.loads.requests import all_of
-    from headgate.loads.state import state_of
+    from headgate.history.loads.requests import all_of
+    from headgate.history.loads.state import state_of
 
     found = [state_of(layout, declared.name, request) for request in all_of(layout)]
     if any(each.is_open for each in found) and _is_reread(layout, declared):
@@ -77,8 +77,8 @@ def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
 
 
 def _is_reread(layout: Layout, declared: Pipeline) -> bool:
-    from headgate.savepoints.rebuilds import continued
-    from headgate.tables.snapshot import head_table
+    from headgate.history.savepoints.rebuilds import continued
+    from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
     rebuild = continued(layout, declared, bronze.refresh().generation)
@@ -117,7 +117,7 @@ def load_in_words(load: LoadState) -> str:
 
 
 def has_open_load(layout: Layout) -> bool:
-    from headgate.loads.requests import all_of, next_open
+    from headgate.history.loads.requests import all_of, next_open
 
     return next_open(all_of(layout)) is not None
 
@@ -125,7 +125,7 @@ def has_open_load(layout: Layout) -> bool:
 def stopped_loads(layout: Layout) -> frozenset[str]:
     """The ids of loads that an error has stopped. Such a load counts also while bronze reads again
     what it had of the load."""
-    from headgate.loads.requests import all_of
+    from headgate.history.loads.requests import all_of
 
     return frozenset(
         each.id

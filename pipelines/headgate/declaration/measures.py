@@ -4,7 +4,7 @@ The rows of a batch become a partial state, two states are merged into one, and 
 from a state. A merge is commutative and associative, and a missing state is its neutral element. So
 a window's value depends neither on the order of its rows nor on how they were divided into batches.
 
-A member is a module of ``headgate.measures`` (``headgate.registry``).
+A member is a module of ``headgate.flow.gold.measures`` (``headgate.registry``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class MeasureKind(ABC):
         """How a measure of this kind is folded."""
 
 
-MEASURES: Registry[MeasureKind] = Registry("headgate.measures", MeasureKind)
+MEASURES: Registry[MeasureKind] = Registry("headgate.flow.gold.measures", MeasureKind)
 
 
 def measure_of(name: str) -> str | None:

@@ -1,8 +1,8 @@
 """The contract of gold operators for declarations, and their registry.
 
 An operator assigns silver rows to results, such as tumbling and hopping windows. A row and a result
-that it belongs to are a *pair*. A member is a folder of ``headgate.operators``
-(``headgate.registry``); ``headgate.operators.contract`` extends this contract by the part that
+that it belongs to are a *pair*. A member is a folder of ``headgate.flow.gold.operators``
+(``headgate.registry``); ``headgate.flow.gold.operators.contract`` extends this contract by the part that
 runs.
 """
 
@@ -80,7 +80,7 @@ class OperatorKind(ABC, Generic[Operator]):
         return watermark - lateness
 
 
-OPERATORS: Registry[OperatorKind[Any]] = Registry("headgate.operators", OperatorKind)
+OPERATORS: Registry[OperatorKind[Any]] = Registry("headgate.flow.gold.operators", OperatorKind)
 
 
 def operator_of(table: GoldTable) -> OperatorKind[Any]:

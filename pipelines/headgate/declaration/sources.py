@@ -1,7 +1,7 @@
 """The contract of kinds of sources for declarations, and their registry.
 
-A member is a package of ``headgate.sources`` (``headgate.registry``), named like the key under
-which a source says what is read. ``headgate.sources.contract`` adds what a member does when a
+A member is a package of ``headgate.flow.sources`` (``headgate.registry``), named like the key under
+which a source says what is read. ``headgate.flow.sources.contract`` adds what a member does when a
 pipeline runs.
 """
 
@@ -30,7 +30,7 @@ class SourceKind(ABC, Generic[Reads]):
 
     ``place`` is the column that says where in the source a record was. ``keeps`` are the kinds of
     tables that the source has beside bronze, under its own name. ``needs_jars`` says whether Spark
-    needs the jars of ``headgate.jars``. ``has_tombstones`` says whether a record may be without a
+    needs the jars of ``headgate.machine.jars``. ``has_tombstones`` says whether a record may be without a
     value.
     """
 
@@ -79,7 +79,7 @@ class SourceKind(ABC, Generic[Reads]):
         return False
 
 
-SOURCES: Registry[SourceKind[Any]] = Registry("headgate.sources", SourceKind)
+SOURCES: Registry[SourceKind[Any]] = Registry("headgate.flow.sources", SourceKind)
 
 
 def kind_of_source(source: Source) -> SourceKind[Any]:

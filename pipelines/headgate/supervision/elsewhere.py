@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 
 from headgate.errors import HeadgateError
-from headgate.storage.layout import CONTROL, Layout
-from headgate.storage.ownership import LAYERS, lease_path
+from headgate.lake.control.ownership import LAYERS, lease_path
+from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.supervision.job_state import State, overall, probe
 from headgate.supervision.log_lines import OPTION
 

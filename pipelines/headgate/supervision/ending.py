@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from headgate.storage.failure import Failure
-from headgate.storage.stopping import StopRequest
+from headgate.lake.control.failure import Failure
+from headgate.lake.control.stopping import StopRequest
 from headgate.supervision.job_state import JobState
 
 Ended = Literal["finished", "stopped", "terminated", "failed"]

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from headgate.storage.backlog import Backlog
-from headgate.storage.documents import Document, damaged_document, decoded, read_document
-from headgate.storage.lag import Sample
-from headgate.storage.layout import Layout
-from headgate.storage.outage import Outage
-from headgate.storage.ownership import (
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.lag import Sample
+from headgate.lake.control.outage import Outage
+from headgate.lake.control.ownership import (
     EXPIRES_AFTER,
     LAYERS,
     Owner,
@@ -20,7 +18,9 @@ from headgate.storage.ownership import (
     lease_path,
     owner_of,
 )
-from headgate.storage.stopping import stop_requested
+from headgate.lake.control.stopping import stop_requested
+from headgate.lake.storage.documents import Document, damaged_document, decoded, read_document
+from headgate.lake.storage.layout import Layout
 
 State = Literal["running", "paused", "stopped", "stale", "dead"]
 """``paused``: running, but bronze reads no new data until `resume`; ``stale``: probably alive,

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, cast
 from headgate import exit_codes
 from headgate.commands import Place, anywhere
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.logs import newest_spark_log, run_log, tail

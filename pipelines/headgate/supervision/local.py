@@ -18,12 +18,12 @@ import psutil
 from headgate import exit_codes
 from headgate.commands import anywhere, pipeline_command, rendered
 from headgate.errors import HeadgateError
-from headgate.process_tree.rotation import rotate
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.layout import CONTROL, Layout
-from headgate.storage.ownership import EXPIRES_AFTER, LAYERS
-from headgate.storage.pausing import pause as request_pause
-from headgate.storage.stopping import request_stop
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.ownership import EXPIRES_AFTER, LAYERS
+from headgate.lake.control.pausing import pause as request_pause
+from headgate.lake.control.stopping import request_stop
+from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.machine.process_tree.rotation import rotate
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.keeping import NEEDS_A_PERSON
 from headgate.supervision.log_lines import as_text, format_of, start_line

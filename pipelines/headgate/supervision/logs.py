@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from headgate.storage.layout import CONTROL, Layout
+from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.supervision.log_lines import as_text
 
 

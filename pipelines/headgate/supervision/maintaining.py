@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
-from headgate.maintenance.requests import Answer, What, ask, asked, new_request, read_answer
-from headgate.storage.layout import Layout
+from headgate.history.maintenance.requests import Answer, What, ask, asked, new_request, read_answer
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import POLL_EVERY, NotAliveError
 

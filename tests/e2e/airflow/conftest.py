@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from tests.support.airflow import running_airflow
 from tests.support.airflow_site import CONTROL, STREAM, Site, streams_file
@@ -18,7 +18,7 @@ from tests.support.drivers import REPOSITORY
 from tests.support.lossy_proxy import lossy_proxy
 from tests.support.readings import declare
 
-SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
+SHIPPED = REPOSITORY / "pipelines/headgate/setup/templates/shop/dags"
 
 
 @pytest.fixture(scope="package")

@@ -13,13 +13,13 @@ from typing import Any
 import psutil
 import pytest
 
-from headgate.backfill.reports import reports
 from headgate.declaration.load import load
-from headgate.ledger.by_id import by_id
-from headgate.savepoints.store import find
-from headgate.storage.layout import Layout
+from headgate.history.backfill.reports import reports
+from headgate.history.savepoints.store import find
+from headgate.insight.final_periods.periods import HOUR
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
-from headgate.supervision.periods import HOUR
 from tests.support.airflow import running_airflow
 from tests.support.airflow_site import GOLD, STREAM, Site
 from tests.support.drivers import REPOSITORY
@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.recovery,
     pytest.mark.skipif(not is_there, reason="no PostgreSQL here"),
 ]
-SHIPPED = REPOSITORY / "pipelines/headgate/templates/shop/dags"
+SHIPPED = REPOSITORY / "pipelines/headgate/setup/templates/shop/dags"
 BACKFILL = "readings__backfill"
 FIRST = datetime(2026, 2, 1, tzinfo=UTC)
 DAYS = 28

@@ -9,9 +9,9 @@ import pytest
 
 from headgate.airflow.operators.health_check import RESULTS
 from headgate.declaration.load import load
-from headgate.gates.documents import holds
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.table import Table
+from headgate.flow.gates.documents import holds
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.table import Table
 from tests.support import browser
 from tests.support.airflow_site import CONTROL, Site
 from tests.support.events import reading

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate.savepoints.store import savepoints
+from headgate.history.savepoints.store import savepoints
 from tests.support import browser
 from tests.support.airflow_site import STREAM, SUPERVISE, Site
 from tests.support.browser import NavigatedError

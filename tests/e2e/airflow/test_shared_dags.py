@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from headgate.airflow.operators.health_check import RESULTS
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import savepoints
-from headgate.storage.layout import Layout
-from headgate.supervision.limits import CHECKS
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import savepoints
+from headgate.insight.status.limits import CHECKS
+from headgate.lake.storage.layout import Layout
 from tests.support.airflow_site import CONTROL, Site
 from tests.support.drivers import PATIENCE
 from tests.support.rounds import IN_FULL, in_full

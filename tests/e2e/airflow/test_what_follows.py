@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from headgate.savepoints.store import savepoints
-from headgate.supervision.periods import DAY, HOUR, Period
+from headgate.history.savepoints.store import savepoints
+from headgate.insight.final_periods.periods import DAY, HOUR, Period
 from tests.support.airflow_site import CONTROL, GOLD, Site
 from tests.support.events import reading
 from tests.support.readings import NOON

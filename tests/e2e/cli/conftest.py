@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.jars import class_archive
+from headgate.machine.jars import class_archive
 from tests.e2e.test_readme import CLONE, first_pipeline
 from tests.support.rounds import IN_FULL
 from tests.support.said import Said, SaidHere

@@ -30,7 +30,7 @@ def test_the_wheel_carries_all_that_is_no_code_too(wheel: Path) -> None:
     suites = {f"headgate/examples/expectations/{n}.yml" for n in ("channels_sliding", "clean_bids")}
     assert suites <= names
     assert {"headgate/infra/jars.lock", "headgate/infra/kafka.lock"} <= names
-    assert "headgate/templates/shop/pipelines/shop.yml" in names
+    assert "headgate/setup/templates/shop/pipelines/shop.yml" in names
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"headgate"}
 

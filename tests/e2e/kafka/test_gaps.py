@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from headgate.broker import topics
-from headgate.broker.running import Broker
+from headgate.setup.broker import topics
+from headgate.setup.broker.running import Broker
 from tests.support.broker import produce
 from tests.support.rounds import in_full
 from tests.support.said import Said
@@ -58,7 +58,7 @@ def expire(kafka: Broker, topic: str, before: int) -> None:
     """Delete the records before an offset, as retention does, but at once."""
     from confluent_kafka import TopicPartition
 
-    from headgate.broker import client
+    from headgate.setup.broker import client
 
     admin = client.admin(kafka.servers)
     for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.broker import client
+from headgate.setup.broker import client
 from tests.support.broker import consume_all, create_topic, produce
 from tests.support.key_store import KeyStore, make_key
 from tests.support.own_broker import BrokerWithLogin

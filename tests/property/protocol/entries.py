@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headgate.tables.log import Commit as Entry
-from headgate.tables.log import entry_path, read_commit
-from headgate.tables.table import Table
+from headgate.lake.tables.log import Commit as Entry
+from headgate.lake.tables.log import entry_path, read_commit
+from headgate.lake.tables.table import Table
 from tests.property.protocol.delta import TABLES
 from tests.property.protocol.invariants import Violation
 

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.storage.layout import Layout
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.record_shape import POSITION_BITS
-from headgate.tables.table import Table
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.record_shape import POSITION_BITS
+from headgate.lake.tables.table import Table
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, Rows, World
 from tests.property.protocol.entries import Told, told, transaction_faults
 from tests.property.protocol.invariants import (

@@ -15,13 +15,13 @@ from random import Random
 from typing import Any, Literal
 
 from headgate.declaration.kinds import kind_of
-from headgate.jobs.runtime import PipelineRuntime
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.snapshot import tables_of
-from headgate.tables.state import State, commit_time
+from headgate.driver.runtime import PipelineRuntime
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.state import State, commit_time
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
 from tests.property.protocol.players import Player, Process, Theatre
 from tests.property.protocol.scenario import DRIVERS, TAKEN_BACK, Driver, Event, Scenario

@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 from headgate.declaration.kinds import kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.savepoints.resets import Resets, Target, intend
-from headgate.savepoints.restore import restore
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create, savepoints
-from headgate.storage.layout import Layout
-from headgate.tables.snapshot import tables_of
+from headgate.history.savepoints.resets import Resets, Target, intend
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import create, savepoints
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.snapshot import tables_of
 from tests.property.protocol.scenario import EVERY_TABLE
 from tests.support.failing import Died, passing
 from tests.support.lake import Lake

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 
-from headgate.operations.carrying_out import Operations
-from headgate.savepoints import resets
-from headgate.savepoints.bronze_lineage import BronzeLineage
-from headgate.savepoints.resets import Intent, Resets, Target
-from headgate.savepoints.savepoint import Savepoint
-from headgate.silver.stage import SilverStage
-from headgate.tables import staging
-from headgate.tables.errors import CommitRefusedError
-from headgate.tables.history import batches
-from headgate.tables.log import read_commit
-from headgate.tables.staging import Prepared
-from headgate.tables.state import State
-from headgate.tables.table import Table
+from headgate.flow.operations.carrying_out import Operations
+from headgate.flow.silver.stage import SilverStage
+from headgate.history.savepoints import resets
+from headgate.history.savepoints.bronze_lineage import BronzeLineage
+from headgate.history.savepoints.resets import Intent, Resets, Target
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.lake.tables import staging
+from headgate.lake.tables.errors import CommitRefusedError
+from headgate.lake.tables.history import batches
+from headgate.lake.tables.log import read_commit
+from headgate.lake.tables.staging import Prepared
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
 from tests.property.protocol.histories import history_faults
 from tests.property.protocol.lockstep import Mismatch
 from tests.property.protocol.test_lockstep import replayed
@@ -97,7 +97,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def properties(*, app_transactions: object = (), **more: Any) -> CommitProperties:
         return CommitProperties(**more)
 
-    patch.setattr("headgate.tables.writing.CommitProperties", properties)
+    patch.setattr("headgate.lake.tables.writing.CommitProperties", properties)
 
 
 @broken("the commit of an operation has a second transaction", "SILVER_STOPS-stuck")
@@ -105,7 +105,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def transaction(app: str, version: int) -> Transaction:
         return Transaction(app.removesuffix("/op"), version)
 
-    patch.setattr("headgate.tables.writing.Transaction", transaction)
+    patch.setattr("headgate.lake.tables.writing.Transaction", transaction)
 
 
 @broken("transactions have the generation in front", "ONE_INTENT-damage")
@@ -171,12 +171,12 @@ def _(patch: pytest.MonkeyPatch) -> None:
             return found
         return replace(found, state=replace(found.state, origin=version - 1))
 
-    patch.setattr("headgate.tables.history.read_commit", found_at)
+    patch.setattr("headgate.lake.tables.history.read_commit", found_at)
 
 
 @broken("a step takes every batch", "RESET_ENDS-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("headgate.tables.catching_up.batches", lambda *which: batches(*which)[-1:])
+    patch.setattr("headgate.lake.tables.catching_up.batches", lambda *which: batches(*which)[-1:])
 
 
 @broken("no step of silver passes an operation", "SILVER_STOPS-stuck")

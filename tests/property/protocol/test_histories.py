@@ -10,10 +10,10 @@ from zipfile import ZipFile
 import pytest
 
 from headgate.declaration.load import load
-from headgate.jobs.rebuild_request import RebuildRequest
-from headgate.storage.format import FORMAT
-from headgate.storage.layout import Layout
-from headgate.tables.errors import CommitRefusedError, FencedError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.lake.storage.format import FORMAT
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from tests.property.protocol.histories import History, history_faults
 from tests.support.failing import dying
 from tests.support.fake_stages import Record, without_spark

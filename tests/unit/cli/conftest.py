@@ -13,11 +13,11 @@ from headgate.cli import hidden
 from headgate.cli.main import answer
 from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.gates import documents
-from headgate.gates.documents import Hold
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold
 from headgate.supervision import elsewhere
-from tests.unit.ledger.conftest import Lake, fill
-from tests.unit.ledger.conftest import empty_lake as _empty_lake
+from tests.unit.insight.ledger.conftest import Lake, fill
+from tests.unit.insight.ledger.conftest import empty_lake as _empty_lake
 
 empty_lake = _empty_lake
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.inspect.status_screen import freshness_in_words
-from headgate.storage.failure import Failure, record_failure
-from headgate.storage.ownership import Owner
-from headgate.supervision.freshness import Freshness
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.state import commit_time
-from headgate.tables.table import Table
+from headgate.insight.status.freshness import Freshness
+from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.ownership import Owner
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.state import commit_time
+from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake, fill, silver
+from tests.unit.insight.ledger.conftest import Lake, fill, silver
 from tests.unit.supervision.conftest import NOW, lease, report
 
 OfLake = tuple[str, str, str]

@@ -12,24 +12,24 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headgate.backfill.report import Published, Report, TableReport
-from headgate.backfill.reports import write_report
-from headgate.backfill.running import Asked, Outcome
 from headgate.cli import requesting
 from headgate.cli.backfill import computing, verb
 from headgate.cli.backfill.computing import publish_here, require_expected
 from headgate.errors import HeadgateError
-from headgate.gates import documents
-from headgate.gates.documents import Hold
-from headgate.operations.backfill import Patch
-from headgate.operations.requests import remove, waiting
-from headgate.savepoints.store import savepoints
-from headgate.tables.arrow import stage_arrow
-from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.table import Table
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold
+from headgate.flow.operations.backfill import Patch
+from headgate.flow.operations.requests import remove, waiting
+from headgate.history.backfill.report import Published, Report, TableReport
+from headgate.history.backfill.reports import write_report
+from headgate.history.backfill.running import Asked, Outcome
+from headgate.history.savepoints.store import savepoints
+from headgate.lake.tables.arrow import stage_arrow
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import SCHEMAS, Lake
+from tests.unit.insight.ledger.conftest import SCHEMAS, Lake
 
 OfLake = tuple[str, str, str]
 Given = Callable[..., None]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.lifecycle.run import batches_of
-from headgate.storage.layout import Layout
-from headgate.storage.pausing import pause
+from headgate.lake.control.pausing import pause
+from headgate.lake.storage.layout import Layout
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 
@@ -53,7 +53,7 @@ def test_the_damage_of_another_table_is_no_matter(ask: Ask, lake: Lake, of_lake:
 def test_missing_rights_are_no_damage(
     ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.ledger import by_id
+    from headgate.insight.ledger import by_id
 
     def refuse(*_: object) -> None:
         raise OSError("Permission denied (os error 13)")

@@ -16,8 +16,8 @@ import pytest
 
 from headgate.cli import dashboard
 from headgate.cli.main import answer
-from headgate.dashboard import FOLDER
-from headgate.dashboard.login.passwords import FILE, Password, made
+from headgate.insight.dashboard import FOLDER
+from headgate.insight.dashboard.login.passwords import FILE, Password, made
 from tests.support.charted import Charted, sale
 
 RIGHT = "dashboard: one\ncharts:\n  a: {kind: number, sql: SELECT sum(orders) FROM gold.sales}\n"

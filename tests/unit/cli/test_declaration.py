@@ -12,7 +12,7 @@ from headgate.cli.declaration import declarations, find
 from headgate.cli.options import command_at
 from headgate.commands import program
 from headgate.errors import UsageError
-from headgate.storage.places import absolute
+from headgate.lake.storage.places import absolute
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from headgate.storage.ownership import Owner
+from headgate.lake.control.ownership import Owner
 from headgate.supervision import elsewhere
 from headgate.supervision.elsewhere import RunningDriver
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
 
 OfLake = tuple[str, str, str]

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from headgate.declaration.expectations.library import great_expectations
 from headgate.declaration.load import load
-from headgate.expectations.library import great_expectations
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import DECLARATION, NOON, Lake, silver
+from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake, silver
 
 RULES = """
 expectations:

@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 
 from headgate.commands import Place, commands_in
-from headgate.jobs.refusing import require_tables, require_unchanged
-from headgate.jobs.rereading import what_is_gone
-from headgate.sources.errors import FileChangedError
-from headgate.sources.files.log import FilesLog
-from headgate.storage.files import Storage
-from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.skip_request import SkipRequest, ask_to_skip, asked_to_skip, has_skipped
+from headgate.driver.refusing import require_tables, require_unchanged
+from headgate.driver.rereading import what_is_gone
+from headgate.flow.sources.errors import FileChangedError
+from headgate.flow.sources.files.log import FilesLog
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.control.skip_request import SkipRequest, ask_to_skip, asked_to_skip, has_skipped
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import probe
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.table import Table
 from tests.support.declared import files_of
 from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
 
 OfLake = tuple[str, str, str]

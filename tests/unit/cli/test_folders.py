@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jobs.refusing import require_input, require_unchanged
-from headgate.sources.errors import FileChangedError, UnreachableError
-from headgate.sources.files.declared import FilesSource
-from headgate.sources.files.landing import LandingError, require_landing
-from headgate.sources.files.log import FilesLog
-from headgate.storage.files import Stat
+from headgate.driver.refusing import require_input, require_unchanged
+from headgate.flow.sources.errors import FileChangedError, UnreachableError
+from headgate.flow.sources.files.declared import FilesSource
+from headgate.flow.sources.files.landing import LandingError, require_landing
+from headgate.flow.sources.files.log import FilesLog
+from headgate.lake.storage.files import Stat
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 
@@ -26,7 +26,7 @@ OfLake = tuple[str, str, str]
 @pytest.fixture
 def no_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Access to every folder is refused, even if root runs the tests."""
-    monkeypatch.setattr("headgate.sources.files.landing.os.access", lambda *_: False)
+    monkeypatch.setattr("headgate.flow.sources.files.landing.os.access", lambda *_: False)
 
 
 class _NothingIsThere(BaseHTTPRequestHandler):

@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.expectations.result import RuleResult
-from headgate.gates import documents
-from headgate.gates.documents import Hold
-from headgate.supervision.health import HealthContext, violations
-from headgate.supervision.limits import Limits
-from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.row_changes import RowChange, RowChanges
-from headgate.tables.table import Table
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold
+from headgate.insight.status.health import HealthContext, violations
+from headgate.insight.status.limits import Limits
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.row_changes import RowChange, RowChanges
+from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 SINCE = datetime(2026, 3, 1, 12, tzinfo=UTC)

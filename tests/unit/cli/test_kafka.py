@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from headgate.broker import consuming, running
-from headgate.broker.errors import NotUpError
 from headgate.cli.kafka import _run
 from headgate.cli.main import answer
+from headgate.setup.broker import consuming, running
+from headgate.setup.broker.errors import NotUpError
 from tests.unit.cli.conftest import Ask, last_object
 
 
@@ -61,7 +61,7 @@ def test_up_without_java_leads_to_the_doctor(
 def test_up_says_what_it_fetches_and_what_to_do_offline(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.jars import ivy
+    from headgate.machine.jars import ivy
 
     monkeypatch.setenv("HEADGATE_JARS", str(tmp_path / "jars"))
     monkeypatch.setattr(ivy, "_run_ivy", lambda *_: "UnknownHostException: no network")

@@ -12,23 +12,23 @@ import pytest
 from headgate.cli.driving import jars_for
 from headgate.cli.inspect.status_screen import furthest
 from headgate.cli.lifecycle.background import _start
+from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
+from headgate.driver.progress import Progress
 from headgate.errors import HeadgateError
-from headgate.jobs.progress import Progress
-from headgate.ledger import balance
-from headgate.querying.names import tables
-from headgate.sinks.kafka.declared import KafkaSink
-from headgate.storage.backlog import Backlog, PartitionBacklog
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
+from headgate.insight.ledger import balance
+from headgate.insight.querying.names import tables
+from headgate.lake.control.backlog import Backlog, PartitionBacklog
+from headgate.lake.control.ownership import Owner
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
 from headgate.supervision.local import Started
 from headgate.supervision.logs import run_log
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.declaration.conftest import KAFKA
-from tests.unit.ledger.conftest import DECLARATION, Lake
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake
 from tests.unit.supervision.conftest import lease, report
 
 OfLake = tuple[str, str, str]

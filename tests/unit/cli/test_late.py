@@ -18,12 +18,12 @@ from headgate.cli.late import (
 )
 from headgate.declaration.model import GoldTable
 from headgate.errors import HeadgateError, UsageError
-from headgate.operations import requests
-from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
+from headgate.flow.operations import requests
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.readings import declare
 from tests.unit.cli.conftest import AT, hold
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 DAY = 86_400_000_000  # microseconds
 

@@ -12,17 +12,17 @@ import pytest
 
 from headgate.cli.load_following import Speed, progress_in_words, require_done
 from headgate.errors import HeadgateError
-from headgate.loads import requests
-from headgate.loads.requests import LoadRequest
-from headgate.loads.state import LoadState
-from headgate.sources.files.log import FilesLog
-from headgate.sources.loading import LoadPlan
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
-from headgate.tables.load import Load
-from headgate.tables.payloads.bronze import BronzePayload
+from headgate.flow.sources.files.log import FilesLog
+from headgate.flow.sources.loading import LoadPlan
+from headgate.history.loads import requests
+from headgate.history.loads.requests import LoadRequest
+from headgate.history.loads.state import LoadState
+from headgate.lake.control.ownership import Owner
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.load import Load
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -13,19 +13,19 @@ from headgate.cli import load as verb
 from headgate.cli import load_following as following
 from headgate.cli import log_file
 from headgate.cli.load_following import follow, hindrance
-from headgate.gates import documents
-from headgate.jobs.driver import Driver
-from headgate.jobs.lease_store import LeaseHeldError
-from headgate.loads import requests
-from headgate.loads.requests import LoadRequest
-from headgate.loads.state import LoadState, state_of
-from headgate.sources.loading import LoadPlan
-from headgate.storage.pausing import pause
-from headgate.tables.load import Load
-from headgate.tables.payloads.bronze import BronzePayload
+from headgate.driver.driver import Driver
+from headgate.driver.lease_store import LeaseHeldError
+from headgate.flow.gates import documents
+from headgate.flow.sources.loading import LoadPlan
+from headgate.history.loads import requests
+from headgate.history.loads.requests import LoadRequest
+from headgate.history.loads.state import LoadState, state_of
+from headgate.lake.control.pausing import pause
+from headgate.lake.tables.load import Load
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask, hold, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")

@@ -14,7 +14,7 @@ from headgate.cli import declaration, hidden
 from headgate.cli.verbs import VERBS, command_of
 from headgate.errors import HeadgateError
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 
 def test_help_explains_every_exit_code_and_names_every_verb(ask: Ask) -> None:

@@ -11,16 +11,16 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.cli.maintain import maintenance
-from headgate.jobs.lease import Lease
-from headgate.maintenance.report import Amount, Vacuumed
-from headgate.maintenance.requests import Answer, asked, write_answer
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner
+from headgate.driver.lease import Lease
+from headgate.history.maintenance.report import Amount, Vacuumed
+from headgate.history.maintenance.requests import Answer, asked, write_answer
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.maintaining import maintain
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
-from tests.unit.savepoints.conftest import add_batch, take
+from tests.unit.history.savepoints.conftest import add_batch, take
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease, report
 
 OfLake = tuple[str, str, str]

@@ -16,17 +16,17 @@ from headgate.cli.output import print_json
 from headgate.cli.quarantine import replaying, verbs
 from headgate.cli.setup import doctor
 from headgate.commands import pipeline_command, program, shell_command
-from headgate.doctor.check_result import failed, passed
-from headgate.replay.corrections import CorrectedRecord
-from headgate.replay.outcomes import Outcome
-from headgate.replay.refused import Refused
-from headgate.sources.errors import FileChangedError
-from headgate.sources.files.log import FilesLog
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.files import Storage
+from headgate.flow.sources.errors import FileChangedError
+from headgate.flow.sources.files.log import FilesLog
+from headgate.history.replay.corrections import CorrectedRecord
+from headgate.history.replay.outcomes import Outcome
+from headgate.history.replay.refused import Refused
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.storage.files import Storage
+from headgate.setup.doctor.check_result import failed, passed
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 Said = Callable[..., tuple[int, str, str]]
@@ -104,7 +104,7 @@ def test_refused_records(
     monkeypatch.setattr(replaying, "require_machine", lambda _: None)
     monkeypatch.setattr("headgate.cli.log_file.divert_to", lambda *_: None)
     monkeypatch.setattr(replaying, "documents", lambda *_: [corrected])
-    monkeypatch.setattr("headgate.replay.corrections.copies", lambda *_: NoCopies())
+    monkeypatch.setattr("headgate.history.replay.corrections.copies", lambda *_: NoCopies())
     outcomes = [Outcome(corrected, "invalid", why=mark)]
     monkeypatch.setattr(replaying, "_validated", lambda *_: outcomes)
     code, out, _ = said("quarantine", "replay", *of_lake, "--dry-run", "--json")

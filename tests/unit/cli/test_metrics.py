@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from headgate.metrics.alert_rules import rules
+from headgate.insight.metrics.alert_rules import rules
 from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 READ = 'headgate_read_records_total{pipeline="tiny",source="events"} 7.0'

@@ -7,7 +7,7 @@ import pytest
 from headgate.cli.declaration import gold_table, named
 from headgate.cli.lifecycle.run import refreshed
 from headgate.errors import UsageError
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 
 def test_a_word_that_names_nothing() -> None:

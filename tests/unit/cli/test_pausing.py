@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
-from headgate.storage.pausing import pause, paused_since
+from headgate.lake.control.ownership import Owner
+from headgate.lake.control.pausing import pause, paused_since
+from headgate.lake.storage.layout import Layout
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease, report
 
 OfLake = tuple[str, str, str]

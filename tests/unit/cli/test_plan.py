@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.storage.ownership import Owner
+from headgate.lake.control.ownership import Owner
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
 
 

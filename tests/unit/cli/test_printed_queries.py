@@ -9,9 +9,9 @@ import pytest
 
 from headgate.cli.inspect.status_screen import show_checkpoints
 from headgate.cli.lifecycle.concluding import conclude
-from headgate.savepoints.checkpoints import Checkpoints, OpenWindow
+from headgate.history.savepoints.checkpoints import Checkpoints, OpenWindow
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import NOON, Lake
+from tests.unit.insight.ledger.conftest import NOON, Lake
 
 OfLake = tuple[str, str, str]
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headgate.declaration.load import load
-from headgate.sinks.letters import DeadLetters, Letter
-from headgate.storage.ownership import Owner
-from headgate.supervision.health import HealthContext, violations
-from headgate.supervision.limits import Limits
+from headgate.flow.publish.sinks.letters import DeadLetters, Letter
+from headgate.insight.status.health import HealthContext, violations
+from headgate.insight.status.limits import Limits
+from headgate.lake.control.ownership import Owner
 from tests.support.receiver import Receiver, receiving
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease, report
 
 Of = tuple[str, str, str]

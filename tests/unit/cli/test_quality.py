@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
-from headgate.expectations.result import RuleResult
-from headgate.gates.validations import Validation, ValidationLog
-from headgate.storage.ownership import Owner
+from headgate.flow.gates.validations import Validation, ValidationLog
+from headgate.lake.control.ownership import Owner
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease, report
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from headgate.cli.quarantine import replaying, verbs
-from headgate.replay import requests
-from headgate.replay.refused import Group, Refused, Selection
-from headgate.replay.requests import Request
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Replay
-from headgate.tables.table import Table
+from headgate.history.replay import requests
+from headgate.history.replay.refused import Group, Refused, Selection
+from headgate.history.replay.requests import Request
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.replay import Replay
+from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from rich.console import Console
 from headgate.cli.rows import MOST, as_text, print_rows, shown
 from headgate.declaration.load import load
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import DECLARATION, NOON, Lake
+from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake
 
 OfLake = tuple[str, str, str]
 

@@ -13,12 +13,12 @@ from headgate.cli.lifecycle.concluding import failure_recorded
 from headgate.cli.lifecycle.per_layer import LayerFailedError
 from headgate.commands import pipeline_command, program
 from headgate.declaration.model import Pipeline
+from headgate.driver.lease_store import LeaseHeldError
 from headgate.errors import HeadgateError
-from headgate.jobs.lease_store import LeaseHeldError
-from headgate.sources.errors import SourceError
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.layout import Layout
-from headgate.tables.errors import FencedError
+from headgate.flow.sources.errors import SourceError
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import FencedError
 from tests.support.readings import declare_kafka
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

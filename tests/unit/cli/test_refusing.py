@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.load import load
-from headgate.jobs.lease import Lease
-from headgate.savepoints.resets import Target, intend
-from headgate.savepoints.store import create
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
+from headgate.driver.lease import Lease
+from headgate.history.savepoints.resets import Target, intend
+from headgate.history.savepoints.store import create
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.table import Table
 from headgate.supervision import local
-from headgate.tables.table import Table
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import DECLARATION, SCHEMAS
+from tests.unit.insight.ledger.conftest import DECLARATION, SCHEMAS
 
 OfLake = tuple[str, str, str]
 NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)

@@ -6,17 +6,17 @@ import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headgate.jobs.errors import DefinitionChangedError
-from headgate.jobs.lease import Lease
-from headgate.savepoints.clone import clone
-from headgate.savepoints.resets import Target, intend
-from headgate.savepoints.store import create
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
-from headgate.tables.table import Table
+from headgate.driver.errors import DefinitionChangedError
+from headgate.driver.lease import Lease
+from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.resets import Target, intend
+from headgate.history.savepoints.store import create
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.table import Table
 from tests.support.failing import dying
 from tests.unit.cli.conftest import Ask
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 OfLake = tuple[str, str, str]
 NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)

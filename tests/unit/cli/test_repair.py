@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from headgate.jobs.lease import Lease
-from headgate.repair.documents import damaged_documents
-from headgate.savepoints.store import create
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, lease_path
-from headgate.storage.pausing import pause, paused_since
+from headgate.driver.lease import Lease
+from headgate.history.repair.documents import damaged_documents
+from headgate.history.savepoints.store import create
+from headgate.lake.control.ownership import LAYERS, lease_path
+from headgate.lake.control.pausing import pause, paused_since
+from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.repair.conftest import NOW, Lake, lake_in
-from tests.unit.repair.conftest import lake as _lake
-from tests.unit.repair.conftest import prepared as _prepared
+from tests.unit.history.repair.conftest import NOW, Lake, lake_in
+from tests.unit.history.repair.conftest import lake as _lake
+from tests.unit.history.repair.conftest import prepared as _prepared
 
 lake, prepared = _lake, _prepared
 

@@ -9,13 +9,13 @@ import pytest
 
 from headgate.cli import driving, requesting
 from headgate.cli.requesting import await_request, carried_out
+from headgate.driver.driver import Driver
+from headgate.driver.lease_store import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError
-from headgate.jobs.driver import Driver
-from headgate.jobs.lease_store import LeaseHeldError, TablesInUseError
-from headgate.operations import requests
-from headgate.tables.operation import Operation
-from headgate.tables.payloads.bronze import BronzePayload
-from tests.unit.ledger.conftest import Lake
+from headgate.flow.operations import requests
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from tests.unit.insight.ledger.conftest import Lake
 
 WORDS = HeadgateError("neither happens", remedy="look")
 

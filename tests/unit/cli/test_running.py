@@ -23,11 +23,11 @@ from headgate.cli.lifecycle.concluding import conclude
 from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
 from headgate.cli.undone import LeftError
-from headgate.ledger import balance
-from headgate.storage.backlog import Backlog
-from headgate.storage.layout import Layout
+from headgate.insight.ledger import balance
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.words import line
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -184,7 +184,7 @@ def test_a_stage_is_shown_at_once_and_again_while_it_lasts() -> None:
 
 
 def test_once_there_are_batches_a_stage_is_shown_only_if_it_lasts() -> None:
-    from headgate.jobs.progress import Progress
+    from headgate.driver.progress import Progress
 
     shown = Watched()
     shown.screen.take(Progress("tiny", "gold", 1, NOW, Layout.of("/lake", "tiny")))
@@ -197,7 +197,7 @@ def test_once_there_are_batches_a_stage_is_shown_only_if_it_lasts() -> None:
 
 
 def test_a_line_of_progress() -> None:
-    from headgate.jobs.progress import Progress
+    from headgate.driver.progress import Progress
 
     progress = Progress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
     progress.n, progress.rows, progress.seconds = 3, 5000, 2.0

@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headgate.savepoints.restore import restore
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create, savepoints
-from headgate.storage.layout import Layout
-from headgate.tables.log import entry_path
-from headgate.tables.table import Table
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import create, savepoints
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.log import entry_path
+from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import TIME, Lake
-from tests.unit.savepoints.conftest import NOW, add_batch
+from tests.unit.history.savepoints.conftest import NOW, add_batch
+from tests.unit.insight.ledger.conftest import TIME, Lake
 
 OfLake = tuple[str, str, str]
 
@@ -65,7 +65,7 @@ def test_remedies_do_not_send_one_in_a_circle(
     err = ask("savepoint", "restore", place, "latest", *root)[2]
     assert f"{other_past.id} --reread; or" in err
     assert f"{other_past.id} --to {of_lake[2]}-new" in err
-    gone = "headgate.jobs.rereading.what_is_gone"
+    gone = "headgate.driver.rereading.what_is_gone"
     monkeypatch.setattr(gone, lambda *_: "file 17 has vanished")
     code, _, err = ask("savepoint", "restore", place, "latest", "--reread", *root)
     assert code != 0

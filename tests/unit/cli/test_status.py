@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.storage.failure import Failure, record_failure
-from headgate.storage.ownership import Owner
-from headgate.storage.stopping import request_stop
+from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.ownership import Owner
+from headgate.lake.control.stopping import request_stop
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import Lake
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
 
 OfLake = tuple[str, str, str]

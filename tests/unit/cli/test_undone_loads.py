@@ -11,19 +11,19 @@ import pytest
 from headgate.cli import load_following
 from headgate.cli.lifecycle import per_layer
 from headgate.cli.lifecycle import run as verb
-from headgate.jobs.task import Task
-from headgate.loads import requests
-from headgate.loads.requests import LoadRequest
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.pausing import pause
+from headgate.driver.task import Task
+from headgate.history.loads import requests
+from headgate.history.loads.requests import LoadRequest
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.control.pausing import pause
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from tests.unit.cli import test_upgrade
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.cli.test_load_hindrance import NOW, keep, read
 from tests.unit.cli.test_upgrade import EVERYTHING, Jobs, OfLake
-from tests.unit.ledger.conftest import Lake
-from tests.unit.savepoints.conftest import begin
+from tests.unit.history.savepoints.conftest import begin
+from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
 
 LACKS = "load l-1, 4 files of a: 0 of 4 files are read; gold lacks the rest\n"

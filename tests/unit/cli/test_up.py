@@ -15,13 +15,13 @@ import pytest
 
 from headgate import exit_codes
 from headgate.cli.setup import up as verb
-from headgate.dashboard import FOLDER
-from headgate.dashboard.login.passwords import FILE, Password, made
-from headgate.process_tree import guard
-from headgate.standalone import running
-from headgate.standalone.dashboard import Beside
-from headgate.standalone.running import LOGS, Standalone
-from headgate.standalone.settings import Settings
+from headgate.insight.dashboard import FOLDER
+from headgate.insight.dashboard.login.passwords import FILE, Password, made
+from headgate.machine.process_tree import guard
+from headgate.setup.standalone import running
+from headgate.setup.standalone.dashboard import Beside
+from headgate.setup.standalone.running import LOGS, Standalone
+from headgate.setup.standalone.settings import Settings
 from tests.unit.cli.conftest import Ask
 
 

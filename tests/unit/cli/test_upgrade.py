@@ -14,20 +14,20 @@ import pytest
 from headgate.cli.lifecycle import rolling_back
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.savepoints.declarations import keep
-from headgate.savepoints.errors import SavepointError
-from headgate.savepoints.resets import Target, intend
-from headgate.savepoints.store import savepoints
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import stop_asked
+from headgate.history.savepoints.declarations import keep
+from headgate.history.savepoints.errors import SavepointError
+from headgate.history.savepoints.resets import Target, intend
+from headgate.history.savepoints.store import savepoints
+from headgate.lake.control.stopping import stop_asked
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.extending import extend
+from headgate.lake.tables.table import Table
 from headgate.supervision import local
 from headgate.supervision.local import NotAliveError
-from headgate.tables.extending import extend
-from headgate.tables.table import Table
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask, last_object
-from tests.unit.ledger.conftest import DECLARATION, SCHEMAS, Lake
-from tests.unit.savepoints.conftest import NOW, begin
+from tests.unit.history.savepoints.conftest import NOW, begin
+from tests.unit.insight.ledger.conftest import DECLARATION, SCHEMAS, Lake
 
 OfLake = tuple[str, str, str]
 EVERYTHING = ("bronze/events", "silver/good", "gold/per_minute")

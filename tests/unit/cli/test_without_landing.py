@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.load import load
-from headgate.jobs.refusing import require_input
-from headgate.storage.layout import Layout
+from headgate.driver.refusing import require_input
+from headgate.lake.storage.layout import Layout
 from tests.unit.cli.conftest import Ask
 from tests.unit.declaration.conftest import KAFKA
 

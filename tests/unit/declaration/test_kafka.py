@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.errors import Problem
+from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.model import Pipeline, Publication
 from headgate.declaration.sources import kind_of_source
-from headgate.sinks.kafka.declared import KafkaSink
-from headgate.sources.kafka.declared import KafkaSource
+from headgate.flow.sources.kafka.declared import KafkaSource
 from tests.support.declared import kafka_of, source_of
 from tests.unit.declaration.test_wrong_declarations import Wrong
 

@@ -15,7 +15,7 @@ from headgate.declaration.model import Column, Derived, Duplicates, Pipeline
 from headgate.declaration.time_forms import EventTime
 from headgate.declaration.types import BIGINT, INT, STRING, Decimal
 from headgate.errors import HeadgateError
-from headgate.operators.windows import Windows
+from headgate.flow.gold.operators.windows import Windows
 from tests.support.declared import files_of, source_of
 
 Read = Callable[[str], Pipeline]

@@ -12,7 +12,7 @@ from headgate.declaration.load import load
 from headgate.declaration.loopback import is_loopback
 from headgate.declaration.model import Pipeline
 from headgate.declaration.settings import MetricsSettings
-from tests.unit.ledger.conftest import DECLARATION
+from tests.unit.insight.ledger.conftest import DECLARATION
 
 
 def declared(folder: Path, metrics: str) -> Pipeline:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headgate.storage.backlog import Backlog
-from headgate.storage.documents import write_document
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner, lease_path
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.ownership import LAYERS, Owner, lease_path
+from headgate.lake.storage.documents import write_document
+from headgate.lake.storage.layout import Layout
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TWO_FILES = Backlog("files", 2, 1000)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import lease_path
+from headgate.lake.control.ownership import lease_path
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.elsewhere import driver_of, running_drivers, sightings
 from tests.support.waiting import wait_until
 

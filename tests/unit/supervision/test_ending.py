@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.storage.failure import Failure
-from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.stopping import StopRequest
+from headgate.lake.control.failure import Failure
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.control.stopping import StopRequest
 from headgate.supervision.ending import Ended, how_ended
 from headgate.supervision.job_state import JobState, State
 from tests.unit.supervision.conftest import NOW

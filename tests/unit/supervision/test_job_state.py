@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from headgate.storage.backlog import Backlog
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.stopping import request_stop
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.control.stopping import request_stop
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import overall, probe, state_of
 from tests.unit.supervision.conftest import NOW, lease, report
 
@@ -128,6 +128,6 @@ def test_the_job_that_needs_attention_decides(layout: Layout) -> None:
 def test_supervision_loads_neither_spark_nor_the_driver() -> None:
     code = (
         "import sys, headgate.supervision.local\n"
-        "sys.exit(any(m in sys.modules for m in ('pyspark', 'deltalake', 'headgate.jobs')))"
+        "sys.exit(any(m in sys.modules for m in ('pyspark', 'deltalake', 'headgate.driver')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,10 +9,10 @@ from typing import get_args
 
 import pytest
 
-from headgate.storage.failure import Failure
-from headgate.storage.outage import Outage
-from headgate.storage.ownership import LAYERS, Owner
-from headgate.storage.stopping import StopRequest
+from headgate.lake.control.failure import Failure
+from headgate.lake.control.outage import Outage
+from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.control.stopping import StopRequest
 from headgate.supervision.job_state import JobState, State
 from headgate.supervision.keeping import (
     DOWN,

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import NotAliveError, Started, launch
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.filterwarnings(
 _DRIVER = """
 import os, sys, time
 from datetime import UTC, datetime
-from headgate.storage.files import Storage
-from headgate.storage.documents import write_document
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS, Owner, lease_path
-from headgate.storage.backlog import Backlog
+from headgate.lake.storage.files import Storage
+from headgate.lake.storage.documents import write_document
+from headgate.lake.storage.layout import Layout
+from headgate.lake.control.ownership import LAYERS, Owner, lease_path
+from headgate.lake.control.backlog import Backlog
 storage, now = Storage({folder!r}), datetime.now(UTC).isoformat()
 held = {{"since": now, "renewed": now, "released": False, "epoch": 2}}
 for layer in LAYERS:

@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.process_tree.members import started
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
-from headgate.storage.pausing import paused_since
-from headgate.storage.stopping import stop_asked, stop_requested
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.ownership import Owner
+from headgate.lake.control.pausing import paused_since
+from headgate.lake.control.stopping import stop_asked, stop_requested
+from headgate.lake.storage.layout import Layout
+from headgate.machine.process_tree.members import started
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState
 from headgate.supervision.local import NotAliveError, kill, launch, pause, stop, stop_now
@@ -277,9 +277,9 @@ def test_a_job_that_lets_go_again_has_not_started(
     script = f"""
 import sys, time
 from datetime import UTC, datetime, timedelta
-from headgate.storage.documents import read_document, write_document
-from headgate.storage.files import Storage
-from headgate.storage.ownership import LAYERS, lease_path
+from headgate.lake.storage.documents import read_document, write_document
+from headgate.lake.storage.files import Storage
+from headgate.lake.control.ownership import LAYERS, lease_path
 storage = Storage({layout.storage.uri()!r})
 for path in map(lease_path, LAYERS):
     content = read_document(storage, path)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import logs
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.maintenance.report import Amount, Compacted
-from headgate.maintenance.requests import (
+from headgate.history.maintenance.report import Amount, Compacted
+from headgate.history.maintenance.requests import (
     Answer,
     Request,
     ask,
@@ -18,8 +18,8 @@ from headgate.maintenance.requests import (
     read_answer,
     write_answer,
 )
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import Owner
+from headgate.lake.control.ownership import Owner
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import NotAliveError
 from headgate.supervision.maintaining import maintain

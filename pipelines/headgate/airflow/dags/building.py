@@ -27,9 +27,9 @@ from headgate.airflow.run_conf import require_known
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.files import declarations_in
+from headgate.insight.final_periods.periods import PERIODS
+from headgate.insight.status.limits import Limits
 from headgate.supervision.launcher import LOCAL, Stream
-from headgate.supervision.limits import Limits
-from headgate.supervision.periods import PERIODS
 
 _LASTS = timedelta(hours=24)
 

@@ -16,9 +16,9 @@ from headgate.airflow.operators.ledger_check import LedgerCheck
 from headgate.airflow.operators.reconciler import Reconciler
 from headgate.airflow.operators.savepoint_operator import SavepointOperator
 from headgate.airflow.operators.verb_operator import VerbOperator
-from headgate.process_tree.members import MARK
+from headgate.insight.status.limits import Limits
+from headgate.machine.process_tree.members import MARK
 from headgate.supervision.launcher import Stream
-from headgate.supervision.limits import Limits
 
 _NAMED = "{{ task.name }}"
 

@@ -25,7 +25,7 @@ from headgate.supervision.keeping import NEEDS_A_PERSON
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from headgate.backfill.report import Report
+    from headgate.history.backfill.report import Report
 
 Then = Literal["verify", "show", "publish"]
 
@@ -59,7 +59,7 @@ class IntervalTask(TablesTask):
         """Wait until the tables have carried out the requests of earlier attempts of this run, so
         that no request is made twice. Raises AirflowException if they have not within
         ``PATIENCE``."""
-        from headgate.backfill.noted import is_open
+        from headgate.history.backfill.noted import is_open
 
         declared, layout = self._opened()
         ends = time.monotonic() + PATIENCE
@@ -205,7 +205,7 @@ class BackfillInterval(IntervalTask):
 
     def _report(self, since: datetime) -> Report | None:
         """The report of the process that this task has run."""
-        from headgate.backfill.reports import reports
+        from headgate.history.backfill.reports import reports
 
         _, layout = self._opened()
         times = self._times()

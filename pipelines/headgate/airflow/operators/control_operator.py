@@ -102,9 +102,9 @@ class ControlOperator(StreamTask):
         """Asks about the held versions of a table, or of all. Raises AirflowFailException if none
         is held, and what ``rejectable`` raises if none can be rejected."""
         from headgate.airflow.questions import of_rejection, of_release
-        from headgate.storage.documents import encoded
-        from headgate.supervision.held_versions import held_versions
-        from headgate.supervision.rejectable import only_rejectable
+        from headgate.insight.status.held_versions import held_versions
+        from headgate.insight.status.rejectable import only_rejectable
+        from headgate.lake.storage.documents import encoded
 
         declared, layout = self._declared(), self._stream.layout
         wanted = self._tables(declared)
@@ -138,9 +138,9 @@ class ControlOperator(StreamTask):
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
         starts. Raises UnmarkedError, before anything is asked, if a table cannot replay any."""
         from headgate.declaration.kinds import LATE
-        from headgate.operations.late_replay import meant, require_marks
-        from headgate.operations.requests import ask
-        from headgate.tables.table import Table
+        from headgate.flow.operations.late_replay import meant, require_marks
+        from headgate.flow.operations.requests import ask
+        from headgate.lake.tables.table import Table
 
         now, tables, layout = datetime.now(UTC), self._tables(self._declared()), self._stream.layout
         for name in tables:
@@ -157,7 +157,7 @@ class ControlOperator(StreamTask):
         """Check what can keep the action from being completed after the stream was stopped. Raises
         what a driver would raise about the declaration; for a restart, also about the tables, which
         a restore resets."""
-        from headgate.jobs.refusing import require_tables
+        from headgate.driver.refusing import require_tables
 
         declared = self._declared()
         if self.action == "restart":
@@ -167,13 +167,13 @@ class ControlOperator(StreamTask):
         """The options of the start. Raises SavepointError if there is no such savepoint; the stream
         is not changed."""
         if self.action == RESTORE:
-            from headgate.savepoints.store import find
+            from headgate.history.savepoints.store import find
 
             return "--from-savepoint", find(stream.layout, self.savepoint).id
         return ("--take-over",) if self.action == "take over" else ()
 
     def _take(self) -> str:
-        from headgate.savepoints.store import create
+        from headgate.history.savepoints.store import create
 
         note = "Airflow" if self.action == "savepoint" else "at stop"
         return create(self._stream.layout, self._declared(), datetime.now(UTC), note).id

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from headgate.declaration.model import Pipeline
-    from headgate.gates.documents import Hold
-    from headgate.storage.layout import Layout
+    from headgate.flow.gates.documents import Hold
+    from headgate.lake.storage.layout import Layout
 
 RELEASE, REJECT = "release", "reject"
 
@@ -32,8 +32,8 @@ class DecisionOperator(TablesTask):
         self.asks, self.approval = asks, approval
 
     def execute(self, context: Context) -> str:
-        from headgate.gates.documents import Hold
-        from headgate.storage.documents import decoded
+        from headgate.flow.gates.documents import Hold
+        from headgate.lake.storage.documents import decoded
 
         about, answer = approved(context, self.asks, self.approval)
         by = (answer.get("responded_by_user") or {}).get("name") or "a user of Airflow"
@@ -60,7 +60,7 @@ def _release(
     declared: Pipeline, layout: Layout, hold: Hold, by: str, reason: str
 ) -> Callable[[], None]:
     """Raises AirflowFailException if the version is no longer held."""
-    from headgate.gates.documents import release, still_held
+    from headgate.flow.gates.documents import release, still_held
 
     if not still_held(layout, declared, hold):
         raise AirflowFailException(
@@ -75,8 +75,8 @@ def _rejection(
 ) -> Callable[[], None]:
     """Raises AirflowFailException if the version is no longer held, and what ``rejectable``
     raises."""
-    from headgate.gates.documents import held, reject
-    from headgate.supervision.rejectable import rejectable, rejection
+    from headgate.flow.gates.documents import held, reject
+    from headgate.insight.status.rejectable import rejectable, rejection
 
     now = held(layout, hold.gate)
     if now is None or (now.operation, now.generation) != (hold.operation, hold.generation):

@@ -15,8 +15,8 @@ from headgate.airflow.gold_table import asset_of
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.triggers.final_periods_trigger import FinalPeriodsTrigger
 from headgate.errors import HeadgateError
-from headgate.supervision.final_progress import Position, Progress
-from headgate.supervision.periods import PERIODS, Period
+from headgate.insight.final_periods.periods import PERIODS, Period
+from headgate.insight.final_periods.progress import Position, Progress
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
@@ -79,7 +79,7 @@ class EmitFinalPeriods(TablesTask):
         super().__init__(inlets=[asset], outlets=[asset], **kwargs)
 
     def execute(self, context: Context) -> None:
-        from headgate.supervision.final_rows import FinalRows
+        from headgate.insight.final_periods.rows import FinalRows
 
         period = PERIODS[self.period]
         asset = asset_of(self.name, self.table, period)

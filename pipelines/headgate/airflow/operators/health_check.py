@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.commands import rendered
-from headgate.supervision.limits import CHECKS, Check, Limits
+from headgate.insight.status.limits import CHECKS, Check, Limits
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -45,7 +45,7 @@ class HealthCheck(StreamTask):
             raise AirflowFailException(f"{self.name} is not well\n" + "\n".join(problems))
 
     def _results(self, now: datetime) -> Mapping[Check, tuple[str, ...]]:
-        from headgate.supervision.health import HealthContext, results
+        from headgate.insight.status.health import HealthContext, results
 
         stream = self._stream
         jobs = self._launcher.probe(stream, now)

@@ -24,8 +24,8 @@ class LedgerCheck(TablesTask):
         self.by_id = by_id
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from headgate.ledger import balance, deployed
-        from headgate.ledger.by_id import by_id
+        from headgate.insight.ledger import balance, deployed
+        from headgate.insight.ledger.by_id import by_id
 
         declared, layout = self._opened()
         of = deployed(layout, declared)

@@ -15,10 +15,10 @@ from headgate.airflow.task_state import name_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
-from headgate.storage.claim import Claim, claim, claimed
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import stop_asked
+from headgate.lake.control.claim import Claim, claim, claimed
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.stopping import stop_asked
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.keeping import NEEDS_A_PERSON, condition
 
 if TYPE_CHECKING:

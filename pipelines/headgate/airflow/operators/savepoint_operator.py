@@ -36,7 +36,7 @@ class SavepointOperator(TablesTask):
         self.keep_for = keep_for
 
     def execute(self, context: Context) -> str:
-        from headgate.savepoints.store import create, prune
+        from headgate.history.savepoints.store import create, prune
 
         now = datetime.now(UTC)
         declared, layout = self._opened()

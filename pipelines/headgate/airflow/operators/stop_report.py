@@ -12,8 +12,8 @@ from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.storage.failure import last_failure
-from headgate.storage.stopping import stop_asked
+from headgate.lake.control.failure import last_failure
+from headgate.lake.control.stopping import stop_asked
 from headgate.supervision.keeping import condition
 from headgate.supervision.words import line
 
@@ -43,7 +43,7 @@ class StopReport(StreamTask):
             raise AirflowFailException(f"{self.of} did not run: a task before it failed")
 
     def _lines(self, stream: Stream, now: datetime) -> Iterator[str]:
-        from headgate.savepoints.store import savepoints
+        from headgate.history.savepoints.store import savepoints
 
         jobs = self._launcher.probe(stream, now)
         failure = last_failure(stream.layout)
@@ -58,7 +58,7 @@ class StopReport(StreamTask):
         yield plural(len(kept), "savepoint") + (f", the newest: {kept[0].id}" if kept else "")
 
     def _ledger(self, stream: Stream) -> Iterator[str]:
-        from headgate.ledger import balance
+        from headgate.insight.ledger import balance
 
         try:
             account = balance(stream.layout, self._declared())

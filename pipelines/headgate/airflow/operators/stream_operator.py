@@ -20,9 +20,9 @@ from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
 from headgate.commands import Place, commands_in, rendered, shell_command
 from headgate.declaration.quantities import format_duration, plural
 from headgate.errors import HeadgateError
-from headgate.storage.claim import Claim, claim, claimed, give_up, take_up
-from headgate.storage.failure import Failure, last_failure, record_failure
-from headgate.storage.stopping import StopRequest, request_stop, stop_asked
+from headgate.lake.control.claim import Claim, claim, claimed, give_up, take_up
+from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.stopping import StopRequest, request_stop, stop_asked
 from headgate.supervision.ending import how_ended
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from headgate.storage.failure import Failure
+from headgate.lake.control.failure import Failure
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import RestartPolicy, is_crash
 

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from headgate.airflow.connections import require_connections, variables_of
 from headgate.commands import set_place
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.launcher import Stream
 
 if TYPE_CHECKING:

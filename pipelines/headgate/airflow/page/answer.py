@@ -10,9 +10,9 @@ from headgate.airflow.page.access import Access
 from headgate.airflow.page.declared_streams import DeclaredStream
 from headgate.airflow.page.pauses import Pause
 from headgate.airflow.page.reports import StreamReport
+from headgate.insight.status.report import status_document, tables_document
 from headgate.supervision.launcher import LOCAL
 from headgate.supervision.logs import run_log, spark_log
-from headgate.supervision.report import status_document, tables_document
 
 
 def answer(

@@ -25,9 +25,9 @@ from headgate.airflow.page.pauses import Pause, pauses
 from headgate.airflow.page.reports import Reports, Subject
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.quality.findings import findings
-from headgate.quality.page import STYLE
-from headgate.quality.page import page as quality_page
+from headgate.insight.quality.findings import findings
+from headgate.insight.quality.page import STYLE
+from headgate.insight.quality.page import page as quality_page
 from headgate.supervision.launcher import LogOf, launcher_of
 
 _STATIC = Path(__file__).parent / "static"

@@ -14,11 +14,11 @@ from starlette.types import Receive, Scope, Send
 from headgate.airflow.page.access import readable_dags
 from headgate.airflow.page.address import page_address
 from headgate.airflow.page.declared_streams import declared_streams
-from headgate.dashboard.reading.shown import Declarations, Shown
-from headgate.dashboard.server.app import dashboard_app
-from headgate.dashboard.server.context import SCOPE, Context
 from headgate.declaration.files import project_folder
 from headgate.errors import HeadgateError
+from headgate.insight.dashboard.reading.shown import Declarations, Shown
+from headgate.insight.dashboard.server.app import dashboard_app
+from headgate.insight.dashboard.server.context import SCOPE, Context
 
 PREFIX = "/dashboard"
 

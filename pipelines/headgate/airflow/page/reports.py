@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.driver.refusing import require_input
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_input
+from headgate.insight.status.report import Notice, StreamStatus, TablesReport
+from headgate.insight.status.reporting import stream_status, tables_of_stream
 from headgate.supervision.launcher import Stream, launcher_of
-from headgate.supervision.report import Notice, StreamStatus, TablesReport
-from headgate.supervision.reporting import stream_status, tables_of_stream
 
 log = logging.getLogger(__name__)
 

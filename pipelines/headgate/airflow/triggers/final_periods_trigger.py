@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headgate.airflow.triggers.plain_trigger import PollingTrigger
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
-from headgate.supervision.final_progress import Position, Progress
-from headgate.supervision.periods import PERIODS
+from headgate.insight.final_periods.periods import PERIODS
+from headgate.insight.final_periods.progress import Position, Progress
+from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:
-    from headgate.supervision.final_rows import FinalRows
+    from headgate.insight.final_periods.rows import FinalRows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -43,7 +43,7 @@ class FinalPeriodsTrigger(PollingTrigger):
         """The assets of which a period may be due. None if there is none and a table is no longer
         declared. Raises HeadgateError if the declaration is wrong."""
         from headgate.declaration.load import load
-        from headgate.supervision.final_rows import FinalRows
+        from headgate.insight.final_periods.rows import FinalRows
 
         declared = load(self.file, needs_secrets=False)
         layout = Layout.of(self.root, declared.name)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from headgate.airflow.triggers.plain_trigger import PollingTrigger
 from headgate.errors import HeadgateError
-from headgate.storage.layout import Layout
+from headgate.lake.storage.layout import Layout
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,7 +33,7 @@ class GoldFinalTrigger(PollingTrigger):
         """Whether the table is final up to the time. Raises HeadgateError if there is no such
         table, or its log is damaged."""
         from headgate.declaration.load import load
-        from headgate.supervision.finality import final_up_to
+        from headgate.insight.final_periods.finality import final_up_to
 
         declared = load(self.file, needs_secrets=False)
         reached = final_up_to(Layout.of(self.root, declared.name), declared, self.table)

@@ -18,9 +18,9 @@ from headgate.airflow.task_state import name_of, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.commands import pipeline_command, rendered
 from headgate.errors import HeadgateError
-from headgate.storage.claim import claimed
-from headgate.storage.failure import Failure, last_failure
-from headgate.storage.stopping import request_stop, stop_asked
+from headgate.lake.control.claim import claimed
+from headgate.lake.control.failure import Failure, last_failure
+from headgate.lake.control.stopping import request_stop, stop_asked
 from headgate.supervision.job_state import JobState
 from headgate.supervision.keeping import Observation, observe, step
 from headgate.supervision.launcher import Stream, launcher_of

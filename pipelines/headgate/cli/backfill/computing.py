@@ -11,10 +11,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
-from headgate.backfill.publication import published_by
-from headgate.backfill.report import Published, Report
-from headgate.backfill.reports import write_report
-from headgate.backfill.store import remove_left
 from headgate.cli import log_file
 from headgate.cli.driving import require_machine
 from headgate.cli.options import command
@@ -23,18 +19,22 @@ from headgate.cli.screen import waiting as shown_waiting
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
-from headgate.gates.documents import holds
-from headgate.operations.requests import Request
-from headgate.savepoints.holds import holding
-from headgate.savepoints.store import create
-from headgate.storage.documents import new_id
-from headgate.storage.layout import Layout
-from headgate.tables.errors import NoTablesError
-from headgate.tables.snapshot import head_table
-from headgate.tables.table import Table
+from headgate.flow.gates.documents import holds
+from headgate.flow.operations.requests import Request
+from headgate.history.backfill.publication import published_by
+from headgate.history.backfill.report import Published, Report
+from headgate.history.backfill.reports import write_report
+from headgate.history.backfill.store import remove_left
+from headgate.history.savepoints.holds import holding
+from headgate.history.savepoints.store import create
+from headgate.lake.storage.documents import new_id
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import NoTablesError
+from headgate.lake.tables.snapshot import head_table
+from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from headgate.backfill.running import Asked, Outcome
+    from headgate.history.backfill.running import Asked, Outcome
 
     Publish = Callable[[Layout, Asked, Outcome, str], Published]
 
@@ -55,10 +55,10 @@ def compute_here(
     """Compute and compare. ``check`` may refuse the result; ``publish`` is called if a row differs.
     Raises NoTablesError before anything is written, what ``backfill.running.compute`` raises, and
     what ``check`` and ``publish`` raise."""
-    from headgate.backfill.running import compute
+    from headgate.history.backfill.running import compute
 
     def session() -> AbstractContextManager[Any]:
-        from headgate.jobs.session import passing_session
+        from headgate.driver.session import passing_session
 
         return passing_session("headgate-backfill", max((os.cpu_count() or 2) // 2, 1))
 
@@ -86,7 +86,7 @@ def publish_here(note: str) -> Callable[[Layout, Asked, Outcome, str], Published
     HeadgateError if the backfill is not published, or not yet."""
 
     def publish(layout: Layout, asked: Asked, outcome: Outcome, root: str) -> Published:
-        from headgate.backfill.running import ask_to_publish
+        from headgate.history.backfill.running import ask_to_publish
 
         now, id_ = datetime.now(UTC), outcome.report.id
         savepoint = create(layout, asked.deployed, now, f"before backfill {id_}").id

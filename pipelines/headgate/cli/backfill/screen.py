@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headgate.backfill.report import Report, TableReport
 from headgate.cli.options import command
 from headgate.cli.output import Shown, grid, size_of
 from headgate.cli.rows import as_text, cells, rows_shown
 from headgate.declaration.quantities import plural
+from headgate.history.backfill.report import Report, TableReport
 
 if TYPE_CHECKING:
-    from headgate.backfill.plan import Planned
-    from headgate.backfill.running import Asked
+    from headgate.history.backfill.plan import Planned
+    from headgate.history.backfill.running import Asked
 
 _MARKS = {"equal": "✓", "differs": "✗", "empty": "-"}
 Finals = Callable[[str], "tuple[datetime, datetime] | None"]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headgate import exit_codes
-from headgate.backfill.compatibility import require_compatible, require_windows
-from headgate.backfill.reports import as_published, reports, taken_back
 from headgate.cli import declaration
 from headgate.cli.backfill.computing import compute_here, publish_here, require_expected
 from headgate.cli.backfill.screen import (
@@ -30,14 +28,16 @@ from headgate.cli.output import respond
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.declaration.operators import columns_of
-from headgate.lineage.emitting import send_backfill
-from headgate.querying.sql import select
-from headgate.storage.layout import Layout
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.snapshot import head_table
+from headgate.history.backfill.compatibility import require_compatible, require_windows
+from headgate.history.backfill.reports import as_published, reports, taken_back
+from headgate.insight.lineage.emitting import send_backfill
+from headgate.insight.querying.sql import select
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.snapshot import head_table
 
 if TYPE_CHECKING:
-    from headgate.backfill.running import Asked
+    from headgate.history.backfill.running import Asked
 
 
 Tables = Annotated[
@@ -168,7 +168,7 @@ def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
 
 
 def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
-    from headgate.backfill.running import plan_of
+    from headgate.history.backfill.running import plan_of
 
     _, plan = plan_of(layout, asked)
     windows = windows_of(layout, asked)
@@ -195,7 +195,7 @@ def asked_of(
     by_end: bool = False,
 ) -> Asked:
     """Raises BadParameter, UsageError, DeclarationError, OtherDeclarationError."""
-    from headgate.backfill.running import Asked
+    from headgate.history.backfill.running import Asked
 
     first, last = time_range(begin, end, now)
     assert first is not None

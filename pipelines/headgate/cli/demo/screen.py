@@ -22,15 +22,15 @@ from headgate.cli.screen import Report, Say, Words, screen
 from headgate.commands import Place, pipeline_command, program, rendered, shell_command
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.querying.sql import select
+from headgate.insight.querying.sql import select
 from headgate.supervision.words import words
 
 if TYPE_CHECKING:
     from headgate.cli.demo.verb import Held
     from headgate.declaration.model import Pipeline
-    from headgate.jobs.progress import Progress
-    from headgate.ledger.account import Ledger
-    from headgate.storage.layout import Layout
+    from headgate.driver.progress import Progress
+    from headgate.insight.ledger.account import Ledger
+    from headgate.lake.storage.layout import Layout
 
 
 SHOWN = 8

@@ -21,17 +21,17 @@ from headgate import exit_codes
 from headgate.cli.options import Json, checked_root
 from headgate.cli.output import console, respond
 from headgate.declaration.kinds import GOLD, kind_of
-from headgate.demo.feeding import Feeder
-from headgate.demo.landing import Deliver
-from headgate.demo.outlier import TABLE, outlier
-from headgate.gates import documents
-from headgate.gates.documents import Hold, Release
-from headgate.storage.documents import encoded
-from headgate.storage.layout import Layout
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold, Release
+from headgate.lake.storage.documents import encoded
+from headgate.lake.storage.layout import Layout
+from headgate.setup.demo.feeding import Feeder
+from headgate.setup.demo.landing import Deliver
+from headgate.setup.demo.outlier import TABLE, outlier
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.jobs.progress import Progress
+    from headgate.driver.progress import Progress
 
 
 def demo(
@@ -50,16 +50,16 @@ def demo(
     """Watch a stream of bids, with all their faults, become gold. Needs nothing but Java."""
     from headgate.cli.demo.screen import show_results
     from headgate.cli.ledger import summary
-    from headgate.demo.landing import into_folder
-    from headgate.demo.project import landing, require_new
-    from headgate.ledger import balance
+    from headgate.insight.ledger import balance
+    from headgate.setup.demo.landing import into_folder
+    from headgate.setup.demo.project import landing, require_new
 
     folder = Path(checked_root(root or tempfile.mkdtemp(prefix="headgate-demo-")))
     servers = None
     if kafka:
         require_new(folder)
         with _broker(folder) as servers:
-            from headgate.demo.topic import into_topic
+            from headgate.setup.demo.topic import into_topic
 
             declared, layout = _declare(folder, "auctions_kafka", servers)
             first_gold, held = _run(
@@ -92,11 +92,11 @@ def demo(
 def _broker(folder: Path) -> Iterator[str]:
     """Yields the address of a broker that has the topic of bids and ends after the block. Its data
     is in the demo's folder, where ``headgate kafka up`` finds it again."""
-    from headgate.broker import FOLDER, topics
-    from headgate.broker.running import start
     from headgate.cli.driving import require_java
-    from headgate.demo.topic import PARTITIONS, TOPIC
-    from headgate.jars import LockSet, fetch
+    from headgate.machine.jars import LockSet, fetch
+    from headgate.setup.broker import FOLDER, topics
+    from headgate.setup.broker.running import start
+    from headgate.setup.demo.topic import PARTITIONS, TOPIC
 
     require_java()
     print("a Kafka broker starts …", file=sys.stderr)
@@ -109,7 +109,7 @@ def _broker(folder: Path) -> Iterator[str]:
 def _declare(folder: Path, example: str, servers: str | None) -> tuple[Pipeline, Layout]:
     from headgate.cli import declaration
     from headgate.declaration.load import load
-    from headgate.demo import project
+    from headgate.setup.demo import project
 
     declared = load(project.make(folder, declaration.example(example), servers))
     return declared, Layout.of(str(folder), declared.name)
@@ -130,15 +130,15 @@ def _run(
     from headgate.cli.demo.verb import HeldVersion
     from headgate.cli.driving import drive, jars_for, require_java
     from headgate.cli.log_file import divert
-    from headgate.demo.feeding import Feeder
-    from headgate.demo.outlier import TABLE
+    from headgate.setup.demo.feeding import Feeder
+    from headgate.setup.demo.outlier import TABLE
     from headgate.supervision.logs import spark_log
 
     require_java()
     jars = jars_for(declared)
     divert(spark_log(layout, "fused"))
-    from headgate.jobs.driver import Driver
-    from headgate.jobs.task import Task
+    from headgate.driver.driver import Driver
+    from headgate.driver.task import Task
 
     def stop_driver() -> None:
         driver.stop()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.cli.options import DEFAULT_ROOT, command_at
 from headgate.cli.output import console
-from headgate.storage.places import is_uri
+from headgate.lake.storage.places import is_uri
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline

@@ -14,10 +14,10 @@ from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command_at, place_at
 from headgate.cli.output import console, grid, respond
 from headgate.cli.rows import as_text, print_rows
-from headgate.querying.names import Queried
-from headgate.querying.sandbox import QueryError
-from headgate.querying.sql import answer, pipelines_in
-from headgate.querying.versions import versions_at
+from headgate.insight.querying.names import Queried
+from headgate.insight.querying.sandbox import QueryError
+from headgate.insight.querying.sql import answer, pipelines_in
+from headgate.insight.querying.versions import versions_at
 
 
 def query(

@@ -22,16 +22,16 @@ from headgate.cli.inspect.status_screen import (
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.undone import rebuild_in_words, rebuild_progress
-from headgate.storage.documents import encoded
-from headgate.storage.failure import Failure, last_failure
-from headgate.storage.layout import Layout
-from headgate.storage.pausing import paused_since
-from headgate.storage.stopping import stop_asked
+from headgate.lake.control.failure import Failure, last_failure
+from headgate.lake.control.pausing import paused_since
+from headgate.lake.control.stopping import stop_asked
+from headgate.lake.storage.documents import encoded
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.logs import run_log
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.savepoints.resets import Intent
+    from headgate.history.savepoints.resets import Intent
     from headgate.supervision.ending import Ended
     from headgate.supervision.job_state import JobState
 
@@ -58,7 +58,7 @@ def status(
     Exit code 7 if a job died or failed and nobody asked it to stop: start it again. Exit code 2, 3
     or 5 if a job failed with that code, which needs a person first.
     """
-    from headgate.savepoints.checkpoints import checkpoints
+    from headgate.history.savepoints.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
     from headgate.supervision.keeping import NEEDS_A_PERSON, stop_holds
 
@@ -133,8 +133,8 @@ def _show_reset(restored: Intent | None) -> None:
 
 def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
     """The last reset of the tables; None if there was none."""
-    from headgate.savepoints.resets import Resets
-    from headgate.tables.snapshot import head_table
+    from headgate.history.savepoints.resets import Resets
+    from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
     return Resets(bronze).intent if bronze.exists else None

@@ -19,19 +19,19 @@ from headgate.commands import rendered
 from headgate.declaration.kinds import name_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.storage.documents import encoded
+from headgate.lake.storage.documents import encoded
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.gates.documents import Hold
-    from headgate.loads.state import LoadState
-    from headgate.savepoints.checkpoints import Checkpoints
-    from headgate.storage.backlog import Backlog, PartitionBacklog
-    from headgate.storage.layout import Layout
-    from headgate.supervision.freshness import Freshness
+    from headgate.flow.gates.documents import Hold
+    from headgate.history.loads.state import LoadState
+    from headgate.history.savepoints.checkpoints import Checkpoints
+    from headgate.insight.status.freshness import Freshness
+    from headgate.insight.status.set_aside import SetAside
+    from headgate.insight.status.trend import Trend
+    from headgate.lake.control.backlog import Backlog, PartitionBacklog
+    from headgate.lake.storage.layout import Layout
     from headgate.supervision.job_state import JobState
-    from headgate.supervision.set_aside import SetAside
-    from headgate.supervision.trend import Trend
 
 
 SHOWN = 10
@@ -64,7 +64,7 @@ def waiting_for(backlog: Backlog) -> str | None:
 
 def trend_for(job: JobState) -> Trend | None:
     """The trend of a running job's backlog; None without enough samples."""
-    from headgate.supervision.trend import trend_of
+    from headgate.insight.status.trend import trend_of
 
     return trend_of(job.samples) if job.state == "running" else None
 
@@ -74,7 +74,7 @@ def describe_freshness(
 ) -> tuple[str, dict[str, Any] | None]:
     """The freshness as text and as plain values. If a table is damaged, the text is a message, so
     that the jobs are still shown."""
-    from headgate.supervision.freshness import freshness
+    from headgate.insight.status.freshness import freshness
 
     try:
         fresh = freshness(layout, declared)
@@ -187,9 +187,9 @@ class Waiting:
 
 def waiting(layout: Layout, declared: Pipeline) -> Waiting:
     """Raises HeadgateError if a table or a document is damaged."""
-    from headgate.gates.documents import holds
-    from headgate.sinks.letters import dead_letters
-    from headgate.supervision.set_aside import set_aside
+    from headgate.flow.gates.documents import holds
+    from headgate.flow.publish.sinks.letters import dead_letters
+    from headgate.insight.status.set_aside import set_aside
 
     return Waiting(
         tuple(set_aside(layout, declared)),

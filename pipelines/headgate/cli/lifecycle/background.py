@@ -30,10 +30,10 @@ from headgate.cli.screen import Say, waiting
 from headgate.cli.startable import check_startable, make_root
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
+from headgate.driver.refusing import require_free, require_tables
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_free, require_tables
-from headgate.savepoints.store import create
-from headgate.storage.layout import Layout
+from headgate.history.savepoints.store import create
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision import logs as files
 from headgate.supervision.job_state import JobState, probe

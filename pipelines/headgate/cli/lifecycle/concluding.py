@@ -22,8 +22,8 @@ from headgate.commands import anywhere, commands_in, pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.declaration.secrets import secrets_of, without
 from headgate.errors import HeadgateError, first_line
-from headgate.storage.failure import Failure, forget_failure, last_failure, record_failure
-from headgate.storage.layout import Layout
+from headgate.lake.control.failure import Failure, forget_failure, last_failure, record_failure
+from headgate.lake.storage.layout import Layout
 
 
 def end_early(left: HeadgateError) -> NoReturn:
@@ -42,8 +42,8 @@ def conclude(
 ) -> None:
     """Print the ledger after a run. Raises Exit if it does not balance, if something is ``left``,
     or if a gold table is held."""
-    from headgate.gates.documents import holds
-    from headgate.ledger import balance
+    from headgate.flow.gates.documents import holds
+    from headgate.insight.ledger import balance
 
     account = balance(layout, declared)
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from headgate import exit_codes
 from headgate.cli.driving import on_signals
 from headgate.cli.lifecycle.concluding import AlreadyRecordedError
-from headgate.jobs.task import Task
-from headgate.storage.ownership import LAYERS
+from headgate.driver.task import Task
+from headgate.lake.control.ownership import LAYERS
 from headgate.supervision.local import HEADGATE
 
 POLL_EVERY = 0.2  # seconds

@@ -10,12 +10,12 @@ from headgate.cli.machine_faults import machine_fault
 from headgate.cli.options import command
 from headgate.cli.restoring import restore_in_place
 from headgate.commands import pipeline_command
+from headgate.declaration.graph.graph import graph_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.graph.graph import graph_of
-from headgate.savepoints.deployment import Deployment
-from headgate.savepoints.savepoint import Savepoint
-from headgate.storage.layout import Layout
+from headgate.history.savepoints.deployment import Deployment
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 
 

@@ -37,20 +37,20 @@ from headgate.cli.undone import (
     stopped_loads,
 )
 from headgate.commands import rendered
+from headgate.declaration.graph.graph import Layer
 from headgate.declaration.kinds import GOLD, SILVER
-from headgate.graph.graph import Layer
-from headgate.jobs.rebuild_request import NOTHING, RebuildRequest
-from headgate.jobs.refusing import require_unchanged
-from headgate.jobs.task import Task
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
+from headgate.driver.rebuild_request import NOTHING, RebuildRequest
+from headgate.driver.refusing import require_unchanged
+from headgate.driver.task import Task
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
 from headgate.supervision.log_lines import options_of
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
+    from headgate.driver.driver import Driver
+    from headgate.driver.progress import Progress
     from headgate.errors import HeadgateError
-    from headgate.jobs.driver import Driver
-    from headgate.jobs.progress import Progress
 
 
 _STOPPED = "a job was stopped before its end"
@@ -148,7 +148,7 @@ def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
 def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
     """Restore a savepoint before anything starts. Raises SavepointError, LeaseHeldError."""
     from headgate.cli.restoring import print_passed_over, restore_in_place
-    from headgate.savepoints.store import find
+    from headgate.history.savepoints.store import find
 
     savepoint = find(layout, wanted)
     print_passed_over(declared, layout, savepoint)
@@ -160,7 +160,7 @@ def check_gap(declared: Pipeline, accept_gap: bool) -> None:
     """Raises BadParameter for a source that cannot have a gap."""
     if not accept_gap:
         return
-    from headgate.sources.contract import connector_of
+    from headgate.flow.sources.contract import connector_of
 
     why = [connector_of(source).why_no_gap for source in declared.sources.values()]
     if None not in why:
@@ -191,7 +191,7 @@ def _drive(task: Task, layout: Layout) -> Driver:
     """Run a driver to its end."""
     from headgate.cli.driving import drive
     from headgate.cli.log_file import divert_to
-    from headgate.process_tree.rotation import keep_bounded
+    from headgate.machine.process_tree.rotation import keep_bounded
     from headgate.supervision.logs import run_log
 
     declared, layers = task.pipeline, task.layers
@@ -201,8 +201,8 @@ def _drive(task: Task, layout: Layout) -> Driver:
     one = layers == LAYERS
     with screen(console(stderr=True), live=one, name="" if one else layers[0]) as shown:
         shown.say("starting Spark")
-        from headgate.jars.class_archive import record_in_background
-        from headgate.jobs.driver import Driver
+        from headgate.driver.driver import Driver
+        from headgate.machine.jars.class_archive import record_in_background
 
         def report(progress: Progress) -> None:
             shown.take(progress)
@@ -222,7 +222,7 @@ def _metrics(
     if declared.metrics is None or "bronze" not in layers:
         return nullcontext()
     from headgate.cli.hidden import shown
-    from headgate.metrics.serving import metrics_served
+    from headgate.insight.metrics.serving import metrics_served
 
     return metrics_served(declared, layout, lambda text: print(shown(text), file=sys.stderr))
 
@@ -233,14 +233,14 @@ def _lineage(
     """Lineage of the pipeline, which the job of gold sends if a receiver is configured."""
     if "gold" not in layers:
         return nullcontext()
-    from headgate.lineage.emitting import lineage_sent
+    from headgate.insight.lineage.emitting import lineage_sent
 
     return lineage_sent(declared, layout, lambda text: print(text, file=sys.stderr))
 
 
 def batches_of(layout: Layout, declared: Pipeline) -> int:
     """Bronze's batch id now; 0 if there is no table yet."""
-    from headgate.tables.snapshot import head_table
+    from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
     return bronze.refresh().n if bronze.exists else 0

@@ -33,18 +33,18 @@ from headgate.cli.undone import (
 )
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
+from headgate.driver.refusing import require_unchanged
 from headgate.errors import HeadgateError
-from headgate.jobs.refusing import require_unchanged
-from headgate.savepoints.deployment import Deployment, deployment
-from headgate.savepoints.rebuilds import continued
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import create, settled_snapshot
-from headgate.storage.layout import Layout
-from headgate.storage.stopping import stop_requested
+from headgate.history.savepoints.deployment import Deployment, deployment
+from headgate.history.savepoints.rebuilds import continued
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import create, settled_snapshot
+from headgate.lake.control.stopping import stop_requested
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.snapshot import snapshot
 from headgate.supervision import local
 from headgate.supervision.job_state import overall, probe
 from headgate.supervision.log_lines import options_of
-from headgate.tables.snapshot import snapshot
 
 POLL_EVERY = 1.0  # seconds
 

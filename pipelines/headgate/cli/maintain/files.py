@@ -18,20 +18,20 @@ from headgate.cli.output import grid, respond
 from headgate.declaration.kinds import BRONZE, FILES
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
+from headgate.driver.lease import Lease
 from headgate.errors import HeadgateError, UsageError
-from headgate.jobs.lease import Lease
-from headgate.sources.contract import connector_of
-from headgate.sources.files.changes import Change
-from headgate.sources.files.intake import FilesIntake
-from headgate.sources.files.log import FilesLog, LoggedFile, is_aside
-from headgate.sources.naming import some_of
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
-from headgate.storage.skip_request import SkipRequest, ask_to_skip, asked_to_skip
+from headgate.flow.sources.contract import connector_of
+from headgate.flow.sources.files.changes import Change
+from headgate.flow.sources.files.intake import FilesIntake
+from headgate.flow.sources.files.log import FilesLog, LoggedFile, is_aside
+from headgate.flow.sources.naming import some_of
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.control.skip_request import SkipRequest, ask_to_skip, asked_to_skip
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import POLL_EVERY, STOPS_WITHIN, NotAliveError
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.table import Table
 
 app = typer.Typer(help="The landing files of a pipeline.", no_args_is_help=True)
 

@@ -21,14 +21,14 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError, UsageError
-from headgate.gates import documents
-from headgate.gates.documents import Hold, gate_name, holds
-from headgate.storage.documents import Document, encoded
-from headgate.storage.layout import Layout
-from headgate.supervision.held_versions import HeldVersion, held_version, reasons
-from headgate.supervision.rejectable import rejectable, rejection
-from headgate.tables.payloads.gold import GoldPayload
-from headgate.tables.table import Table
+from headgate.flow.gates import documents
+from headgate.flow.gates.documents import Hold, gate_name, holds
+from headgate.insight.status.held_versions import HeldVersion, held_version, reasons
+from headgate.insight.status.rejectable import rejectable, rejection
+from headgate.lake.storage.documents import Document, encoded
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.table import Table
 
 _SOON = "a running driver does it at once, else the next start"
 

@@ -16,29 +16,29 @@ from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
 from headgate.declaration.errors import Invalid
+from headgate.declaration.graph.graph import graph_of
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import parse_duration, plural
+from headgate.driver.lease import Lease
+from headgate.driver.lease_store import TablesInUseError
 from headgate.errors import HeadgateError
-from headgate.graph.graph import graph_of
-from headgate.jobs.lease import Lease
-from headgate.jobs.lease_store import TablesInUseError
-from headgate.maintenance.report import Amount, Compacted, Report, Vacuumed
-from headgate.maintenance.requests import What
-from headgate.maintenance.retention import LOG_WHY, WHY
-from headgate.maintenance.retention_context import read_context
-from headgate.maintenance.vacuum import MOST_KEPT, list_files, plan
-from headgate.maintenance.work import compact as compact_tables
-from headgate.maintenance.work import vacuum_tables
-from headgate.savepoints.clone import require_whole
-from headgate.storage.documents import encoded
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
-from headgate.storage.stopping import stop_requested
+from headgate.history.maintenance.report import Amount, Compacted, Report, Vacuumed
+from headgate.history.maintenance.requests import What
+from headgate.history.maintenance.retention import LOG_WHY, WHY
+from headgate.history.maintenance.retention_context import read_context
+from headgate.history.maintenance.vacuum import MOST_KEPT, list_files, plan
+from headgate.history.maintenance.work import compact as compact_tables
+from headgate.history.maintenance.work import vacuum_tables
+from headgate.history.savepoints.clone import require_whole
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.control.stopping import stop_requested
+from headgate.lake.storage.documents import encoded
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import NotAliveError
 from headgate.supervision.maintaining import maintain
-from headgate.tables.table import Table
 
 KeepFor = Annotated[
     str,

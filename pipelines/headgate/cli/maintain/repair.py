@@ -20,19 +20,19 @@ from headgate.cli.output import respond
 from headgate.cli.rows import shown
 from headgate.commands import rendered
 from headgate.declaration.model import Pipeline
+from headgate.driver.lease import Lease
+from headgate.driver.rereading import what_is_gone
 from headgate.errors import HeadgateError
-from headgate.jobs.lease import Lease
-from headgate.jobs.rereading import what_is_gone
-from headgate.ledger import balance
-from headgate.repair.apply import apply, highest_epoch, put_documents_aside
-from headgate.repair.documents import LEASES, damaged_documents
-from headgate.repair.examine import examine
-from headgate.repair.plan import Plan
-from headgate.savepoints.clone import require_whole
-from headgate.savepoints.store import newest_good
-from headgate.storage.documents import DamagedDocumentError
-from headgate.storage.layout import Layout
-from headgate.storage.ownership import LAYERS
+from headgate.history.repair.apply import apply, highest_epoch, put_documents_aside
+from headgate.history.repair.documents import LEASES, damaged_documents
+from headgate.history.repair.examine import examine
+from headgate.history.repair.plan import Plan
+from headgate.history.savepoints.clone import require_whole
+from headgate.history.savepoints.store import newest_good
+from headgate.insight.ledger import balance
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.documents import DamagedDocumentError
+from headgate.lake.storage.layout import Layout
 
 
 def repair(

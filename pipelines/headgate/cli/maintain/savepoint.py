@@ -32,10 +32,10 @@ from headgate.commands import NEW_ROOT
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.savepoints.clone import clone
-from headgate.savepoints.errors import SavepointError
-from headgate.savepoints.savepoint import Savepoint
-from headgate.savepoints.store import (
+from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.errors import SavepointError
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import (
     Unreadable,
     create,
     delete,
@@ -44,9 +44,9 @@ from headgate.savepoints.store import (
     is_last_good,
     savepoints,
 )
-from headgate.savepoints.verify import damaged_today, verify
-from headgate.storage.layout import Layout
-from headgate.tables.state import time_of
+from headgate.history.savepoints.verify import damaged_today, verify
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.state import time_of
 
 app = typer.Typer(help="Savepoints of a pipeline: take one, go back to one.", no_args_is_help=True)
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.bronze.copies import CorrectedCopies
 from headgate.cli import log_file
 from headgate.cli.driving import jars_for, require_machine
 from headgate.cli.options import command
@@ -24,20 +23,21 @@ from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.replay import corrections, requests
-from headgate.replay.corrections import CorrectedRecord, unchanged
-from headgate.replay.refused import RefusedRecords, Selection
-from headgate.replay.requests import Request, carried_out
-from headgate.replay.requests import waiting as waits
-from headgate.sources.contract import DeployedSource, connector_of
-from headgate.storage.documents import new_id
-from headgate.storage.layout import Layout
-from headgate.tables.payloads.bronze import BronzePayload
-from headgate.tables.replay import Replay
-from headgate.tables.table import Table
+from headgate.flow.bronze.copies import CorrectedCopies
+from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.history.replay import corrections, requests
+from headgate.history.replay.corrections import CorrectedRecord, unchanged
+from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.history.replay.requests import Request, carried_out
+from headgate.history.replay.requests import waiting as waits
+from headgate.lake.storage.documents import new_id
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.replay import Replay
+from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from headgate.replay.outcomes import Outcome
+    from headgate.history.replay.outcomes import Outcome
 
 MOST = 100_000
 """The most records of one replay. They form one batch, and are in memory at the same time."""
@@ -126,8 +126,8 @@ def _validated(
     corrected: Sequence[CorrectedRecord],
     copies: CorrectedCopies,
 ) -> list[Outcome]:
-    from headgate.jobs.session import passing_session
-    from headgate.replay.outcomes import outcomes
+    from headgate.driver.session import passing_session
+    from headgate.history.replay.outcomes import outcomes
 
     cores, jars = os.cpu_count() or 2, jars_for(declared)
     with passing_session("headgate-quarantine", cores, jars) as spark:

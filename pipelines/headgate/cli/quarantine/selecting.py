@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from headgate.bronze.reasons import Reason as Kind
 from headgate.cli.declaration import named
 from headgate.cli.options import time_range
 from headgate.cli.rows import as_text
 from headgate.declaration.model import Pipeline
-from headgate.querying.without_pandas import leave_pandas_out
-from headgate.replay.refused import RefusedRecords, Selection, names_of
-from headgate.storage.layout import Layout
+from headgate.flow.bronze.reasons import Reason as Kind
+from headgate.history.replay.refused import RefusedRecords, Selection, names_of
+from headgate.insight.querying.without_pandas import leave_pandas_out
+from headgate.lake.storage.layout import Layout
 
 TableName = Annotated[
     str | None,

@@ -27,9 +27,9 @@ from headgate.cli.quarantine.selecting import (
 from headgate.cli.rows import as_text, cells
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.replay import requests
-from headgate.replay.corrections import exported
-from headgate.replay.refused import Refused
+from headgate.history.replay import requests
+from headgate.history.replay.corrections import exported
+from headgate.history.replay.refused import Refused
 
 app = typer.Typer(
     help="Refused records: show them, correct and replay them. They are in quarantine, or a rule "

@@ -16,9 +16,9 @@ from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.cli.startable import examined
 from headgate.commands import commands_in
-from headgate.doctor import examine
-from headgate.jars import LockSet, fetch
-from headgate.jars.class_archive import record
+from headgate.machine.jars import LockSet, fetch
+from headgate.machine.jars.class_archive import record
+from headgate.setup.doctor import examine
 
 _PIPELINE = "Also check whether this pipeline can be started here."
 

@@ -11,7 +11,7 @@ import typer
 from headgate.cli.options import Json
 from headgate.cli.output import respond
 from headgate.commands import Place, program, rendered, shell_command
-from headgate.scaffold import create_project
+from headgate.setup.scaffold import create_project
 
 
 def init(

@@ -20,15 +20,15 @@ from headgate.cli.screen import waiting
 from headgate.commands import rendered, shell_command
 from headgate.declaration.files import declarations_in
 from headgate.declaration.kinds import GOLD
-from headgate.process_tree import presence
-from headgate.standalone import demo as project
-from headgate.standalone import running
-from headgate.standalone.dashboard import Beside, beside
-from headgate.standalone.errors import AskedWrongError
-from headgate.standalone.running import Standalone
-from headgate.standalone.settings import ADMIN, DATABASE, WEB, Settings, web_port
-from headgate.storage.layout import Layout
-from headgate.tables.table import Table
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.table import Table
+from headgate.machine.process_tree import presence
+from headgate.setup.standalone import demo as project
+from headgate.setup.standalone import running
+from headgate.setup.standalone.dashboard import Beside, beside
+from headgate.setup.standalone.errors import AskedWrongError
+from headgate.setup.standalone.running import Standalone
+from headgate.setup.standalone.settings import ADMIN, DATABASE, WEB, Settings, web_port
 
 FOLDER = "_airflow"  # under the root; no pipeline's name begins with _
 _DEMO = "demo"

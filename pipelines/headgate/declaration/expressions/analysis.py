@@ -108,7 +108,7 @@ def _start() -> subprocess.Popen[str]:
     package = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
-        [sys.executable, "-m", "headgate.catalyst"],
+        [sys.executable, "-m", "headgate.declaration.catalyst"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

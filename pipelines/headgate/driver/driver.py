@@ -1,0 +1,225 @@
+"""A driver: takes the lease, fences, catches up, then runs micro-batches until it is stopped."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headgate.driver import stream
+from headgate.driver.catching_up import CatchUp
+from headgate.driver.error_translation import translate_error
+from headgate.driver.lease import Lease
+from headgate.driver.loading import Loading
+from headgate.driver.opening import open_tables
+from headgate.driver.operating import take_in, takes_requests
+from headgate.driver.progress import Progress
+from headgate.driver.publishing import Publications
+from headgate.driver.refusing import require_apart
+from headgate.driver.run import Run
+from headgate.driver.run_control import RunControl
+from headgate.driver.runtime import PipelineRuntime
+from headgate.driver.scratch import job_name, remove_orphaned, scratch_folder
+from headgate.driver.session import LocalSessions, SessionProvider, stop
+from headgate.driver.task import Task
+from headgate.flow.operations import drain
+from headgate.flow.publish.circuit_breaker import Breaker
+from headgate.history.savepoints.clone import require_whole
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import FencedError
+from headgate.machine.jvm import has_ended
+
+
+class Driver:
+    """One run of a task. ``stop`` may be called from any thread or signal handler. ``say`` is
+    called with the name of each stage that begins, ``report`` when a stage is done, ``tell`` with
+    lines about outages."""
+
+    def __init__(
+        self,
+        task: Task,
+        report: Callable[[Progress], None] = lambda _: None,
+        say: Callable[[str], None] = lambda _: None,
+        sessions: SessionProvider | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._task = task
+        self._report, self._say, self._tell = report, say, tell
+        self._sessions = sessions or LocalSessions(task.cores, task.jars)
+        self._layout = Layout.of(task.root, task.pipeline.name)
+        self._lease = Lease(self._layout, task.layers, task.pipeline.name)
+        self._control = RunControl(self._layout, task.pipeline.name, self._lease)
+        self._is_done = False
+        self._backlog: Backlog | None = None
+
+    @property
+    def left(self) -> str | None:
+        """What a run with ``once`` has not done because it was stopped, such as "3 files are
+        unread"; None if it has done everything, and for other runs."""
+        if self._is_done or not (self._task.once and self._control.is_stopping):
+            return None
+        if self._backlog is None:
+            return "the input was not listed"
+        if not self._backlog.count:
+            return "all input is read, but not all tables, loads and publications are done"
+        is_one = self._backlog.count == 1
+        return f"{self._backlog.number} {'is' if is_one else 'are'} unread"
+
+    @property
+    def was_asked_to_stop(self) -> bool:
+        """Whether a stop was requested, by a signal or a document."""
+        return self._control.is_asked_to_stop()
+
+    def stop(self) -> None:
+        """End after the current micro-batch."""
+        self._control.stop()
+
+    def record_end(self) -> None:
+        """Record that a person has ended this driver, and not the system. Raises OSError."""
+        self._control.record_end()
+
+    def finish(self) -> None:
+        """End after the current micro-batch as if input had ended: windows are drained if the
+        task has ``drain``."""
+        self._control.finish()
+
+    def run(self) -> None:
+        """Work until done or stopped. Raises HeadgateError with what to do next."""
+        require_whole(self._layout)
+        require_apart(self._task.pipeline, self._layout)
+        with self._lease.held(take_over=self._task.take_over) as epoch:
+            scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
+            try:
+                self._run(epoch, scratch)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def _run(self, epoch: int, scratch: Path) -> None:
+        if (spark := self._start(scratch)) is None:
+            return
+        try:
+            self._work(spark, epoch)
+        except Exception as error:
+            self._lease.failed = True
+            if self._lease.is_lost and not isinstance(error, FencedError):
+                # Another driver owns the tables: this matters more than the first error.
+                raise self._control.fenced() from error
+            gone = has_ended(spark)
+            if known := translate_error(error, self._layout, java_has_ended=gone):
+                raise known from error
+            raise
+        finally:
+            stop(spark)
+
+    def _start(self, scratch: Path) -> SparkSession | None:
+        """The session; None if the signal that stops this driver ended Spark while it started. No
+        work has begun then."""
+        self._say("starting Spark")
+        try:
+            return self._sessions.start(f"headgate-{self._task.pipeline.name}", scratch)
+        except Exception:
+            if self._control.is_stopping:
+                return None
+            raise
+
+    def _work(self, spark: SparkSession, epoch: int) -> None:
+        self._say("opening tables")
+        task = self._task
+        runtime = PipelineRuntime(spark, task.pipeline, self._layout, task.layers)
+        open_tables(runtime, self._layout, epoch, _now(), task.rebuild)
+        if task.only_open:
+            rereads = task.once and self._bring_level(runtime)
+            if task.loads or rereads:
+                self._load(self._begin(spark, runtime, epoch))
+            self._is_done = True
+            return
+        remove_orphaned(self._layout, task.layers, epoch)
+        run = self._begin(spark, runtime, epoch)
+        try:
+            self._process(run)
+        finally:
+            run.publications.close()
+
+    def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:
+        """Create the run after its tables are open. From here on it has a status document."""
+        task, control = self._task, self._control
+        if "bronze" in task.layers:
+            control.observe_pause()
+        progress = Progress.begin(
+            task.pipeline,
+            self._layout,
+            job_name(task.layers),
+            epoch,
+            runtime,
+            paused=control.pause_latch.paused_since,
+        )
+        breaker = Breaker(self._layout, task.pipeline)
+        publications = Publications(runtime.publications, time.monotonic, breaker.why_open)
+        return Run(
+            *(task, self._layout, epoch, spark, runtime),
+            catch_up=CatchUp(runtime, publications, _now),
+            publications=publications,
+            progress=progress,
+            control=control,
+            report=self._report,
+            say=self._say,
+            tell=self._tell,
+            clock=_now,
+        )
+
+    def _bring_level(self, runtime: PipelineRuntime) -> bool:
+        """Take in the waiting requests, and bring all tables up to bronze. Returns whether bronze
+        was read again; if so, its loads must be read again, too."""
+        rereads = not takes_requests(runtime)
+        if rereads:  # nothing is taken in before the new bronze is published
+            runtime.catch_up(_now())
+        take_in(self._layout, runtime, _now, self._say)
+        runtime.catch_up(_now())
+        return rereads
+
+    def _load(self, run: Run) -> None:
+        """Carry out the open loads; the source is not read."""
+        control, loading = self._control, Loading(run)
+        try:
+            while not control.is_ending and loading.is_open():
+                control.observe_stop_requests()
+                if not loading.step(lambda: Backlog("batches", 0), lambda: False):
+                    if loading.outage is not None:
+                        self._say(loading.outage.what)
+                    control.wait(stream.POLL)
+        finally:
+            loading.close()
+            run.publications.close()
+        run.progress.finish(run.runtime, finished=not control.is_stopping)
+
+    def _process(self, run: Run) -> None:
+        """Do all work of the run, from the first catch-up to the last report."""
+        control, runtime = self._control, run.runtime
+        take_in(self._layout, runtime, _now, self._say)
+        self._say("catching up")
+        run.catch_up.run(one_step=True)
+        run.progress.caught_up(runtime)
+        stream.process(run)
+        drains = run.task.drain and run.writes_bronze and not control.is_stopping
+        if drains and not drain.is_drained(runtime.head.table.refresh()):
+            self._say("draining windows")
+            runtime.intend(drain.NAME, {}, _now())
+        if not control.is_stopping:
+            run.catch_up.run()
+        if runtime.stages.trouble is not None:
+            self._say(runtime.stages.trouble)
+        finished = run.task.once and not control.is_stopping
+        run.progress.finish(runtime, finished=finished)
+        self._is_done, self._backlog = finished, run.progress.backlog
+        self._report(run.progress)
+        if finished:
+            self._is_done = run.publications.require_done(_now(), control.is_asked_to_stop)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

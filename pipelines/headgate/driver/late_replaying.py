@@ -1,0 +1,118 @@
+"""Requests replays of late rows on the schedule of each gold table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import GOLD, LATE
+from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
+from headgate.declaration.names import REPLAYED
+from headgate.errors import HeadgateError
+from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.requests import ask, waiting
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.frames import micros
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.state import commit_time, time_of
+from headgate.lake.tables.table import Table
+
+LOOK_EVERY = timedelta(minutes=1)
+_BY = "schedule"
+
+Documents = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Scheduled:
+    """A gold table with a schedule, and readers of it and of its late table."""
+
+    declared: GoldTable
+    schedule: LateSchedule
+    gold: Table
+    late: Table
+
+
+class LateReplays:
+    """Runs in bronze's job. Nothing waits for a replay. A request that fails does not end the
+    driver."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        def table(path: str) -> Table:
+            return Table(layout.storage, path, pipeline=pipeline.name)
+
+        self._layout = layout
+        self._bronze = table(graph_of(pipeline).head.path)
+        self._scheduled = [
+            _Scheduled(each, each.late, table(GOLD.path(name)), table(LATE.path(name)))
+            for name, each in pipeline.gold.items()
+            if each.late is not None
+        ]
+        self._next: datetime | None = None
+        self.trouble: str | None = None
+
+    def keep(self, now: datetime) -> None:
+        """Request the replays that are due."""
+        # A next time that is further away comes from a clock that was ahead.
+        is_early = self._next is not None and now < self._next <= now + LOOK_EVERY
+        if not self._scheduled or is_early:
+            return
+        self._next = now + LOOK_EVERY
+        try:
+            for each in self._scheduled:
+                self._ask(each, now)
+        except (HeadgateError, OSError) as error:
+            self.trouble = f"no replay of late rows at {now:%F %T}Z: {error}"
+        else:
+            self.trouble = None
+
+    def _ask(self, table: _Scheduled, now: datetime) -> None:
+        asked = BronzePayload.of(self._bronze.refresh()).operations
+        gold = table.gold.refresh()
+        done = [each.document for each in asked if each.number <= gold.operation]
+        open_ = [each.document for each in asked if each.number > gold.operation]
+        open_ += [request.document for request in waiting(self._layout)]
+        if not is_due(table.declared.name, table.schedule, done, open_, now):
+            return
+        watermark = GoldPayload.of(gold).watermark
+        if watermark is None:
+            return
+        begin = watermark - micros(table.schedule.within)
+        if not _waits(table.late, begin):
+            return
+        document = meant(table.declared.name, begin, by=_BY, at=commit_time(now))
+        ask(self._layout, "late_replay", document, now)
+
+
+def is_due(
+    name: str, schedule: LateSchedule, done: Documents, open_: Documents, now: datetime
+) -> bool:
+    """Whether a table's next replay is due. It is not while another one is ``open_``, for example
+    because a gate holds the table. ``done`` and ``open_`` are documents of operations. A scheduled
+    one has the time of its request (``at``, microseconds since 1970 UTC). A time in the future
+    comes from a clock that was ahead, and is ignored."""
+    if any(_is_of(document, name) for document in open_):
+        return False
+    own = (document for document in done if _is_of(document, name))
+    taken = [at for document in own if (at := time_of(document["at"])) <= now]
+    return not taken or now - max(taken) >= schedule.replay_every
+
+
+def _is_of(document: Mapping[str, Any], table: str) -> bool:
+    """Whether a document is that of a scheduled replay of a table."""
+    return document.get("by") == _BY and document.get("table") == table
+
+
+def _waits(late: Table, begin: int) -> bool:
+    """Whether a late row with an event time at or after ``begin`` was not replayed yet."""
+    late.refresh()
+    if REPLAYED not in {field.name for field in late.handle.schema().fields}:
+        return False
+    is_meant = ds.field(REPLAYED).is_null() & (ds.field("_event_time") >= time_of(begin))
+    return bool(late.handle.to_pyarrow_dataset().head(1, filter=is_meant).num_rows)

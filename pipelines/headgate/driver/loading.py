@@ -1,0 +1,240 @@
+"""Carries out loads of history in bronze's job, in steps between two batches."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from headgate.driver.awaited_source import AwaitedSource
+from headgate.driver.errors import StopRequested
+from headgate.driver.operating import takes_requests
+from headgate.driver.run import Run
+from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
+from headgate.failpoints import failpoint
+from headgate.flow.operations.late_replay import UnmarkedError
+from headgate.flow.sources.contract import connector_of
+from headgate.flow.sources.errors import UnreachableError
+from headgate.flow.sources.micro_batches import SourceContext
+from headgate.history.loads import requests
+from headgate.history.loads.pace import Step, may_begin
+from headgate.history.loads.replay_planner import ReplayPlanner
+from headgate.history.loads.requests import LoadRequest
+from headgate.history.loads.writer import LoadWriter
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.outage import Outage
+from headgate.lake.tables.errors import CommitRefusedError, FencedError
+from headgate.lake.tables.load import Load
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.machine.jvm import has_ended
+
+LOOK_EVERY = 1.0  # seconds between checks for requests
+_JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
+
+
+class _Opened:
+    """A load that this run carries out."""
+
+    def __init__(
+        self,
+        run: Run,
+        request: LoadRequest,
+        is_shared: Callable[[], bool],
+    ) -> None:
+        runtime, task = run.runtime, run.task
+        source = runtime.pipeline.sources[request.source]
+        self.id = request.id
+        self.writer = LoadWriter(runtime.bronze[request.source], request)
+        self.planner = ReplayPlanner(run.layout, runtime.pipeline, request.source)
+        context = SourceContext(
+            *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source, self.writer),
+            tables={},
+            clock=run.clock,
+            cores=task.cores,
+            check=run.control.check_requests,
+            is_shared=is_shared,
+        )
+        folder = requests.folder_of(run.layout, request.id)
+        plan = replace(request.plan, ends=request.ends)
+        connector = connector_of(source)
+        self.reader = AwaitedSource(
+            partial(connector.loading, context, plan, folder),
+            run.clock,
+            limit=connector.unreachable_after(source.reads) if task.once else None,
+        )
+
+
+class Loading:
+    """Used by the supervising thread. If the history of a load cannot be read, or its late rows
+    cannot be folded, the load is stopped with the reason in its request, and the driver continues.
+    A history that does not answer is tried again later. What a new driver may overcome ends this
+    one, and the load stays open: a lost lease, a refused commit, a JVM that has ended, a full disk,
+    and in a run with ``once`` a history that does not answer."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._opened: _Opened | None = None
+        self._last: Step | None = None
+        self._looked = -math.inf
+        self._is_blocked = self._is_shared = False
+        self._request: LoadRequest | None = None
+
+    def is_open(self) -> bool:
+        """Whether there is an open load that this run can continue. It cannot while a gold table
+        lacks the load's rows because another job writes the table or a gate holds it."""
+        return self._look() is not None and not self._is_blocked
+
+    def step(self, backlog: Callable[[], Backlog], stream_has_input: Callable[[], bool]) -> bool:
+        """Take the next step of the oldest open load, if it may be taken now. ``stream_has_input``
+        returns whether the stream has input, or had some a short time ago. Returns whether a step
+        was taken; if not, the caller waits a little."""
+        now = time.monotonic()
+        if self._request is None and now - self._looked < LOOK_EVERY:
+            return False
+        if (request := self._look()) is None:
+            return False
+        has_input = stream_has_input()
+        if not self._may_begin(request, now, has_input):
+            return False
+        with self._turn(has_input) as has_turn:
+            if not has_turn or self._run.control.is_ending:
+                return False
+            # A large step would use up the rate of a long time, and then wait for as long.
+            self._is_shared = has_input or request.rate is not None
+            began, rows = time.monotonic(), self._rows(request)
+            try:
+                if not self._take(request, backlog):
+                    return False
+            except StopRequested:  # while the source did not answer
+                return False
+            self._last = Step(began, time.monotonic(), self._rows(request) - rows)
+            return True
+
+    @property
+    def outage(self) -> Outage | None:
+        """Why the history of the load does not answer; None if it does."""
+        found = self._opened.reader.outage if self._opened else None
+        return None if found is None else replace(found, is_of_load=True)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.reader.close()
+            self._opened = None
+
+    def _look(self) -> LoadRequest | None:
+        run, self._looked = self._run, time.monotonic()
+        is_free = takes_requests(run.runtime) and not run.control.pause_latch.is_closed
+        self._request = requests.next_open(requests.all_of(run.layout) if is_free else ())
+        if self._opened and (self._request is None or self._request.id != self._opened.id):
+            self.close()
+        return self._request
+
+    def _may_begin(self, request: LoadRequest, now: float, has_input: bool) -> bool:
+        share, rate = request.share, request.rate
+        return may_begin(now, self._last, share=share, rate=rate, has_input=has_input)
+
+    @contextmanager
+    def _turn(self, has_input: bool) -> Iterator[bool]:
+        """Take the batch lock; yields whether it was taken. While the stream has input, this waits
+        for the running batch, so that the load gets its share."""
+        lock = self._run.control.batch_lock
+        if has_input:
+            with lock.between_batches():
+                yield True
+        else:
+            with lock.if_free() as is_free:
+                yield is_free
+
+    def _rows(self, request: LoadRequest) -> int:
+        bronze = self._run.runtime.bronze[request.source].table
+        load = BronzePayload.of(bronze.refresh()).load(request.id)
+        return load.rows if load else 0
+
+    def _take(self, request: LoadRequest, backlog: Callable[[], Backlog]) -> bool:
+        """Returns whether there was something to do."""
+        run, opened, began = self._run, self._opened, time.monotonic()
+        bronze = run.runtime.bronze[request.source].table
+        before = bronze.refresh().n
+        try:
+            if opened is None:
+                opened = self._opened = _Opened(run, request, lambda: self._is_shared)
+            load = opened.writer.load
+            if not (is_read := load is not None and request.is_read(load)):
+                if not opened.reader.may_ingest:
+                    return False
+                run.say(f"load {request.id}: reading")
+                opened.reader.ingest()
+                if self.outage is not None:
+                    return False
+        except (FencedError, CommitRefusedError, StopRequested, UnreachableError):
+            raise
+        except Exception as error:  # of any reader: the stream continues without the load
+            # After a commit, the index of ids in memory lacks the batch: a new driver reads it.
+            if bronze.refresh().n > before or is_disk_full(error) or has_ended(run.spark):
+                raise
+            self._stop(request, error)
+            return True
+        if load is not None and is_read:
+            if request.until is None:
+                return self._fold(request, opened.planner, load)
+            # Bronze has as much of it as before it was read again.
+            self.close()
+            requests.change(run.layout, request, wish=request.then, until=None)
+            return True
+        failpoint("load.ingested")
+        self._skip_others(request.source)
+        run.catch_up.run(one_step=True)
+        opened.reader.batch_took(timedelta(seconds=time.monotonic() - began))
+        run.progress.batch_done(run.runtime, backlog())
+        run.report(run.progress)
+        return True
+
+    def _fold(self, request: LoadRequest, planner: ReplayPlanner, load: Load) -> bool:
+        """Request the next replay of late rows once all tables have carried out the last one.
+        Returns False while a table has not."""
+        run = self._run
+        self._is_blocked = False
+        if planner.behind(load):
+            run.catch_up.run()
+            self._is_blocked = bool(planner.behind(load))
+            return not self._is_blocked
+        try:
+            document = planner.next_replay(load)
+        except UnmarkedError as error:
+            self._stop(request, error)
+            return True
+        if document is None:
+            requests.change(run.layout, request, wish="done")
+            return True
+        run.say(f"load {request.id}: folding late rows")
+        run.runtime.intend("late_replay", document, run.clock())
+        failpoint("load.replay_intended")
+        run.catch_up.run(one_step=True)
+        return True
+
+    def _skip_others(self, source: str) -> None:
+        """Commit the load's batch without records for the other sources: a batch id belongs to the
+        whole pipeline."""
+        stages = self._run.runtime.bronze
+        n = stages[source].table.state.n
+        for name, stage in stages.items():
+            if name != source and stage.table.refresh().n < n:
+                stage.skip(self._run.clock())
+
+    def _stop(self, request: LoadRequest, error: Exception) -> None:
+        self.close()
+        why = error.message if isinstance(error, HeadgateError) else _cause(error)
+        requests.change(self._run.layout, request, wish="stopped", why=why)
+        self._run.say(f"load {request.id} is stopped: {why}")
+
+
+def _cause(error: Exception) -> str:
+    """The first line of an error. That of a JVM's error names only a method, so the class of the
+    innermost cause follows it."""
+    causes = _JAVA_CAUSE.findall(said_by(error))
+    return f"{first_line(error)} ({causes[-1]})" if causes else first_line(error)

@@ -1,0 +1,115 @@
+"""Opens the tables of a job, before any batch runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from datetime import datetime
+
+from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.driver.begin_rebuild import begin_rebuild, wanted_tables
+from headgate.driver.errors import DefinitionChangedError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.refusing import require_definitions
+from headgate.driver.runtime import PipelineRuntime
+from headgate.failpoints import failpoint
+from headgate.flow.operations.carrying_out import tell_extended
+from headgate.history.savepoints.declarations import keep
+from headgate.history.savepoints.deployment import to_extend
+from headgate.history.savepoints.errors import ResetOpenError
+from headgate.history.savepoints.rebuilds import begun
+from headgate.history.savepoints.store import create
+from headgate.history.savepoints.undeclared import undeclared
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.agreement import States, require_agreement, states_of
+from headgate.lake.tables.damage import require_present
+from headgate.lake.tables.engine import engine
+from headgate.lake.tables.extending import extend
+
+
+def open_tables(
+    runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime, request: RebuildRequest
+) -> None:
+    """Fence the tables, finish what a crash interrupted, and check them against the declaration.
+
+    Raises DefinitionChangedError (also if the source had another name), FencedError, LogGapError,
+    DamagedFileError.
+    """
+    states = states_of(layout, runtime.pipeline)
+    if runtime.head.table.name not in states and any(kind_of(p) == BRONZE for p in states):
+        raise DefinitionChangedError(runtime.pipeline, runtime.head.table.name)
+    awaits = _awaits(runtime, states)
+    require_agreement(runtime.pipeline, states, awaits)
+    _require_declared(runtime, layout, states, awaits, request)
+    _save_way_back(runtime, layout, now)
+    runtime.open(epoch, now)
+    _finish_undeclared(runtime, layout, epoch, now)
+    for table in runtime.owned():
+        require_present(table)
+    if request.changed and set(runtime.layers) == set(LAYERS):
+        _extend(runtime, layout, now)
+    changed = {table.name for table in runtime.changed()} if request.changed else set()
+    why = "the declaration changed" if changed else "asked for by hand"
+    begin_rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
+    runtime.require_declared()
+    keep(layout, runtime.pipeline)
+
+
+def _require_declared(
+    runtime: PipelineRuntime,
+    layout: Layout,
+    states: States,
+    awaits: Callable[[str], bool],
+    request: RebuildRequest,
+) -> None:
+    """Raises DefinitionChangedError before any table is created or any rebuild is recorded. A reset
+    that is open is completed first; the tables are checked after it."""
+    head, pipeline = runtime.head.table.name, runtime.pipeline
+    if head not in states or request.changed or any(map(awaits, states)):
+        return
+    rebuilt: Collection[str] = ()
+    if set(runtime.layers) == set(LAYERS):
+        before = begun(layout, states[head][1].generation)
+        rebuilt = wanted_tables(pipeline, before, request.tables)
+    require_definitions(pipeline, layout, states, awaits, rebuilt)
+
+
+def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
+    """Extend the tables for which the declaration only adds fields inside of columns. After a
+    crash, the next upgrade continues with the tables that lack the fields."""
+    tables = {table.name: table for table in runtime.owned()}
+    schemas, declared = to_extend(layout, runtime.pipeline, tables), runtime.pipeline.definitions
+    made_as = {path: (tables[path].state.definition, declared[path]) for path in schemas}
+    if made_as:
+        tell_extended(runtime.head.table, made_as, now)
+    for path, schema in schemas.items():
+        extend(tables[path], schema, declared[path], now)
+        failpoint("extend.table_done")
+
+
+def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime) -> None:
+    """Reset tables that no job owns. Otherwise the reset would never be complete."""
+    if "bronze" not in runtime.layers:
+        return
+    waiting = tuple(t for t in undeclared(layout, runtime.pipeline) if runtime.resets.awaits(t))
+    for table in waiting:
+        table.fence(epoch)
+    runtime.resets.carry_out(waiting, now)
+
+
+def _awaits(runtime: PipelineRuntime, states: States) -> Callable[[str], bool]:
+    if runtime.head.table.name not in states:
+        return lambda _: False
+    return lambda path: runtime.resets.awaits_at(path, states[path][1].generation)
+
+
+def _save_way_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
+    """Take a savepoint before other versions of packages write these tables. Skipped
+    while a reset is open."""
+    bronze = runtime.head.table
+    if "bronze" in runtime.layers and bronze.exists:
+        wrote = bronze.refresh().engine
+        if wrote not in ("", engine()):
+            with suppress(ResetOpenError):
+                create(layout, runtime.pipeline, now, f"written by {wrote}")

@@ -1,0 +1,132 @@
+"""Checks, before a JVM starts, whether the driver would refuse to start. The driver checks the same
+again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.lake.storage.places import parent
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+    from headgate.lake.tables.agreement import States
+
+
+def require_free(declared: Pipeline, layout: Layout) -> None:
+    """Raises LeaseHeldError while another process runs the pipeline."""
+    from headgate.driver.lease import Lease
+
+    Lease(layout, LAYERS, declared.name).require_free(datetime.now(UTC))
+
+
+def require_apart(declared: Pipeline, layout: Layout) -> None:
+    """Raises SourceError if a source reads from the folder in which tables are written."""
+    from headgate.flow.sources.contract import connector_of
+
+    root = parent(layout.storage.root)
+    for source in declared.sources.values():
+        connector_of(source).require_apart(source.reads, root, declared.file)
+
+
+def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> tuple[str, ...]:
+    """Raises SourceError if the folder or topic of a source cannot be used, or is where tables are
+    written: a person has to correct it. Returns remarks about sources that are away, which a driver
+    waits for. A run with ``once`` does not: then this raises UnreachableError."""
+    from headgate.flow.sources.contract import DeployedSource, connector_of
+    from headgate.flow.sources.errors import UnreachableError
+
+    require_apart(declared, layout)
+    remarks = []
+    for source in declared.sources.values():
+        place = DeployedSource(layout.storage, declared.name, source)
+        try:
+            connector_of(source).require_input(place, declared.file)
+        except UnreachableError as error:
+            if once:
+                raise
+            remarks.append(f"{error.message}: {error.remedy}; the driver waits for it")
+    return tuple(remarks)
+
+
+def require_definitions(
+    declared: Pipeline,
+    layout: Layout,
+    states: States,
+    awaits: Callable[[str], bool],
+    rebuilt: Collection[str] = (),
+) -> None:
+    """Raises DefinitionChangedError if a table was created from another declaration, unless it is
+    among the ``rebuilt`` ones, or a rebuild or a reset of it is under way."""
+    from headgate.driver.errors import DefinitionChangedError
+    from headgate.history.savepoints.rebuilds import continued
+
+    bronze = graph_of(declared).head.path
+    under_way = continued(layout, declared, states[bronze][1].generation)
+    goes_on = {*rebuilt, *(under_way.tables if under_way else ())}
+    for path, wanted in declared.definitions.items():
+        if path in states and kind_of(path) in RECORDS and path not in goes_on:
+            _, state = states[path]
+            if state.definition != wanted and not awaits(path):
+                raise DefinitionChangedError(declared, path)
+
+
+def require_tables(declared: Pipeline, layout: Layout) -> None:
+    """Raises DefinitionChangedError if tables were created from another declaration, LogGapError or
+    SavepointError if they are damaged or an incomplete copy, FileChangedError if a file has changed
+    since it was recorded. Tables of an open reset or rebuild are not
+    checked: the driver completes these first."""
+    from headgate.driver.errors import DefinitionChangedError
+    from headgate.history.savepoints.clone import require_whole
+    from headgate.history.savepoints.resets import Resets
+    from headgate.lake.tables.agreement import require_agreement, states_of
+    from headgate.lake.tables.table import Table
+
+    require_whole(layout)
+    states = states_of(layout, declared)
+    bronze = graph_of(declared).head.path
+    if bronze not in states:
+        if any(kind_of(path) == BRONZE for path in states):
+            raise DefinitionChangedError(declared, bronze)
+        return
+    resets = Resets(Table(layout.storage, bronze, pipeline=declared.name))
+
+    def awaits(path: str) -> bool:
+        return resets.awaits_at(path, states[path][1].generation)
+
+    require_agreement(declared, states, awaits)
+    require_definitions(declared, layout, states, awaits)
+    _require_unchanged(declared, layout, states)
+
+
+def require_unchanged(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
+    """Raises FileChangedError if a file has changed since it was recorded, or has vanished before
+    it was read. A run with ``once`` does not wait for a source that is away: then this raises
+    UnreachableError."""
+    from headgate.lake.tables.agreement import states_of
+
+    states = states_of(layout, declared)
+    if graph_of(declared).head.path in states:
+        _require_unchanged(declared, layout, states, once=once)
+
+
+def _require_unchanged(
+    declared: Pipeline, layout: Layout, states: States, *, once: bool = False
+) -> None:
+    from headgate.flow.sources.contract import DeployedSource, connector_of
+    from headgate.flow.sources.errors import UnreachableError
+    from headgate.lake.tables.payloads.bronze import BronzePayload
+    from headgate.lake.tables.state import State
+
+    for name, source in declared.sources.items():
+        place = DeployedSource(layout.storage, declared.name, source)
+        path = BRONZE.path(name)
+        _, state = states.get(path, (0, State.empty(path)))
+        with nullcontext() if once else suppress(UnreachableError):  # a driver waits for it
+            connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)

@@ -1,0 +1,300 @@
+"""The tables of a pipeline that one job owns, and the stages that update them together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import chain
+
+from pyspark.sql import SparkSession
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph.operations import Document
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.driver.errors import DefinitionChangedError, ResetAskedError
+from headgate.driver.stages import Stages
+from headgate.flow.bronze.stage import BronzeStage
+from headgate.flow.gates.gate import gate_of
+from headgate.flow.operations.carrying_out import intend
+from headgate.flow.publish.stages import stage_of
+from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.history.savepoints import rebuilds
+from headgate.history.savepoints.declarations import all_kept
+from headgate.history.savepoints.rebuilds import Rebuild
+from headgate.history.savepoints.resets import Resets
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.table import Table, TableOf
+from headgate.lake.tables.table_schema import TableSchema
+
+
+class PipelineRuntime:
+    """Bronze, silver and gold of one pipeline. ``layers`` are the layers that this job writes.
+
+    During a rebuild there are two sets of stages. One updates the current tables by the declaration
+    that they were made from, the other updates the rebuilds by the current declaration.
+    """
+
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, layout: Layout, layers: Sequence[str]
+    ) -> None:
+        self._spark, self._layout = spark, layout
+        storage, name = layout.storage, pipeline.name
+        self.pipeline, self.graph = pipeline, graph_of(pipeline)
+        self.layers = tuple(layers)
+        self.kept = {
+            source.name: connector_of(source).tables(DeployedSource(storage, name, source))
+            for source in pipeline.sources.values()
+        }
+        self._current = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
+        self.bronze = {
+            source.name: BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
+            for source in pipeline.sources.values()
+        }
+        self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
+        self.stages = self._declared
+        self._rebuilt: Stages | None = None
+        self.rebuild: Rebuild | None = None
+        self._rebuilt_tables: dict[str, Table] = {}
+        published = (stage_of(spark, storage, pipeline, p) for p in pipeline.publish.values())
+        self.publications = tuple(stage for stage in published if stage.layer in layers)
+        self.resets = Resets(self.table(self.graph.head.path))
+        self._generation = 0
+        self._waits_for: frozenset[str] = frozenset()
+        own = [*self._current.values(), *(stage.table for stage in self.publications)]
+        own += [shape.table for kept in self.kept.values() for shape in kept]
+        by_path = {table.name: table for table in own}
+        written = self.graph.written_by(layers)
+        self._written = {node.path: by_path[node.path] for node in written}
+
+    @property
+    def head(self) -> BronzeStage:
+        """The stage whose table has the pipeline's operations and resets (``Graph.head``)."""
+        return self.bronze[self.graph.head.name]
+
+    def table(self, path: str) -> Table:
+        """The current table, which readers see."""
+        return self._current[path]
+
+    def create(self) -> None:
+        """Create the missing tables of every layer, empty. The first job that starts does this."""
+        for shape in self.shapes():
+            shape.create(self._definition(shape.table))
+        for publication in self.publications:
+            publication.create()
+
+    def shapes(self) -> tuple[TableSchema, ...]:
+        """The declared schema of every table."""
+        stages = self._declared
+        gold = (
+            shape
+            for name, stage in stages.gold.items()
+            for shape in stage.shapes(stages.type_of(self.pipeline.gold[name].silver))
+        )
+        bronze = (
+            TableSchema(self.table(BRONZE.path(name)), stage.shape.schema, stage.shape.time_column)
+            for name, stage in self.bronze.items()
+        )
+        silver = chain.from_iterable(stage.shapes for stage in stages.silver.values())
+        return (*chain.from_iterable(self.kept.values()), *bronze, *silver, *gold)
+
+    def require_declared(self) -> None:
+        """Raises DefinitionChangedError if a table was made from another declaration."""
+        for table in self.changed():
+            raise DefinitionChangedError(self.pipeline, table.name)
+
+    def changed(self) -> tuple[Table, ...]:
+        """The tables that were made from another declaration, and for which neither a rebuild nor
+        a reset is under way."""
+        rebuilt: Collection[str] = self.rebuild.tables if self.rebuild else ()
+        return tuple(
+            table
+            for table in (shape.table for shape in self.shapes())
+            if table.name not in rebuilt
+            and table.refresh().definition != self._definition(table)
+            and not self.resets.awaits(table)
+        )
+
+    def _definition(self, table: Table) -> str:
+        # The tables of a source survive changes of the declaration.
+        return self.pipeline.definitions.get(table.name) or kind_of(table.name).name
+
+    def open(self, epoch: int, now: datetime) -> None:
+        """Fence every table of this job against older drivers, check that the logs are complete,
+        and finish an interrupted reset. Call this before any stage runs.
+
+        Raises FencedError, LogGapError.
+        """
+        self.create()
+        for table in self.owned():
+            table.fence(epoch)
+            table.require_intact()
+        self._reset(now)
+
+    def _reset(self, now: datetime) -> None:
+        """Finish a requested reset of this job's tables. The generation is read first, so a reset
+        that is requested later ends the job."""
+        self._generation = self.resets.bronze.refresh().generation
+        self.resets.carry_out(self.owned(), now)
+        followed = self.graph.read_by(self.layers)
+        self._waits_for = frozenset(node.path for node in followed)
+
+    def begin(self, rebuild: Rebuild, epoch: int) -> None:
+        """Begin or continue to rebuild some tables beside the current ones."""
+        shapes = {shape.table.name: shape for shape in self.shapes()}
+        for path, definition in rebuild.tables.items():
+            table = rebuild.table(self._layout, self.pipeline.name, path)
+            shape = shapes[path]
+            table.create(
+                shape.schema,
+                definition,
+                time_column=shape.time_column,
+                generation=rebuild.generation,
+            )
+            if path in self._written:
+                table.fence(epoch)
+                table.require_intact()
+            self._rebuilt_tables[path] = table
+        self.rebuild = rebuild
+        self.stages = self._as_made(rebuild)
+        declared, built = self.pipeline, self._rebuilt_tables
+        silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
+        gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
+        self._rebuilt = self._stages(self._newest, silver, gold, is_visible=False)
+        for name, stage in self.bronze.items():
+            if (bronze := self._rebuilt_tables.get(BRONZE.path(name))) is not None:
+                stage.write_to(bronze)
+
+    def _stages(
+        self,
+        table: TableOf,
+        silver: Iterable[SilverTable],
+        gold: Iterable[GoldTable],
+        *,
+        is_visible: bool = True,
+        replaced: Collection[str] = (),
+    ) -> Stages:
+        gate = partial(gate_of, self._spark, self._layout, is_visible=is_visible)
+        places = table, self.graph, self.pipeline.sources
+        return Stages(self._spark, *places, silver, gold, gate, replaced, self._layout)
+
+    def _newest(self, path: str) -> Table:
+        return self._rebuilt_tables.get(path) or self.table(path)
+
+    def _as_made(self, rebuild: Rebuild) -> Stages:
+        """The stages that continue to update the current tables. Each table goes on by the last
+        kept declaration that it was made from. Declarations may differ in rules alone.
+
+        If bronze is rebuilt, no stage updates the current tables: they have all batches already. If
+        layers have separate jobs, tables that are being rebuilt are not updated. Otherwise bronze's
+        job could publish the rebuild at an earlier batch, and readers would see the tables go back.
+        """
+        if self.resets.bronze.name in rebuild.tables:
+            return self._stages(self.table, (), ())
+        pipelines = [*all_kept(self._layout), self.pipeline]  # the newest last
+        not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
+        made_as = {
+            path: table.refresh().definition
+            for path, table in self._current.items()
+            if path not in not_updated
+        }
+
+        def is_as_made(pipeline: Pipeline, path: str) -> bool:
+            return path in made_as and pipeline.definitions.get(path) == made_as[path]
+
+        # The upstream table must match the same declaration: a table of a newer one may need new
+        # columns, and a table of an older one cannot read a record with new fields.
+        silver = {
+            name: before.silver[name]
+            for before in pipelines
+            for name in self.pipeline.silver
+            if is_as_made(before, SILVER.path(name))
+            and is_as_made(before, BRONZE.path(before.silver[name].source))
+        }
+        gold = {
+            name: before.gold[name]
+            for before in pipelines
+            for name in self.pipeline.gold
+            if is_as_made(before, GOLD.path(name))
+            and is_as_made(before, SILVER.path(before.gold[name].silver))
+        }
+        return self._stages(self.table, silver.values(), gold.values(), replaced=rebuild.tables)
+
+    def owned(self) -> tuple[Table, ...]:
+        """The current tables that this job writes. Each side table comes before the table that
+        counts its rows."""
+        return tuple(self._written.values())
+
+    def upstream(self) -> tuple[Table, ...]:
+        """Separate readers of the upstream tables that other jobs write."""
+        followed = self.graph.read_by(self.layers)
+        return tuple(self.table(node.path).reader() for node in followed)
+
+    def intend(self, operation: str, document: Document, now: datetime) -> None:
+        """Request an operation (``operations.carrying_out.intend``)."""
+        intend(self.head.table, self.graph, operation, document, now)
+
+    def catch_up(self, now: datetime, *, one_step: bool = False) -> bool:
+        """Bring the silver and gold tables of this job up to their upstream tables, carry out the
+        operations on the way, and publish a rebuild that is ready. Returns whether all is done.
+
+        With ``one_step``, a table that is far behind takes only one step, so that it does not delay
+        the others. Raises ResetAskedError if tables of this job must be reset.
+        """
+        if self._generation_moved():
+            self._take_over(now)
+        waits_for, most_steps = self._still_awaited(), 1 if one_step else None
+        try:
+            level = self.stages.catch_up(self.layers, now, most_steps, waits_for)
+            if self._rebuilt is None:
+                return level
+            self._rebuilt.catch_up(self.layers, now, most_steps, waits_for)
+        except LogGapError as error:
+            if self._generation_moved():  # a reset has discarded the missing batches
+                raise ResetAskedError(self.pipeline) from error
+            raise
+        return self._publish(now) and self.catch_up(now, one_step=one_step)
+
+    def _generation_moved(self) -> bool:
+        """Whether a reset was requested since this job opened its tables."""
+        return self.resets.bronze.refresh().generation != self._generation
+
+    def _take_over(self, now: datetime) -> None:
+        """Take over this job's tables of a rebuild that bronze's job has published.
+
+        Raises ResetAskedError if tables must be reset. A restore fences every job. But if it stands
+        still after its fences until its lease expires, this job may have started since.
+        """
+        intent = self.resets.intent
+        if intent is None or not intent.is_publication:
+            raise ResetAskedError(self.pipeline)
+        self._reset(now)
+        self._end_rebuild()
+
+    def _still_awaited(self) -> Collection[str]:
+        """The upstream tables that other jobs have not reset yet."""
+        awaited = (path for path in self._waits_for if self.resets.awaits(self.table(path)))
+        self._waits_for = frozenset(awaited)
+        return self._waits_for
+
+    def _publish(self, now: datetime) -> bool:
+        """Replace the current tables by the rebuild if it is ready. Bronze's job requests that.
+        Returns whether it was done."""
+        assert self.rebuild is not None
+        if "bronze" not in self.layers:
+            return False
+        if not rebuilds.publish(self._layout, self.pipeline, self.rebuild, self.resets, now):
+            return False
+        self._reset(now)
+        self._end_rebuild()
+        return True
+
+    def _end_rebuild(self) -> None:
+        """Continue with the current tables, which match the declaration now."""
+        for name, stage in self.bronze.items():
+            stage.write_to(self.table(BRONZE.path(name)))
+        self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
+        self.stages = self._declared

@@ -1,0 +1,189 @@
+"""Silver and gold stages over the bronze tables, and how they catch up together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import TypeGuard
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headgate.commands import rendered
+from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph.operations import is_rejected
+from headgate.declaration.kinds import BRONZE, GOLD
+from headgate.declaration.model import GoldTable, SilverTable, Source
+from headgate.driver.error_translation import translate_error
+from headgate.driver.troubles import joined
+from headgate.flow.gates.gate import TableGate
+from headgate.flow.gold.operators.contract import GoldStage, stage_of
+from headgate.flow.operations import requests
+from headgate.flow.operations.carrying_out import Operations
+from headgate.flow.silver.stage import SilverStage
+from headgate.lake.storage.documents import encoded
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import DamagedFileError, HeldError, LogGapError
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.side_by_side import side_by_side
+from headgate.lake.tables.table import Table, TableOf
+
+
+class Stages:
+    """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
+    contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
+    paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
+    damage, it stays as it is, and the rebuild continues."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: TableOf,
+        graph: Graph,
+        sources: Mapping[str, Source],
+        silver: Iterable[SilverTable],
+        gold: Iterable[GoldTable],
+        gate_of: Callable[[GoldTable, TableOf], TableGate | None],
+        replaced: Collection[str],
+        layout: Layout,
+    ) -> None:
+        self._replaced, self._layout = replaced, layout
+        self._damaged: dict[str, str] = {}
+        declared, self._graph = tuple(silver), graph
+        self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
+        self.silver = {
+            name: SilverStage(spark, table, source, tuple(t for t in declared if t.source == name))
+            for name, source in sources.items()
+        }
+        self.gold: dict[str, GoldStage] = {}
+        self._gates: dict[str, TableGate | None] = {}
+        for each in gold:
+            self.gold[each.name] = stage_of(spark, table, each)
+            self._gates[each.name] = gate_of(each, table)
+
+    @property
+    def trouble(self) -> str | None:
+        """A message about the gold tables that cannot go on until a rebuild replaces them."""
+        return joined(self._damaged.values())
+
+    def type_of(self, silver: str) -> StructType:
+        """The row type of a silver table."""
+        return next(s for s in self.silver.values() if silver in s.silver).type_of(silver)
+
+    def catch_up(
+        self,
+        layers: Collection[str],
+        now: datetime,
+        most_steps: int | None,
+        waits_for: Collection[str],
+    ) -> bool:
+        """Bring the tables of ``layers`` up to their upstream tables, and carry out the operations
+        on the way. Returns whether all tables are up to date. ``waits_for`` are tables that other
+        jobs have not reset yet: gold tables that read them do not continue.
+
+        Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
+        """
+        level = True
+        if "silver" in layers:
+            # Refresh the head last: then no operation that another table has passed is missed.
+            last = self._graph.head.name
+            for name in sorted(self.bronze, key=lambda name: name == last):
+                self.bronze[name].refresh()
+            for name, silver in self.silver.items():
+                n = self.bronze[name].state.n
+                silver.catch_up(n, self._operations(), now, most_steps)
+                level &= silver.has_processed(n)
+        if "gold" in layers:
+            level &= self._catch_up_gold(now, most_steps, waits_for)
+        return level
+
+    def _catch_up_gold(
+        self, now: datetime, most_steps: int | None, waits_for: Collection[str]
+    ) -> bool:
+        """Returns whether all gold tables are up to date."""
+        ready = {n: gold for n, gold in self.gold.items() if gold.silver.name not in waits_for}
+        upto = {name: gold.silver.refresh().n for name, gold in ready.items()}
+        # Read bronze after silver, so that no operation that silver has carried out is missed.
+        self._head.refresh()
+        operations = self._operations()
+
+        def catch_up(name: str) -> bool:
+            return self._catch_up_to(upto[name], name, operations, now, most_steps)
+
+        # Validate in one thread only: the context of Great Expectations is global.
+        ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
+        done = side_by_side(ungated)
+        done += [catch_up(name) for name in ready if self._gates[name] is not None]
+        return all(done) and len(ready) == len(self.gold)
+
+    def _catch_up_to(
+        self,
+        upto: int,
+        name: str,
+        operations: Operations,
+        now: datetime,
+        most_steps: int | None,
+    ) -> bool:
+        """Returns whether a gold table is at batch ``upto``. A table that its gate holds is not. It
+        is tried again, also between batches, on request or after a pause: it may meet its rules by
+        then."""
+        if name in self._damaged:
+            return False
+        gold, gate = self.gold[name], self._gates[name]
+        gold.gold.gate = gate
+        if gate is not None and not gate.is_due(upto):
+            return False
+        its_own = operations.of(place.table for place in gold.places)
+        if gate is not None and self._waits_for_rejection(gate, its_own):
+            return False
+        watermarks = operations.watermarks(gold.silver.name)
+        ends = gate.stops(upto) if gate is not None else ()
+        try:
+            for stop in sorted({*its_own.stops(upto), *ends}):
+                gold.catch_up(stop, now, most_steps, watermarks)
+                if (n := gold.gold.refresh().n) < stop:
+                    return False
+                its_own.carry_out(gold.places, n, now)
+        except HeldError:
+            return False
+        except Exception as error:
+            if (path := GOLD.path(name)) not in self._replaced:
+                raise
+            cause = translate_error(error, self._layout) or error
+            if not self._is_replaced(cause):
+                raise
+            said = f"{path} stays as it is until its rebuild is published: {cause.message}"
+            self._damaged[name] = rendered(said)
+            return False
+        if gate is not None:
+            gate.passed()
+        return True
+
+    def _waits_for_rejection(self, gate: TableGate, operations: Operations) -> bool:
+        """Whether a table is held by an operation that a person has rejected, and bronze does not
+        say so yet. The operation is not tried any more, and bronze's job is asked to say it."""
+        if (given := gate.rejection()) is None:
+            return False
+        path, asked = GOLD.path(given.table), {each.number: each for each in operations.asked}
+        operation = asked.get(given.operation)
+        if operation is None or is_rejected(operation.document, path):
+            return False
+        if path not in self._replaced:
+            requests.reject(self._layout, given.id, encoded(given), given.at)
+        return True
+
+    def _is_replaced(self, error: BaseException) -> TypeGuard[LogGapError | DamagedFileError]:
+        """Whether what is damaged ends with the rebuild: a gap, or a file of a replaced table."""
+        if isinstance(error, DamagedFileError):
+            tables = (self._layout.storage.uri(f"{path}/") for path in self._replaced)
+            return any(f"{error.at}/".startswith(table) for table in tables)
+        return isinstance(error, LogGapError)
+
+    @property
+    def _head(self) -> Table:
+        return self.bronze[self._graph.head.name]
+
+    def _operations(self) -> Operations:
+        """The operations as of the last refresh of the head."""
+        return Operations(BronzePayload.of(self._head.state).operations, self._graph)

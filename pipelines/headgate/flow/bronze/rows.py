@@ -1,0 +1,115 @@
+"""Bronze's rows: decoded records with their stamps, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headgate.declaration.model import Record
+from headgate.flow.bronze.decoding.column_type import patched
+from headgate.flow.bronze.reasons import Reason
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.arrow import described
+from headgate.lake.tables.data_file import DataFile
+
+_TIME_COLUMN, _REASON = "event_time", "reason"
+_ROW_GROUP = 1 << 26  # bytes in memory
+# Columns whose values are all unique: a dictionary would be useless.
+_UNIQUE = ("value", "key", "offset", "event_id")
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """``columns`` are the columns of the table. A table of an older version lacks newer ones."""
+
+    record: Record
+    columns: tuple[str, ...]
+
+    def stamped(self, decoded: pa.Table, stamps: pa.Table) -> pa.Table:
+        """Bronze's rows. ``stamps`` has the columns of ``STAMPS``; ``row`` is a row of
+        ``decoded``."""
+        rows = stamps.column("row").to_numpy()
+
+        def spread(name: str) -> pa.Array:  # null for all other rows
+            values = stamps.column(name).combine_chunks()
+            return patched(pa.nulls(len(decoded), values.type), rows, values)
+
+        reason = decoded.column("reason")
+        if self.record.quarantines_differing:
+            # This reason has the lowest priority: a record with another reason keeps that one.
+            refused = pc.and_(pc.fill_null(spread("differing"), False), pc.is_null(reason))
+            reason = pc.if_else(refused, Reason.DIFFERING_DUPLICATE.value, reason)
+        duplicate = pc.fill_null(spread("duplicate"), False)
+        own = {"clock": spread("clock"), "duplicate": duplicate, "reason": reason}
+        return pa.table({n: own[n] if n in own else decoded.column(n) for n in self.columns})
+
+
+def write_rows(storage: Storage, path: str, tables: Iterable[pa.Table]) -> tuple[DataFile, ...]:
+    """Write rows of one schema to a new file, and describe it. Writes no file if there are no rows.
+    Rows with a reason have row groups of their own: quarantine reads only these."""
+    groups = _grouped(tables)
+    if (first := next(groups, None)) is None:
+        return ()
+    with storage.create(path) as file, _writer(file, first.schema) as writer:
+        for rows in chain([first], groups):
+            writer.write_table(rows, row_group_size=len(rows))
+    stat = storage.stat(path)
+    assert stat is not None
+    return (described(storage, path, stat.size, _TIME_COLUMN),)
+
+
+def _writer(file: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
+    leaves = [path for field in schema for path in _leaves(field, field.name)]
+    return pq.ParquetWriter(
+        file,
+        schema,
+        use_dictionary=[path for path in leaves if path not in _UNIQUE],
+        dictionary_pagesize_limit=1 << 16,
+        # Queries filter by ranges of times, quarantine by whether a row group has a reason.
+        write_statistics=[_TIME_COLUMN, _REASON],
+        write_page_checksum=True,
+        store_decimal_as_integer=True,
+        store_schema=False,
+    )
+
+
+def _leaves(field: pa.Field, path: str) -> Iterator[str]:
+    type_ = field.type
+    if pa.types.is_struct(type_):
+        for child in type_:
+            yield from _leaves(child, f"{path}.{child.name}")
+    elif pa.types.is_list(type_):
+        yield from _leaves(type_.value_field, f"{path}.list.element")
+    elif pa.types.is_map(type_):
+        yield from _leaves(type_.key_field, f"{path}.key_value.key")
+        yield from _leaves(type_.item_field, f"{path}.key_value.value")
+    else:
+        yield path
+
+
+def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The rows in groups of about ``_ROW_GROUP`` bytes. Rows with a reason have separate groups."""
+    groups, sizes = (list[pa.Table](), list[pa.Table]()), [0, 0]
+    for table in tables:
+        for kind, rows in enumerate(_divided(table)):
+            if len(rows):
+                groups[kind].append(rows)
+                sizes[kind] += rows.nbytes
+            if sizes[kind] >= _ROW_GROUP:
+                yield pa.concat_tables(groups[kind])
+                groups[kind].clear()
+                sizes[kind] = 0
+    yield from (pa.concat_tables(group) for group in groups if group)
+
+
+def _divided(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows without and with a reason."""
+    reasons = rows.column(_REASON)
+    if reasons.null_count == len(rows):
+        return rows, rows.slice(0, 0)
+    return rows.filter(pc.is_null(reasons)), rows.filter(pc.is_valid(reasons))

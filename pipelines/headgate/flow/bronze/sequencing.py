@@ -1,0 +1,155 @@
+"""Computes two columns of each record in log order: its watermark at arrival, and whether it is a
+duplicate.
+
+These are plain functions over Arrow columns, without Spark. The result depends on the log alone,
+not on how the log is split into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headgate.flow.bronze.dedup_index import DedupIndex, Found
+from headgate.flow.bronze.id_index import Flags
+
+Micros = npt.NDArray[np.int64]
+NEVER = np.iinfo(np.int64).min
+
+SEQUENCER_INPUT = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("time", pa.int64()),
+        ("hash_a", pa.int64()),
+        ("hash_b", pa.int64()),
+        ("content", pa.int64()),
+        ("conforms", pa.bool_()),
+        ("size", pa.int64()),
+    ]
+)
+"""The input of ``sequence`` (computed by ``sequencer_input``). ``time`` is the event time in
+microseconds, null if there is none or it is in the future; the hashes are null without an id;
+``conforms`` says whether the record is valid, regardless of other records; ``size`` is the number
+of bytes of its value, null without a value."""
+
+STAMPS = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("clock", pa.timestamp("us", "UTC")),
+        ("duplicate", pa.bool_()),
+        ("differing", pa.bool_()),
+    ]
+)
+"""``row`` is a row of the input."""
+
+
+@dataclass(frozen=True)
+class Sequenced:
+    """``stamps`` has a row for each record that is out of order or a duplicate. ``clocks`` are the
+    partitions' watermarks and ``watermark`` is the source's watermark after the batch."""
+
+    stamps: pa.Table
+    clocks: Mapping[str, int]
+    watermark: int | None
+    duplicates: int
+    differing: int
+    corrected: int
+
+
+def sequence(
+    ordered: pa.Table,
+    clocks: Mapping[str, int],
+    watermark: int | None,
+    partitions: Collection[int],
+    dedup_index: DedupIndex | None,
+) -> Sequenced:
+    """Sequence a batch (``SEQUENCER_INPUT``, in log order).
+
+    ``clocks`` and ``watermark`` are those of the previous bronze commit. ``partitions`` are the
+    active partitions: the smallest of their watermarks is the source's new watermark. A partition
+    without a watermark holds it back.
+    """
+    partition = ordered.column("partition").to_numpy()
+    time = ordered.column("time").fill_null(NEVER).to_numpy()
+    before, after = _clocks(partition, time, clocks, watermark)
+    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
+    stamps = _stamps(time, before, found.duplicate, found.differing)
+    waited_for = [after.get(str(number)) for number in partitions]
+    known = [clock for clock in waited_for if clock is not None]
+    lowest = min(known) if known and len(known) == len(waited_for) else None
+    return Sequenced(
+        stamps,
+        after,
+        _later(watermark, lowest),
+        int(found.duplicate.sum()),
+        int(found.differing.sum()),
+        found.corrected,
+    )
+
+
+def sequence_beside(
+    ordered: pa.Table,
+    watermark: int | None,
+    dedup_index: DedupIndex | None,
+    was_valid: Flags | None = None,
+) -> Sequenced:
+    """Sequence records that the source did not send in this order: a batch of history, or, with
+    ``was_valid``, the corrected copies of a replay, in the order of the records that they correct.
+
+    Their watermark at arrival is the source's ``watermark``; they advance no watermark. So no
+    record of a load makes another one late: an archive is in the order of its files' names, and its
+    windows are complete only when all of it was read.
+
+    A copy of a valid record (``was_valid``) is a duplicate of it; silver takes the copy if a rule
+    has rejected that record. Copies differ on purpose, so none goes to quarantine because it
+    differs.
+    """
+    time = ordered.column("time").fill_null(NEVER).to_numpy()
+    before = np.full(len(time), NEVER if watermark is None else watermark, np.int64)
+    found = dedup_index.find(ordered) if dedup_index else _none(len(time))
+    duplicate, differing = found.duplicate, found.differing
+    if was_valid is not None:
+        duplicate, differing = was_valid | duplicate | differing, np.zeros_like(differing)
+    stamps = _stamps(time, before, duplicate, differing)
+    counts = int(duplicate.sum()), int(differing.sum()), found.corrected
+    return Sequenced(stamps, {}, watermark, *counts)
+
+
+def _stamps(time: Micros, before: Micros, duplicate: Flags, differing: Flags) -> pa.Table:
+    # A clock is stored only if it is after the record's own time. Most records are in order.
+    behind = (before > time) & (time != NEVER)
+    stored = np.flatnonzero(behind | duplicate | differing)
+    clock = pa.array(before[stored], mask=~behind[stored]).cast(pa.timestamp("us", "UTC"))
+    columns = [pa.array(stored), clock, pa.array(duplicate[stored]), pa.array(differing[stored])]
+    return pa.table(columns, schema=STAMPS)
+
+
+def _clocks(
+    partition: npt.NDArray[np.int32], time: Micros, clocks: Mapping[str, int], watermark: int | None
+) -> tuple[Micros, dict[str, int]]:
+    """Each record's watermark at arrival, and the partitions' watermarks after the batch."""
+    before = np.full(len(time), NEVER, np.int64)
+    after = dict(clocks)
+    for number in np.unique(partition):
+        here = np.flatnonzero(partition == number)
+        start = clocks.get(str(number), NEVER)
+        running = np.maximum.accumulate(np.concatenate([[start], time[here]]))
+        before[here] = running[:-1] if watermark is None else np.maximum(running[:-1], watermark)
+        if running[-1] != NEVER:
+            after[str(number)] = int(running[-1])
+    return before, after
+
+
+def _later(watermark: int | None, lowest: int | None) -> int | None:
+    """The watermark never falls."""
+    known = [c for c in (watermark, lowest) if c is not None]
+    return max(known, default=None)
+
+
+def _none(rows: int) -> Found:
+    return Found(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))

@@ -1,0 +1,258 @@
+"""The bronze stage: one source range in, one commit out. That commit is the checkpoint."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import wraps
+from typing import ParamSpec
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from headgate.declaration.kinds import BRONZE
+from headgate.declaration.model import Source
+from headgate.declaration.sources import kind_of_source
+from headgate.failpoints import failpoint
+from headgate.flow.bronze.batches import (
+    IN_DRIVER,
+    DecodedBatch,
+    Decoding,
+    InDriver,
+    InWorkers,
+    ScratchLostError,
+)
+from headgate.flow.bronze.copies import CorrectedCopies
+from headgate.flow.bronze.counts import counts_of
+from headgate.flow.bronze.dedup_index import DedupIndex, Span
+from headgate.flow.bronze.dedup_rows import dedup_rows
+from headgate.flow.bronze.rows import RowShape, write_rows
+from headgate.flow.bronze.schema import bronze_type
+from headgate.flow.bronze.sequencing import Sequenced, sequence, sequence_beside
+from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.records import Records
+from headgate.lake.tables.arrow import attempt_folder
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.frames import arrow_schema, micros, row_type
+from headgate.lake.tables.history import Footers
+from headgate.lake.tables.live_files import latest_time, overlapping_files
+from headgate.lake.tables.load import Load
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.replay import Replay
+from headgate.lake.tables.state import State, commit_time
+from headgate.lake.tables.table import Table
+from headgate.lake.tables.table_schema import TableSchema
+
+P = ParamSpec("P")
+
+READ_ATTEMPTS = 3
+"""How often a batch is read if its decoded records are lost before they are written."""
+
+
+def _read_again(commit: Callable[P, State]) -> Callable[P, State]:
+    """``commit``, which is called again if the records that it has decoded are lost."""
+
+    @wraps(commit)
+    def again(*args: P.args, **kwargs: P.kwargs) -> State:
+        for _ in range(READ_ATTEMPTS - 1):
+            with suppress(ScratchLostError):
+                return commit(*args, **kwargs)
+        return commit(*args, **kwargs)
+
+    return again
+
+
+class BronzeStage:
+    """The only writer of ``bronze/<source>``."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: Table,
+        source: Source,
+    ) -> None:
+        self._spark = spark
+        self._source = source
+        self.type = bronze_type(source)
+        self.table = table
+        format = kind_of_source(source).format(source.reads)
+        self._decoding = Decoding(source.record, format, f"headgate/{uuid.uuid4().hex[:12]}")
+        self._dedup_index: DedupIndex | None = None
+        self._footers = Footers(self.table)
+
+    def write_to(self, table: Table) -> None:
+        """Write to another table from now on: the rebuild, or the live table that replaced it."""
+        self.table, self._footers = table, Footers(table)
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """As ``BronzeWriter``."""
+        return BronzePayload.of(self.table.refresh()).offsets
+
+    @property
+    def shape(self) -> TableSchema:
+        return TableSchema(self.table, arrow_schema(self.type), "event_time")
+
+    @_read_again
+    def ingest(
+        self,
+        records: Records,
+        reached: BatchEnd,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> State:
+        """As ``BronzeWriter``."""
+        held = self.table.refresh()
+        payload = BronzePayload.of(held)
+        batch = self._decoded(records)
+        sequenced = sequence(
+            batch.ordered,
+            payload.clocks,
+            payload.watermark,
+            reached.partitions,
+            self._open_dedup_index(payload),
+        )
+        payload = replace(
+            payload,
+            offsets=dict(reached.offsets),
+            topics=tuple(reached.topics),
+            gaps=(*payload.gaps, *reached.gaps),
+            clocks=dict(sequenced.clocks),
+            watermark=sequenced.watermark,
+        )
+        counts, changed = self._counts(batch, sequenced), len(batch.ordered) > 0
+        state = held.advanced_to(held.n + 1, now, payload).counting(counts, changed=changed)
+        if changed and reached.arrived is not None:
+            state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
+        return self._written(state, batch, sequenced, verify)
+
+    @_read_again
+    def load(
+        self,
+        load: Load,
+        records: Records,
+        offsets: Mapping[str, int],
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> State:
+        """Commit records of a load as the next batch; the load then continues at ``offsets``, and
+        the source's offsets stay the same. ``verify`` is as in ``ingest``. Raises
+        CommitRefusedError or FencedError."""
+        held = self.table.refresh()
+        payload = BronzePayload.of(held)
+        batch = self._decoded(records)
+        index = self._open_dedup_index(payload)
+        sequenced = sequence_beside(batch.ordered, payload.watermark, index)
+        rows = len(batch.ordered)
+        load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
+        counts = {**self._counts(batch, sequenced), "loaded": rows}
+        # ``changed_at`` stays the same: it is the time of the source's last record.
+        state = held.advanced_to(load.n, now, payload.with_load(load)).counting(counts)
+        return self._written(state, batch, sequenced, verify)
+
+    def _written(
+        self,
+        state: State,
+        batch: DecodedBatch,
+        sequenced: Sequenced,
+        verify: Callable[[], None],
+    ) -> State:
+        storage, folder = self.table.storage, attempt_folder(state)
+        files = batch.write(storage, folder, self._row_shape(), sequenced.stamps)
+        verify()
+        return self._commit(state, files, batch.ordered)
+
+    def _counts(self, batch: DecodedBatch, sequenced: Sequenced) -> dict[str, int]:
+        return counts_of(batch.ordered, sequenced, self._source.record)
+
+    def _decoded(self, records: Records) -> DecodedBatch:
+        if records.size <= IN_DRIVER:
+            return InDriver(self._decoding, records.blocks())
+        return InWorkers(self._decoding, records, self._spark)
+
+    def replay(
+        self,
+        copies: CorrectedCopies,
+        id_: str,
+        reason: str,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> State:
+        """Commit corrected copies of records as the next batch; the source's offsets stay the same.
+        ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
+        held = self.table.refresh()
+        payload = BronzePayload.of(held)
+        batch = InDriver(self._decoding, iter([copies.records()]))
+        sequenced = self._sequenced_copies(batch.ordered, copies, payload)
+        replay = Replay(id_, held.n + 1, len(batch.ordered), reason)
+        payload = replace(payload, replays=(*payload.replays, replay))
+        counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
+        # ``changed_at`` stays the same: it is the time of the source's last record.
+        state = held.advanced_to(replay.n, now, payload).counting(counts)
+        rows = batch.stamped(self._row_shape(), sequenced.stamps)
+        moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
+        path = f"{attempt_folder(state)}/part-0.parquet"
+        files = write_rows(self.table.storage, path, moved)
+        verify()
+        return self._commit(state, files, batch.ordered)
+
+    @contextmanager
+    def decoded(self, copies: CorrectedCopies) -> Iterator[DataFrame]:
+        """The rows that bronze would have for corrected copies, at the positions of the source's
+        records. Nothing is written."""
+        payload = BronzePayload.of(self.table.refresh())
+        batch = InDriver(self._decoding, iter([copies.records()]))
+        sequenced = self._sequenced_copies(batch.ordered, copies, payload)
+        (rows,) = batch.stamped(self._row_shape(), sequenced.stamps)
+        yield self._spark.createDataFrame(rows)
+
+    def _commit(self, state: State, files: Sequence[DataFile], ordered: pa.Table) -> State:
+        failpoint(f"{BRONZE.name}.staged")
+        committed = self.table.commit(state, add=files)
+        if self._dedup_index is not None:
+            self._dedup_index.add(ordered)
+        return committed
+
+    def _sequenced_copies(
+        self, ordered: pa.Table, copies: CorrectedCopies, payload: BronzePayload
+    ) -> Sequenced:
+        unique = self._source.record.one_copy_within is not None
+        index = self._open_dedup_index(payload) if unique else None
+        return sequence_beside(ordered, payload.watermark, index, copies.was_valid)
+
+    def skip(self, now: datetime) -> State:
+        """Commit the next batch without a record; the source's offsets stay the same. Raises
+        CommitRefusedError or FencedError."""
+        held = self.table.refresh()
+        return self.table.commit(held.advanced_to(held.n + 1, now).counting({}))
+
+    def _row_shape(self) -> RowShape:
+        """The columns that the table has. A table of an older version lacks newer ones."""
+        held = row_type(self.table).fieldNames()
+        columns = tuple(name for name in self.type.fieldNames() if name in held)
+        return RowShape(self._source.record, columns)
+
+    def _open_dedup_index(self, payload: BronzePayload) -> DedupIndex | None:
+        rule = self._source.record.duplicates
+        if rule is None or not self._source.record.event_id:
+            return None
+        if self._dedup_index is None:
+            newest = max(payload.clocks.values(), default=None)
+            if payload.replays or payload.loads:  # they advance no watermark, and may be later
+                newest = latest_time(self.table.handle, "event_time")
+            self._dedup_index = DedupIndex(
+                micros(rule.within), rule.differing, self._load_dedup_rows, newest
+            )
+        return self._dedup_index
+
+    def _load_dedup_rows(self, spans: Sequence[Span]) -> pa.Table:
+        """``DEDUP_ROWS`` of bronze whose event times lie in ``spans``. A differing duplicate counts
+        as valid."""
+        # This step's handle is kept: a refresh here would disable the fencing check of the commit.
+        handle = self.table.handle
+        files = overlapping_files(handle, "event_time", spans)
+        files = self._footers.of(handle.version(), files)
+        return dedup_rows(self.table.storage, files, spans)

@@ -1,0 +1,145 @@
+"""Folds a batch into the open results: frames in, frames out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.model import GoldTable, Measure
+from headgate.declaration.operators import columns_of
+from headgate.declaration.types import Struct
+from headgate.flow.gold.schema import gold_type
+from headgate.flow.gold.states import fold, merged, state_type, value
+from headgate.lake.tables.data_file import STATE
+from headgate.lake.tables.projection import Projection
+
+
+class Aggregator:
+    """The fold of one gold table. Its expressions are built once: building them for every
+    batch costs more than folding a small one."""
+
+    def __init__(self, table: GoldTable, end: Column) -> None:
+        """``end`` as in ``Assignment``."""
+        measures, columns = table.measures, columns_of(table)
+        keys = [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
+        self._key = Projection("*", F.struct(*columns, *keys).alias("_key"))
+        self._partials = [
+            F.expr(field.partial).cast(str(field.type)).alias(_flat(m, name))
+            for m in measures
+            for name, field in fold(m).fields.items()
+        ]
+        new = F.struct(*(_state(m, partial(_flat_column, m)) for m in measures)).alias("new")
+        self._new = Projection("_key", new)
+        self._salt = table.salt and _salt(table.salt)
+        self._joined = F.expr(_all_merged(measures, "collect_list(new)")).alias("new")
+        open_key = F.struct(*columns, *(f"`{b.name}`" for b in table.by)).alias("_key")
+        self._old = Projection(
+            open_key, F.col(STATE).alias("old"), F.col("updated_at").alias("old_update")
+        )
+        touched = F.when(F.col("new").isNotNull(), F.col("_now"))
+        self._merged = Projection(
+            F.col("_key.*"),
+            F.struct(*(_merge(m) for m in measures)).alias(STATE),
+            touched.otherwise(F.col("old_update")).alias("updated_at"),
+            "_threshold",
+        )
+        values = (F.expr(value(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
+        is_final = (end <= F.col("_threshold")).alias("final")
+        self._measured = Projection("*", is_final, *values)
+        computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
+        computed["revision"] = F.lit(0)
+        computed[STATE] = F.when(~F.col("final"), F.col(STATE))
+        names = (*gold_type(table).fieldNames(), STATE)
+        self._columns = Projection(
+            *(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names)
+        )
+
+    def partial_states(self, pairs: DataFrame) -> DataFrame:
+        """``_key`` and ``new`` (a state per measure) of every result and key among some pairs."""
+        return self.states_of(self.keyed(pairs))
+
+    def keyed(self, pairs: DataFrame) -> DataFrame:
+        """Some pairs with ``_key``: their result and key."""
+        return self._key.of(pairs)
+
+    def states_of(self, keyed: DataFrame) -> DataFrame:
+        """As ``partial_states``, of pairs with ``_key``."""
+        if self._salt is None:
+            return self._new.of(keyed.groupBy("_key").agg(*self._partials))
+        parts = keyed.groupBy("_key", self._salt).agg(*self._partials)
+        return self._new.of(parts).groupBy("_key").agg(self._joined)
+
+    def open_states(self, open_rows: DataFrame) -> DataFrame:
+        """``_key``, ``old`` and ``old_update`` of the open rows of the gold table."""
+        return self._old.of(open_rows)
+
+    def folded(self, partials: DataFrame, opened: DataFrame, constants: DataFrame) -> DataFrame:
+        """The rows of ``gold_type`` and their states after a batch: every open result, merged with
+        the batch's partial states.
+
+        ``constants`` has one row: ``_now`` and ``_threshold``; results that end at or before it are
+        final (microseconds). It is a frame, because with a literal that changes with every batch
+        Spark would compile the query again each time.
+        """
+        joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
+        merged_rows = self._merged.of(joined.crossJoin(F.broadcast(constants)))
+        return self._columns.of(self._measured.of(merged_rows))
+
+
+def batch_constants(spark: SparkSession, now: datetime, threshold: int | None) -> DataFrame:
+    """The frame ``constants`` of ``folded``: the values that change with every batch."""
+    least = -(1 << 62)
+    row = pa.table(
+        {
+            "_now": pa.array([now], pa.timestamp("us", "UTC")),
+            "_threshold": pa.array([least if threshold is None else threshold], pa.int64()),
+        }
+    )
+    return spark.createDataFrame(row)
+
+
+def _flat(measure: Measure, field: str) -> str:
+    return f"_{measure.name}_{field}"
+
+
+def _flat_column(measure: Measure, field: str) -> Column:
+    return F.col(f"`{_flat(measure, field)}`")
+
+
+def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
+    fields = fold(measure).fields
+    return F.struct(*(field(name).alias(name) for name in fields)).alias(measure.name)
+
+
+def _salt(parts: int) -> Column:
+    """Splits a hot key's rows into ``parts`` groups of about equal size. Any split is correct,
+    because a fold does not depend on the order of rows."""
+    return F.pmod(F.xxhash64("_partition", "_offset"), F.lit(parts)).alias("_salt")
+
+
+def _all_merged(measures: Sequence[Measure], states: str) -> str:
+    """The SQL that merges an array of states into one state per measure."""
+    type_ = Struct.of({m.name: state_type(m) for m in measures})
+    both = ", ".join(f"'{m.name}', {_merged_sql(m, 'a', 'b')}" for m in measures)
+    merge = f"case when a is null then b else named_struct({both}) end"
+    return f"aggregate({states}, cast(null as {type_}), (a, b) -> {merge})"
+
+
+def _merged_sql(measure: Measure, old: str, new: str) -> str:
+    pair = f"{old}.`{measure.name}`", f"{new}.`{measure.name}`"
+    fields = (
+        f"'{name}', cast({merged(measure, name, *pair)} as {field.type})"
+        for name, field in fold(measure).fields.items()
+    )
+    return f"named_struct({', '.join(fields)})"
+
+
+def _merge(measure: Measure) -> Column:
+    old, new = f"old.`{measure.name}`", f"new.`{measure.name}`"
+    fields = fold(measure).fields
+    return _state(measure, lambda n: F.expr(merged(measure, n, old, new)).cast(str(fields[n].type)))

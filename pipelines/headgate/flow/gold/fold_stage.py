@@ -1,0 +1,176 @@
+"""The stage of a fold: late pairs go to the late table, all others are folded into open results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from itertools import islice
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headgate.declaration.kinds import GOLD, LATE, SILVER
+from headgate.declaration.model import GoldTable
+from headgate.declaration.names import REPLAYED
+from headgate.flow.gold.aggregator import Aggregator, batch_constants
+from headgate.flow.gold.assignment import Assignment
+from headgate.flow.gold.fold import Fold
+from headgate.flow.gold.late_candidates import FEW, late_candidates
+from headgate.flow.gold.late_replay import LATE_TIME, LateReplay
+from headgate.flow.gold.pairs import Pairs
+from headgate.flow.gold.recomputing import Meant, final_rows
+from headgate.flow.gold.schema import gold_type, late_type, state_field, time_column
+from headgate.flow.operations.contract import Place
+from headgate.lake.tables.arrow import stage_arrow
+from headgate.lake.tables.catching_up import files_of, steps
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.frames import Rows, arrow_schema, micros, row_type
+from headgate.lake.tables.history import Watermarks
+from headgate.lake.tables.log import Commit
+from headgate.lake.tables.open_rows import open_rows
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.staging import Prepared, stage
+from headgate.lake.tables.state import State, just_after
+from headgate.lake.tables.table import TableOf
+from headgate.lake.tables.table_schema import TableSchema
+
+
+class FoldStage:
+    """A ``GoldStage`` (``operators.contract``), shared by all folds."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: TableOf,
+        declared: GoldTable,
+        assignment: Assignment,
+        aggregator: Aggregator,
+    ) -> None:
+        self._spark = spark
+        self._declared = declared
+        self._pairs = Pairs(declared, assignment)
+        self._aggregator, self._assignment = aggregator, assignment
+        self._time_column = time_column(declared)
+        self._counts = _counted()
+        self.silver = table(SILVER.path(declared.silver)).reader()
+        self.late = table(LATE.path(declared.name))
+        self.gold = table(GOLD.path(declared.name))
+        self._silver_rows = Rows(spark, self.silver)
+        self._gold_rows = Rows(spark, self.gold, state_field(declared))
+        self._fold = Fold(spark, declared, self._pairs, assignment, aggregator)
+        replay = LateReplay(self._fold, self.silver, self.late, self.gold)
+        late = Place(
+            self.late, Rows(spark, self.late).of, LATE_TIME, None, replay.mark, replay.unmark
+        )
+        gold = Place(self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold)
+        self.places: Sequence[Place] = (late, gold)
+
+    def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
+        gold, late = gold_type(self._declared), late_type(self._declared, silver)
+        return (
+            TableSchema(self.late, arrow_schema(late), LATE_TIME),
+            TableSchema(self.gold, arrow_schema(gold), self._time_column),
+        )
+
+    def catch_up(
+        self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
+    ) -> None:
+        ahead = steps(self.silver, self.gold.refresh().n, upto, watermarks)
+        for group in islice(ahead, most_steps):
+            held = self.gold.refresh()
+            at = just_after(held, now)
+            gold, late = self._prepare_gold(held, group, at)
+            # Late commits before gold: if gold has a batch, its late table must have it too.
+            side = self._prepare_late(held, group, at, late) if late else None
+            replace(gold, side=side).commit()
+
+    def final_rows(self, files: Sequence[DataFile], meant: Meant, now: datetime) -> DataFrame:
+        """The final rows that some files of silver give, in one pass (``gold.recomputing``)."""
+        silver, batches = self._silver_rows.of(files), {file.n for file in files}
+        return final_rows(self._fold, silver, batches, meant, now)
+
+    def late_pairs(self, rows: DataFrame) -> DataFrame:
+        closed_through = GoldPayload.of(self.gold.refresh()).closed_through
+        return self._pairs.of(rows, closed_through).where(F.col("_late").isNotNull())
+
+    def _prepare_gold(
+        self, held: State, group: Sequence[Commit], now: datetime
+    ) -> tuple[Prepared, int]:
+        """The commit of a group, and how many of its pairs are late."""
+        last = group[-1].state
+        watermark = SilverPayload.of(last).watermark
+        payload = replace(GoldPayload.of(held), watermark=watermark)
+        state = held.advanced_to(last.n, now, payload)
+        opened = open_rows(self.gold)
+        observed = Observation()
+        pairs = self._paired(files_of(group), held).observe(observed, *self._counts)
+        rows = self._aggregator.folded(
+            self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
+            self._aggregator.open_states(self._gold_rows.of(opened.files)),
+            batch_constants(self._spark, now, self._threshold(watermark)),
+        )
+        staged = stage(self.gold, state, rows, time_column=self._time_column)
+        counts = {k: int(v or 0) for k, v in observed.get.items()}
+        counts["final"] = sum(f.rows for f in staged if f.is_final)
+        state = state.counting(counts, changed=bool(counts["folded"] or counts["final"]))
+        return Prepared(self.gold, state, add=staged, remove=opened.live), counts["late"]
+
+    def _prepare_late(
+        self, held: State, group: Sequence[Commit], now: datetime, count: int
+    ) -> Prepared | None:
+        """The commit of the late pairs of a group. There are at most ``count`` of them."""
+        late = self.late.refresh()
+        # It is ahead of gold if a crash came between the two commits of an earlier step.
+        files = files_of(group, after=late.n)
+        if not files:
+            return None
+        state = late.advanced_to(group[-1].state.n, now)
+        closed_through = GoldPayload.of(held).closed_through
+        is_small = count <= FEW and closed_through is None
+        slack = self._assignment.slack
+        candidates = late_candidates(self.silver, files, slack) if is_small else None
+        if candidates is not None:
+            rows = self._late_rows(self._spark.createDataFrame(candidates), None).toArrow()
+            staged = stage_arrow(self.late, state, rows, time_column=LATE_TIME)
+        else:
+            rows = self._late_rows(self._silver_rows.of(files), closed_through)
+            staged = stage(self.late, state, rows, time_column=LATE_TIME, most_files=1)
+        if not staged:
+            return None
+        counted = state.counting({"late": sum(f.rows for f in staged)})
+        return Prepared(self.late, counted, staged)
+
+    def _late_rows(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
+        pairs = self._pairs.of(silver, closed_through)
+        return self._late_columns.of(pairs.where(F.col("_late").isNotNull()))
+
+    def _paired(self, files: Sequence[DataFile], held: State) -> DataFrame:
+        """The pairs of some silver files. ``_late`` says why a pair is late."""
+        return self._pairs.of(self._silver_rows.of(files), GoldPayload.of(held).closed_through)
+
+    def _threshold(self, watermark: int | None) -> int | None:
+        return None if watermark is None else watermark - micros(self._declared.allowed_lateness)
+
+    @cached_property
+    def _late_columns(self) -> Projection:
+        computed = {
+            "late_seconds": self._pairs.late_seconds,
+            "reason": F.col("_late"),
+            REPLAYED: F.lit(None).cast("bigint"),
+        }
+        names = row_type(self.late).fieldNames()
+        return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
+
+
+def _counted() -> list[Column]:
+    folded_count = F.count(F.when(F.col("_late").isNull(), 1))
+    return [
+        F.count(F.lit(1)).alias("pairs"),
+        folded_count.alias("folded"),
+        F.count("_late").alias("late"),
+    ]

@@ -1,0 +1,28 @@
+"""``count(*)`` and ``count(x)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.model import Argument, Measure
+from headgate.declaration.types import BIGINT, DataType
+from headgate.flow.gold.measures.adding import counted
+
+
+class Count(MeasureKind):
+    result = "bigint"
+    keeps = "a count"
+    takes_rows = True
+    takes_nested = True
+    distinct = "count_distinct"
+    adds_up = True
+
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        return BIGINT
+
+    def fold(self, measure: Measure) -> Fold:
+        return Fold({"n": counted(measure)}, "{n}")
+
+
+MEMBER = Count()

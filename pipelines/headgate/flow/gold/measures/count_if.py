@@ -1,0 +1,29 @@
+"""``count_if(condition)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.model import Argument, Measure
+from headgate.declaration.types import BIGINT, DataType
+from headgate.flow.gold.measures.adding import added, require_condition
+
+
+class CountIf(MeasureKind):
+    """The number of rows for which a condition is true."""
+
+    result = "bigint"
+    keeps = "a count"
+    takes = ("condition",)
+    adds_up = True
+
+    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+        require_condition("count_if", arguments[0].type)
+        return BIGINT
+
+    def fold(self, measure: Measure) -> Fold:
+        return Fold({"n": added(BIGINT, f"count_if({measure.argument()})")}, "{n}")
+
+
+MEMBER = CountIf()

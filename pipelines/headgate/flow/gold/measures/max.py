@@ -1,0 +1,7 @@
+"""``max(x)``."""
+
+from __future__ import annotations
+
+from headgate.flow.gold.measures.extremes import Extreme
+
+MEMBER = Extreme("max", "greatest")

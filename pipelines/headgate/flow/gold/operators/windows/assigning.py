@@ -1,0 +1,41 @@
+"""The windows of a row: [start, start + size) every ``every``, aligned to 1970 UTC."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headgate.flow.gold.assignment import Assignment
+from headgate.flow.gold.operators.windows import Windows
+from headgate.lake.tables.frames import micros
+from headgate.lake.tables.projection import Projection
+
+
+def assignment(windows: Windows, lateness: timedelta) -> Assignment:
+    """A pair is late if the watermark at arrival is at or after its window's end plus the allowed
+    lateness."""
+    size = F.lit(micros(windows.size))
+    start = Projection("*", _starts(windows).alias("_start"))
+    window = Projection(
+        "*",
+        F.timestamp_micros("_start").alias("window_start"),
+        F.timestamp_micros(F.col("_start") + size).alias("window_end"),
+    )
+
+    def assign(rows: DataFrame) -> DataFrame:
+        return window.of(start.of(rows))
+
+    end, slack = F.unix_micros("window_end"), micros(lateness)
+    return Assignment(assign, end, late_from=end + F.lit(slack), closed_by=end, slack=slack)
+
+
+def _starts(windows: Windows) -> Column:
+    """The starts of the windows that contain a row, in microseconds: one row for each window."""
+    size, every = micros(windows.size), micros(windows.every)
+    time = F.unix_micros("_event_time")
+    last = time - F.pmod(time, F.lit(every))
+    if size == every:
+        return last
+    return F.explode(F.array(*(last - F.lit(k * every) for k in range(size // every))))

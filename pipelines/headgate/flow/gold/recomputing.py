@@ -1,0 +1,96 @@
+"""Computes final rows of a gold table from silver in one pass, without open rows.
+
+A fold gives the same rows wherever batches end, so all pairs are folded at once. Pairs are late as
+in the stage: by the row's watermark at arrival, and by the drains before its batch. A late pair is
+folded if a replay of late pairs has selected it since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from itertools import chain
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headgate.declaration.names import REPLAYED
+from headgate.declaration.operators import begin_of
+from headgate.flow.gold.aggregator import batch_constants
+from headgate.flow.gold.fold import Fold
+from headgate.flow.gold.late_replay import Selection
+from headgate.flow.gold.schema import gold_type, state_field
+from headgate.lake.tables.data_file import STATE
+
+_BATCH = r".*/data/\d+-(\d+)-[^/]*/"
+"""The last part of a path that looks like the folder of an attempt. A part of the root may look
+like one, too."""
+
+
+@dataclass(frozen=True)
+class Meant:
+    """The results that begin at or after ``begin`` and end at or before ``end``. Those that end at
+    or before ``final_through`` are final. ``drains`` has the batch id of each drain and the end up
+    to which it has closed the table. ``replays`` has the batch id of each replay of late pairs, its
+    selection, and the end up to which results were final then. Times are microseconds since 1970
+    UTC."""
+
+    begin: int
+    end: int
+    final_through: int | None
+    drains: tuple[tuple[int, int], ...] = ()
+    replays: tuple[tuple[int, Selection, int], ...] = ()
+
+
+def final_rows(
+    fold: Fold, silver: DataFrame, batches: Collection[int], meant: Meant, now: datetime
+) -> DataFrame:
+    """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
+    attempts, which contain batch ids: ``batches``."""
+    placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
+    batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
+    placed = placed.withColumn("_n", batch).drop("_path")
+    found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end)
+    found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin)
+    late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
+    folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
+    folded = folded.where(~late | _replayed(fold, meant)).drop(REPLAYED, "_n", "_late")
+    stored = StructType([*gold_type(fold.declared).fields, state_field(fold.declared)])
+    opened = fold.aggregator.open_states(fold.spark.createDataFrame([], stored))
+    constants = batch_constants(fold.spark, now, meant.final_through)
+    partials = fold.aggregator.partial_states(folded)
+    rows = fold.aggregator.folded(partials, opened, constants)
+    return rows.where("final").drop(STATE)
+
+
+def _closed(fold: Fold, batches: Collection[int], meant: Meant) -> Column:
+    """Whether a drain before the batch of a pair had closed its result. The end is looked up: one
+    condition for each drain would be too much for Spark after hundreds of drains."""
+    ends = {n: max((end for at, end in meant.drains if at < n), default=None) for n in batches}
+    known = {n: end for n, end in ends.items() if end is not None}
+    if not known:
+        return F.lit(False)
+    through = F.create_map(*map(F.lit, chain.from_iterable(known.items())))[F.col("_n")]
+    return F.coalesce(fold.assignment.closed_by <= through, F.lit(False))
+
+
+def _replayed(fold: Fold, meant: Meant) -> Column:
+    """Whether a replay has folded a late pair."""
+    return _any_of(
+        (F.col("_n") <= n) & (fold.assignment.end <= final_through) & selection.has(fold.declared)
+        for n, selection, final_through in meant.replays
+        if final_through > meant.begin  # no result of the range was final before
+    )
+
+
+def _any_of(conditions: Iterable[Column]) -> Column:
+    """Whether one of some conditions is met. They are joined in pairs, because Spark's stack does
+    not hold hundreds of nested conditions."""
+    left = list(conditions)
+    while len(left) > 1:
+        pairs = [left[i : i + 2] for i in range(0, len(left), 2)]
+        left = [reduce(Column.__or__, pair) for pair in pairs]
+    return left[0] if left else F.lit(False)

@@ -1,0 +1,164 @@
+"""Replaces final rows of gold tables by the rows of a backfill.
+
+A backfill computes rows beside the live tables (``headgate.history.backfill``). The rows that differ are
+the *patch* of a table: one Parquet file below the pipeline's folder. Its columns are the table's
+and ``CHANGE``: whether the row is changed, new or gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph.operations import TAKEN_BACK, Document
+from headgate.declaration.kinds import GOLD, name_of
+from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.lake.storage.files import Storage
+from headgate.lake.storage.globs import literal
+from headgate.lake.tables.damage import damaged_file
+from headgate.lake.tables.data_file import FINAL, STATE, DataFile
+from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.state import State, add_counts, time_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NAME = "backfill"
+CHANGE = "_change"
+CHANGED, NEW, GONE = "changed", "new", "gone"
+EXTENDED = "extended"
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The result of a backfill for one table. ``path`` is the patch's file in the pipeline's
+    folder, ``digest`` that of its bytes. It was compared with the rows of a table that was made
+    from ``definition`` and had carried out the operations up to ``after``. ``key`` are the columns
+    that identify a row. ``span`` has the first and the last begin of a row, in microseconds since
+    1970 UTC. ``counted`` is by how much the table's first ``count(*)`` grows."""
+
+    path: str
+    digest: str
+    definition: str
+    after: int
+    key: tuple[str, ...]
+    span: tuple[int, int]
+    counted: int = 0
+
+    @staticmethod
+    def of(content: Mapping[str, Any]) -> Patch:
+        content = {**content, "key": tuple(content["key"]), "span": tuple(content["span"])}
+        return Patch(**content)
+
+
+class Backfill(TableOperation):
+    """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
+    tables, computed at this generation of bronze. ``declaration`` names the declaration that gave
+    the rows. A patch is void, and changes nothing, if
+    its table was made from another declaration, or if another operation has changed the table since
+    the rows were compared. ``EXTENDED`` has the later definitions of the tables, by name, that only
+    add fields inside of columns: a patch is valid for these, too. Further entries name the
+    requester."""
+
+    def touches(self, graph: Graph, document: Document) -> Collection[str]:
+        return [path for path in map(GOLD.path, document["tables"]) if path in graph]
+
+    def describe(self, document: Document) -> str:
+        return "take over the rows of a backfill"
+
+    def named(self, document: Document) -> str:
+        return f"the backfill {document['backfill']}"
+
+    def files(self, document: Document) -> Collection[str]:
+        return [patch["path"] for patch in document["tables"].values()]
+
+    def is_meant_at(self, document: Document, generation: int) -> bool:
+        return bool(document["generation"] == generation)
+
+    def taken_back(self, document: Document, savepoint: str) -> Document:
+        return {**document, TAKEN_BACK: savepoint}
+
+    def extended(self, document: Document, made_as: Mapping[str, tuple[str, str]]) -> Document:
+        later = dict(document.get(EXTENDED, {}))
+        for name in document["tables"]:
+            valid = _definitions(document, name)
+            before, after = made_as.get(GOLD.path(name), ("", ""))
+            if before in valid and after not in valid:
+                later[name] = [*later.get(name, ()), after]
+        return {**document, EXTENDED: later} if later else document
+
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        name, held = name_of(place.table.name), place.table.state
+        patch = Patch.of(document["tables"][name])
+        is_valid = held.definition in _definitions(document, name) and held.operation == patch.after
+        if not is_valid or TAKEN_BACK in document:
+            return Change(state)
+        return _patched(place, state, patch)
+
+
+def _definitions(document: Document, name: str) -> Sequence[str]:
+    """The definitions of a table for which its patch is valid."""
+    later: Sequence[str] = document.get(EXTENDED, {}).get(name, ())
+    return document["tables"][name]["definition"], *later
+
+
+def _patched(place: Place, state: State, patch: Patch) -> Change:
+    from pyspark.sql import functions as F
+
+    from headgate.lake.tables.staging import stage
+
+    table = place.table
+
+    def staged(rows: DataFrame) -> tuple[DataFile, ...]:
+        rows = rows.withColumn(FINAL, F.lit(True))
+        return stage(table, state, rows, time_column=place.time_column, most_files=1)
+
+    found = overlapping_files(table.handle, place.time_column, [patch.span])
+    files = [file for file in found if file.is_final]
+    old = _keyed(place.rows(files).drop(STATE), patch)
+    asked = _keyed(_read(old, table.home, patch), patch)
+    before = old.select("_key", F.col("revision").alias("_old"))
+    revision = F.coalesce(F.col("_old") + F.lit(1), F.lit(0))
+    new = asked.where(F.col(CHANGE) != GONE).join(before, "_key", "left")
+    new = new.withColumn("revision", revision.cast("int"))
+    new = new.withColumn("updated_at", F.lit(time_of(state.at)))
+    kept = old.join(asked.select("_key"), "_key", "left_anti")
+    columns = [f"`{name}`" for name in place.rows(()).drop(STATE).columns]
+    add, moved = staged(new.select(*columns)), staged(kept.select(*columns))
+    rows = sum(f.rows for f in (*add, *moved)) - sum(f.rows for f in files)
+    total = add_counts(state.total, {"final": rows, "backfilled": patch.counted})
+    state = replace(state, total=total, changed_at=state.at)
+    return Change(state, add=add, remove=files, moved=moved)
+
+
+def _keyed(rows: DataFrame, patch: Patch) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return rows.withColumn("_key", F.struct(*(f"`{name}`" for name in patch.key)))
+
+
+def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
+    """The rows of a patch. Raises DamagedFileError."""
+    if digest_of(storage, patch.path) != patch.digest:
+        raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
+    reader = like.sparkSession.read
+    return reader.parquet(literal(storage.uri(patch.path)))
+
+
+def digest_of(storage: Storage, path: str) -> str | None:
+    """The digest of a file's bytes; None if there is no file."""
+    found = hashlib.blake2b(digest_size=16)
+    try:
+        with storage.open(path) as source:
+            while piece := source.read(_PIECE):
+                found.update(piece)
+    except FileNotFoundError:
+        return None
+    return found.hexdigest()
+
+
+MEMBER = Backfill()

@@ -1,0 +1,74 @@
+"""Makes the open windows of every gold table final, because input has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph.operations import Document
+from headgate.declaration.kinds import GOLD
+from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.lake.tables.data_file import FINAL, STATE
+from headgate.lake.tables.open_rows import open_rows
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.state import State, add_counts
+
+NAME = "drain"
+
+
+class Drain(TableOperation):
+    """The watermark does not change. A later row for a drained window is late, with the reason
+    ``closed``, so gold records the window end up to which windows are drained."""
+
+    def touches(self, graph: Graph, document: Document) -> Collection[str]:
+        return [node.path for node in graph.of(GOLD)]
+
+    def describe(self, document: Document) -> str:
+        return "make its open windows final"
+
+    def named(self, document: Document) -> str:
+        return "the drain"
+
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        from pyspark.sql import functions as F
+
+        from headgate.lake.tables.staging import stage
+
+        opened = open_rows(place.table)
+        if not opened.live:
+            return Change(state)
+        assert place.end is not None
+        rows = place.rows(opened.files)
+        last = rows.agg(F.max(place.end)).first()
+        final = rows.drop(STATE).withColumn(FINAL, F.lit(True))
+        staged = stage(place.table, state, final, time_column=place.time_column)
+        held = GoldPayload.of(state)
+        ends = (last[0] if last else None, held.closed_through)
+        closed_through = max((end for end in ends if end is not None), default=None)
+        drains = _drains(held, state.operation, closed_through)
+        payload = replace(held, closed_through=closed_through, drains=drains)
+        total = add_counts(state.total, {"final": sum(f.rows for f in staged)})
+        state = replace(state, payload=payload, changed_at=state.at, total=total)
+        return Change(state, add=staged, remove=opened.live)
+
+
+def is_drained(bronze: State) -> bool:
+    """Whether the last thing in bronze is a drain: another one would change no table, and every
+    commit of bronze would repeat it."""
+    operations = BronzePayload.of(bronze).operations
+    return bool(operations) and (operations[-1].name, operations[-1].n) == (NAME, bronze.n)
+
+
+def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mapping[str, int]:
+    """The window end up to which each drain has closed, except drains that close nothing new."""
+    if closed_through is None or closed_through == held.closed_through:
+        return held.drains
+    drains = dict(held.drains)
+    if held.closed_through is not None and not drains:
+        drains["0"] = held.closed_through  # an older version did not record which drain
+    return {**drains, str(number): closed_through}
+
+
+MEMBER = Drain()

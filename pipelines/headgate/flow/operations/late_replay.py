@@ -1,0 +1,75 @@
+"""Folds late pairs of a gold table into its final rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from headgate.commands import pipeline_command
+from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph.operations import Document
+from headgate.declaration.kinds import GOLD, LATE, name_of
+from headgate.declaration.names import REPLAYED
+from headgate.errors import UsageError
+from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
+
+
+class UnmarkedError(UsageError):
+    """A late table that an older version made has no column that marks what is replayed."""
+
+
+def meant(
+    table: str,
+    begin: int | None = None,
+    end: int | None = None,
+    keys: Mapping[str, str | None] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """The document of a replay of late rows; ``more`` are further entries (``LateReplay``)."""
+    return {"table": table, "from": begin, "to": end, "keys": dict(keys or {}), **more}
+
+
+def has_marks(late: Table) -> bool:
+    """Whether a late table, as last refreshed, has the column that marks what is replayed. Without
+    it, a replay has no effect."""
+    return any(field.name == REPLAYED for field in late.handle.schema().fields)
+
+
+def require_marks(late: Table) -> None:
+    """Raises UnmarkedError."""
+    if not has_marks(late):
+        name = name_of(late.name)
+        rebuild = pipeline_command("run", "--full-refresh", f"gold.{name}")
+        raise UnmarkedError(
+            f"late.{name} was made by an older version, and cannot mark what is replayed",
+            remedy=f"rebuild the table, and it can: {rebuild}",
+        )
+
+
+class LateReplay(TableOperation):
+    """``{"table": NAME, "from": MICROS or null, "to": MICROS or null, "keys": {NAME: TEXT}}``: the
+    pairs whose event times are in ``[from, to)`` and that have these keys; with ``offsets``, only
+    those of rows from the first to the last offset. Further entries name the requester. The stage
+    of the table computes the new rows (``Place.replay``)."""
+
+    def touches(self, graph: Graph, document: Document) -> Collection[str]:
+        name = document["table"]
+        return [path for path in (LATE.path(name), GOLD.path(name)) if path in graph]
+
+    def describe(self, document: Document) -> str:
+        return "fold late rows into its final windows"
+
+    def named(self, document: Document) -> str:
+        load = document.get("load")
+        return f"the late rows of the load {load}" if load else "the replay of late rows"
+
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        return Change(state) if place.replay is None else place.replay(state, document)
+
+    def given_up(self, place: Place, state: State, document: Document) -> Change:
+        return Change(state) if place.give_up is None else place.give_up(state, document)
+
+
+MEMBER = LateReplay()

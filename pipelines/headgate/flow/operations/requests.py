@@ -1,0 +1,67 @@
+"""Requests for operations. Each is a document, which bronze's job takes in between two batches. The
+operation has the request's id, so a request that is found again after a crash is only removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from headgate.lake.storage.documents import ids_in, new_id, read_value, write_document
+from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
+
+_FOLDER = f"{CONTROL}/operations"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for the operation ``name``. The oldest request is taken in first."""
+
+    id: str
+    name: str
+    document: Mapping[str, Any]
+    at: datetime
+
+    @property
+    def path(self) -> str:
+        return f"{_FOLDER}/{self.id}.json"
+
+    def operation(self, bronze: State) -> Operation | None:
+        """The operation of the request in bronze; None if the request was not taken in yet."""
+        asked = BronzePayload.of(bronze).operations
+        return next((each for each in asked if each.document.get("id") == self.id), None)
+
+
+def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -> Request:
+    """Request an operation. Returns the request."""
+    id_ = new_id(now)
+    request = Request(id_, name, {**document, "id": id_}, now)
+    content = {"name": name, "document": request.document, "at": now.isoformat()}
+    write_document(layout.storage, request.path, content)
+    return request
+
+
+def reject(layout: Layout, id_: str, document: Mapping[str, Any], now: datetime) -> None:
+    """Request that an operation is rejected (``operations.rejecting``). It may be requested again
+    with the same id."""
+    content = {"name": "reject", "document": {**document, "id": id_}, "at": now.isoformat()}
+    write_document(layout.storage, f"{_FOLDER}/{id_}.json", content)
+
+
+def waiting(layout: Layout) -> tuple[Request, ...]:
+    """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
+    read = (
+        read_value(layout.storage, f"{_FOLDER}/{id_}.json", Request, id=id_)
+        for id_ in ids_in(layout.storage, _FOLDER)
+    )
+    asked = (request for request in read if request is not None)
+    return tuple(sorted(asked, key=lambda request: (request.at, request.id)))
+
+
+def remove(layout: Layout, request: Request) -> None:
+    layout.storage.remove(request.path)

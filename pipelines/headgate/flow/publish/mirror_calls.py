@@ -1,0 +1,66 @@
+"""The calls of a mirror: which version it has, then its changes, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from headgate.flow.publish.background import Background
+from headgate.flow.publish.sinks.contract import BRIEFLY, Mirror, Version
+
+Call = Callable[[], Version]
+"""Changes the mirror, and returns the version that it has then."""
+
+
+class MirrorCalls:
+    """Calls a mirror in the background, because a first load takes long. The mirror is asked for
+    its version at first, and again after an error."""
+
+    def __init__(self, name: str, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._background: Background[Version | None] = Background(f"mirror {name}")
+        self._held: Version | None = None
+        self._is_asked = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a call under way should stop early."""
+        return self._background.is_closed
+
+    def close(self) -> None:
+        self._background.close(self._mirror.close)
+
+    def catch_up(
+        self, next_: Callable[[Version | None], Call | None], moved: Callable[[Version], None]
+    ) -> bool:
+        """Change the mirror until it is up to date. ``next_`` returns the next call for a mirror
+        that has a version (None: nothing yet), and None if there is nothing to change. ``moved`` is
+        called after each change. Waits for a short time only. Returns whether the mirror is up to
+        date; otherwise a call is under way. Raises the errors of the three."""
+        until = time.monotonic() + (0.0 if self._background.is_busy else BRIEFLY)
+        try:
+            while self._background.is_busy or self._begin(next_):
+                if not self._background.has_ended(max(until - time.monotonic(), 0.0)):
+                    return False
+                self._take(moved)
+        except BaseException:
+            self._is_asked = False
+            raise
+        return True
+
+    def _begin(self, next_: Callable[[Version | None], Call | None]) -> bool:
+        """Begin the next call. Returns whether there is anything to do."""
+        call: Callable[[], Version | None] | None = self._mirror.held
+        if self._is_asked:
+            call = next_(self._held)
+        if call is not None:
+            self._background.begin(call)
+        return call is not None
+
+    def _take(self, moved: Callable[[Version], None]) -> None:
+        """Take the result of the call that has ended: the version that the mirror has."""
+        self._held = held = self._background.take()
+        if not self._is_asked:
+            self._is_asked = True
+        elif held is not None:
+            moved(held)

@@ -1,0 +1,7 @@
+"""The Kafka sink: rows as messages of a topic, at least once."""
+
+from __future__ import annotations
+
+from headgate.flow.publish.sinks.kafka.kind import Kafka
+
+MEMBER = Kafka()

@@ -1,0 +1,48 @@
+"""The sink that writes to a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headgate.declaration.kafka.plan import option_lines
+from headgate.declaration.kafka.section import options_of, written_of
+from headgate.declaration.kafka.sink import KafkaSink
+from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.secrets import secrets_in
+from headgate.flow.publish.sinks.contract import RunnableSink, SinkContext, Writer
+from headgate.flow.publish.sinks.kafka.keys import KAFKA
+
+
+class Kafka(RunnableSink[KafkaSink]):
+    key = KAFKA
+    place = "topic"
+    needs_jars = True
+    accepts = "the brokers take it"
+    check_hint = "see whether they listen and the topic is there"
+
+    def build(self, section: Section, report: Report) -> KafkaSink | None:
+        servers, topic = section.get("servers"), section.get("topic")
+        if servers is None or topic is None:
+            return None
+        return KafkaSink(servers.text, topic.text, options_of(section), written_of(section))
+
+    def plan(self, sink: KafkaSink) -> dict[str, Any]:
+        places = {"servers": sink.servers, "topic": sink.topic}
+        return {**places, **sink.written, "options": sorted(sink.options)}
+
+    def lines(self, planned: Mapping[str, Any]) -> tuple[str, ...]:
+        where = f"  kafka    topic {planned['topic']} at {planned['servers']}"
+        return where, *option_lines(planned)
+
+    def secrets(self, sink: KafkaSink) -> Iterable[str]:
+        return secrets_in(sink.options)
+
+    def datasets(self, sink: KafkaSink) -> Iterable[tuple[str, str]]:
+        first = sink.servers.partition(",")[0].strip()
+        return ((f"kafka://{first}", sink.topic),)
+
+    def writer(self, sink: KafkaSink, context: SinkContext) -> Writer:
+        from headgate.flow.publish.sinks.kafka.writer import KafkaWriter
+
+        return KafkaWriter(sink)

@@ -1,0 +1,148 @@
+"""The stage of a publication to a log: reads new rows of its table, sends them, commits its
+position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.model import Pipeline
+from headgate.declaration.sources import kind_of_source
+from headgate.failpoints import failpoint
+from headgate.flow.publish.changes import changes
+from headgate.flow.publish.contract import Stage
+from headgate.flow.publish.identity import key_of_gold
+from headgate.flow.publish.messages import BATCH, of_gold, of_late, of_quarantine
+from headgate.flow.publish.position import MOST_UNSENT, Position
+from headgate.flow.publish.sinks.contract import Outgoing, Writer
+from headgate.lake.tables.catching_up import grouped
+from headgate.lake.tables.data_file import FINAL, DataFile
+from headgate.lake.tables.frames import Rows, row_type
+from headgate.lake.tables.log import Commit
+from headgate.lake.tables.projection import Projection
+
+ROWS_PER_STEP = 100_000
+"""Commits are published together up to this many rows, so that a long backlog takes few steps."""
+
+
+class LogStage(Stage):
+    """For a sink that takes messages."""
+
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, position: Position, writer: Writer
+    ) -> None:
+        super().__init__(position, writer)
+        self._spark = spark
+        self._pipeline = pipeline
+        self._rows = Rows(spark, self.source)
+        self._messages: tuple[str, Projection] | None = None
+        self._read_upto = 0
+        self._writer = writer
+        # The step that a sink still sends in the background.
+        self._begun: tuple[Sequence[Commit], Outgoing] | None = None
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def catch_up(self, now: datetime) -> bool:
+        """Publish all rows that the table's log has now. Returns whether all were sent.
+
+        Raises the errors of the sink (``failure`` describes them), CommitRefusedError, FencedError.
+        """
+        self.source.refresh()
+        newest = self.source.version
+        held = self._position.version
+        at = self._writer.position(held)
+        if at > held:
+            self._position.move(at, now)
+        for group, outgoing in self._groups(at, newest):
+            self._begun = group, outgoing
+            if not self._writer.send(outgoing):
+                return False
+            failpoint("publish.sent")
+            at = group[-1].version
+            self._position.move(at, now, group[-1].state.n)
+            self._begun = None
+            failpoint("publish.committed")
+        self._read_upto = newest
+        if newest - at >= MOST_UNSENT:
+            self._position.move(newest, now)
+        return True
+
+    def _groups(self, at: int, newest: int) -> Iterator[tuple[Sequence[Commit], Outgoing]]:
+        """Groups of commits to send together; the first is the one that the sink has begun."""
+        if (begun := self._begun) is not None and begun[1].after == at:
+            yield begun
+            at = begun[1].upto
+        commits = changes(self.source, max(at, self._read_upto), newest)
+        wanted = (c for c in commits if self._wanted(c))
+        # A change carries its batch id, so send one batch at a time.
+        together = 0 if self.publication.when == "update" else ROWS_PER_STEP
+        # After a restore or a rebuild, revisions begin again: within a step, rows would not be in
+        # order.
+        for _, alike in groupby(wanted, lambda commit: commit.state.generation):
+            for group in grouped(alike, together):
+                yield group, self._outgoing(group, at)
+                at = group[-1].version
+
+    def _wanted(self, commit: Commit) -> bool:
+        return self.publication.when != "final" or any(f.is_final for f in commit.files)
+
+    def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
+        shape, rows = self.source.state.shape, self._rows_of(group)
+        if self.publication.layer == "gold" and len(group) > 1:
+            rows = self._in_order(rows)
+        if self._messages is None or self._messages[0] != shape:
+            self._messages = shape, self._message_columns()
+        sent = [f for c in group for f in c.files if self.is_sent(f)]
+        count, size = sum(f.rows for f in sent), sum(f.size for f in sent)
+        return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version, count, size)
+
+    def _in_order(self, rows: DataFrame) -> DataFrame:
+        """Sort the rows of one key within one partition. Otherwise two tasks of Spark would send
+        them in any order, and a compacted topic might keep the older one."""
+        key = key_of_gold(self._pipeline.gold[self.publication.table])
+        together = rows.repartition(*(F.col(f"`{name}`") for name in key))
+        return together.sortWithinPartitions("revision", "updated_at")
+
+    def _rows_of(self, group: Sequence[Commit]) -> DataFrame:
+        files = [f for batch in group for f in batch.files]
+        if self.publication.layer != "gold":
+            return self._rows.of(files)
+        final = self._with(self._rows.of([f for f in files if f.is_final]), final=True, n=None)
+        if self.publication.when == "final":
+            return final
+        (batch,) = group
+        opened = [f for f in files if not f.is_final]
+        return final.unionByName(self._changed(opened, batch))
+
+    def _changed(self, files: Sequence[DataFile], batch: Commit) -> DataFrame:
+        """The open rows that this commit has changed: those whose ``updated_at`` is the time of the
+        commit, or all rows of a rebuild."""
+        if batch.state.kind == "reset":
+            return self._with(self._rows.of(files), final=False, n=batch.state.n)
+        at = pa.table({"at": pa.array([batch.state.at], pa.timestamp("us", "UTC"))})
+        moment = F.broadcast(self._spark.createDataFrame(at))
+        rows = self._rows.of(files).join(moment, F.col("updated_at") == F.col("at")).drop("at")
+        return self._with(rows, final=False, n=batch.state.n)
+
+    def _with(self, rows: DataFrame, *, final: bool, n: int | None) -> DataFrame:
+        number = pa.table({BATCH: pa.array([n], pa.int64())})
+        joined = rows.crossJoin(F.broadcast(self._spark.createDataFrame(number)))
+        return joined.withColumn(FINAL, F.lit(final))
+
+    def _message_columns(self) -> Projection:
+        publication = self.publication
+        columns = row_type(self.source).fieldNames()
+        if publication.layer == "quarantine":
+            source = self._pipeline.sources[publication.table]
+            return of_quarantine(publication, columns, kind_of_source(source).place)
+        table = self._pipeline.gold[publication.table]
+        if publication.layer == "late":
+            return of_late(publication, columns, table)
+        return of_gold(publication, columns, table)

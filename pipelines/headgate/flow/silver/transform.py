@@ -1,0 +1,114 @@
+"""From bronze rows to silver rows: frames in, frames out."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headgate.declaration.model import Record, SilverTable, Source
+from headgate.declaration.names import WARNINGS
+from headgate.declaration.sources import kind_of_source
+from headgate.flow.silver.rules import MASK, RowRules
+from headgate.lake.tables.frames import struct_type
+from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.record_shape import IGNORED
+
+REJECTED = "_rejected"
+"""Whether a row breaks a rule that keeps it out of silver: a column that only staged rows have."""
+
+
+def silver_type(table: SilverTable, record: Record) -> StructType:
+    """The declared columns, then those of Headgate: event id, position, watermark at arrival, event
+    time and, with a suite, the ids of broken rules. Structs are last."""
+    return struct_type(table.row(record))
+
+
+class SilverTransform:
+    """The rules of one silver table. Its expressions are built once: building them for every
+    batch costs more than transforming a small one."""
+
+    def __init__(self, table: SilverTable, record: Record) -> None:
+        self.suite = table.suite.digest if table.suite else ""
+        ours = _ours()
+        self._flat = Projection(F.col("record.*"), *ours.values())
+        derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
+        kept = [*record.types, *ours]
+        self._derived = Projection(
+            *(
+                derived.get(name, F.col(f"`{name}`")).alias(name)
+                for name in dict.fromkeys([*kept, *derived])
+            )
+        )
+        rules = RowRules(table.suite) if table.suite else None
+        self._masked = Projection("*", rules.mask().alias(MASK)) if rules else None
+        self._outcome = Projection("*", _outcome(table, rules).alias("_outcome"))
+        outcomes = OUTCOMES if rules else OUTCOMES[:-1]
+        self._counts = [F.count(F.when(_is(o), 1)).alias(o) for o in outcomes]
+        self._is_kept = _is("silver") | _is("rejected") if rules else _is("silver")
+        computed = {WARNINGS: rules.warnings()} if rules else {}
+        names = silver_type(table, record).fieldNames()
+        columns = [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
+        divided = [_is("rejected").alias(REJECTED)] if rules else []
+        self._columns = Projection(*columns, *divided)
+
+    def conformed(self, bronze: DataFrame, counts: Observation) -> DataFrame:
+        """The rows of ``silver_type`` among some bronze rows. With a suite, the rows that it
+        rejects are among them, and the column ``REJECTED`` says which they are. ``counts`` observes
+        how many rows had each of ``OUTCOMES``, once the frame has been computed. Rows with other
+        outcomes than ``silver`` and ``rejected`` are only counted."""
+        rows = self._derived.of(self._flat.of(bronze))
+        rows = self._masked.of(rows) if self._masked else rows
+        rows = self._outcome.of(rows)
+        return self._columns.of(rows.observe(counts, *self._counts).where(self._is_kept))
+
+
+def depends_on_values_alone(source: Source, table: SilverTable) -> bool:
+    """Whether the result of the table's rules depends only on the bytes of a record. A CSV line
+    depends on its file's header; an expression may use a record's position or its watermark at
+    arrival."""
+    rules = table.suite.rules if table.suite else ()
+    texts = [*(column.expression for column in table.columns), table.where or ""]
+    texts += [rule.condition for rule in rules]
+    is_csv = kind_of_source(source).format(source.reads) == "csv"
+    return not is_csv and not any(_ELSEWHERE.search(text) for text in texts)
+
+
+_ELSEWHERE = re.compile("_(partition|offset|clock)", re.IGNORECASE)
+
+
+def _outcome(table: SilverTable, rules: RowRules | None) -> Column:
+    passes = F.coalesce(F.expr(table.where), F.lit(False)) if table.where else F.lit(True)
+    outcome = F.when(F.col("_duplicate"), _number("duplicate"))
+    outcome = outcome.when(F.col("_reason") == IGNORED, _number("filtered"))
+    outcome = outcome.when(F.col("_reason").isNotNull(), _number("quarantined"))
+    if rules is None:
+        return outcome.when(passes, _number("silver")).otherwise(_number("filtered"))
+    outcome = outcome.when(~passes, _number("filtered"))
+    return outcome.when(rules.rejects(), _number("rejected")).otherwise(_number("silver"))
+
+
+def _number(outcome: str) -> Column:
+    """Outcomes are numbers, because comparing numbers is faster than comparing names."""
+    return F.lit(OUTCOMES.index(outcome))
+
+
+def _is(outcome: str) -> Column:
+    return F.col("_outcome") == _number(outcome)
+
+
+def _ours() -> dict[str, Column]:
+    taken = {
+        "_event_id": "event_id",
+        "_partition": "partition",
+        "_offset": "offset",
+        "_clock": "clock",
+        "_event_time": "event_time",
+        "_rescued": "rescued",
+        "_duplicate": "duplicate",
+        "_reason": "reason",
+    }
+    return {name: F.col(column).alias(name) for name, column in taken.items()}

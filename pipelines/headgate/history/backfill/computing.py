@@ -1,0 +1,169 @@
+"""Computes a range of gold tables from bronze, beside the live stream, and compares.
+
+The live tables are not written. The silver stage fills scratch tables below the folder of the
+backfill; gold is folded from them in one pass (``gold.recomputing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.kinds import BRONZE, SILVER
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.names import STATUS_COLUMNS
+from headgate.declaration.operators import columns_of
+from headgate.failpoints import failpoint
+from headgate.flow.gold.fold_stage import FoldStage
+from headgate.flow.gold.late_replay import Selection
+from headgate.flow.gold.operators.contract import stage_of
+from headgate.flow.gold.recomputing import Meant
+from headgate.flow.gold.schema import gold_type
+from headgate.flow.operations.backfill import Patch, digest_of
+from headgate.flow.silver.stage import SilverStage
+from headgate.history.backfill.comparing import Comparison
+from headgate.history.backfill.errors import NotBackfilledError
+from headgate.history.backfill.plan import Planned, Target
+from headgate.history.backfill.report import TableReport
+from headgate.history.backfill.selection import Step
+from headgate.history.backfill.store import SCRATCH
+from headgate.lake.storage.globs import literal
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.data_file import STATE
+from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.log import Commit
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.row_changes import RowChanges
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Found:
+    """The report about a table, and its patch; None if nothing differs."""
+
+    report: TableReport
+    patch: Patch | None
+
+
+class Backfill:
+    """``declared`` is the declaration that is used, ``folder`` the folder of the backfill in the
+    pipeline's storage."""
+
+    def __init__(
+        self, spark: SparkSession, layout: Layout, declared: Pipeline, planned: Planned, folder: str
+    ) -> None:
+        self._spark, self._layout, self._declared = spark, layout, declared
+        self._planned, self._folder = planned, folder
+        self._scratch = layout.storage.at(f"{folder}/{SCRATCH}")
+
+    def run(self, now: datetime) -> Iterator[Found]:
+        """The report and patch of each table, in the order of the plan.
+
+        Raises NotBackfilledError, LogGapError, DamagedFileError.
+        """
+        names = [target.table for target in self._planned.targets]
+        tables = [self._declared.gold[name] for name in names]
+        for silver in dict.fromkeys(table.silver for table in tables):
+            self._make_silver(silver, now)
+            failpoint("backfill.silver_made")
+        for table, target in zip(tables, self._planned.targets, strict=True):
+            yield self._compared(table, target, now)
+            failpoint("backfill.compared")
+
+    def _table(self, path: str) -> Table:
+        storage = self._layout.storage if path.startswith(BRONZE.path("")) else self._scratch
+        return Table(storage, path, pipeline=self._declared.name)
+
+    def _make_silver(self, name: str, now: datetime) -> None:
+        silver = self._declared.silver[name]
+        source = self._declared.sources[silver.source]
+        stage = SilverStage(self._spark, self._table, source, [silver])
+        for shape in stage.shapes:
+            shape.create(self._declared.definitions.get(shape.table.name, ""))
+        for step in self._planned.steps[name]:
+            stage.process_again(_batches(step), now)
+
+    def _compared(self, declared: GoldTable, target: Target, now: datetime) -> Found:
+        stage = stage_of(self._spark, self._table, declared)
+        if not isinstance(stage, FoldStage):
+            raise NotBackfilledError(
+                f"gold.{declared.name}: its operator {declared.kind} keeps no folds, and cannot be "
+                "computed for a range of time",
+                remedy="leave the table out",
+            )
+        type_, window = gold_type(declared), tuple(columns_of(declared))
+        by = tuple(each.name for each in declared.by)
+        key = (*window, *by)
+        values = [n for n in type_.fieldNames() if n not in {*key, *STATUS_COLUMNS}]
+        comparison = Comparison(key, values, type_)
+        new = self._backfilled(stage, declared, target, now)
+        path = f"compared-{declared.name}"
+        comparison.of(self._live(declared, target), new).write.parquet(self._scratch.uri(path))
+        compared = self._spark.read.parquet(literal(self._scratch.uri(path)))
+        counts = comparison.counts(compared, declared.counter)
+        report = TableReport(
+            table=declared.name,
+            n=target.n,
+            equal=counts.rows["equal"],
+            changed=counts.rows["changed"],
+            new=counts.rows["new"],
+            gone=counts.rows["gone"],
+            windows=counts.windows,
+            windows_equal=counts.windows_equal,
+            live=counts.live,
+            backfilled=counts.backfilled,
+            columns=comparison.columns(compared, counts),
+            rows=RowChanges(
+                *(window, by, tuple(values)),
+                rows=comparison.rows(compared, counts),
+                total=counts.differing,
+            ),
+            earlier=target.earlier,
+        )
+        if counts.span is None:
+            return Found(report, None)
+        path, digest = self._write_patch(comparison.patch(compared), declared.name)
+        made = target.definition, target.operation, key, counts.span, counts.counted
+        return Found(report, Patch(path, digest, *made))
+
+    def _live(self, declared: GoldTable, target: Target) -> DataFrame:
+        wanted, live = target.range, target.gold
+        files = [file for file in target.files if file.is_final]
+        rows = Rows(self._spark, live).of(files).drop(STATE).withColumn("final", F.lit(True))
+        begin, end = (F.unix_micros(name) for name in [*columns_of(declared)][:2])
+        return rows.where((begin >= wanted.begin) & (end <= wanted.end))
+
+    def _backfilled(
+        self, stage: FoldStage, declared: GoldTable, target: Target, now: datetime
+    ) -> DataFrame:
+        wanted = target.range
+        replays = tuple((n, Selection.of(said), final) for n, said, final in target.replays)
+        meant = Meant(wanted.begin, wanted.end, target.final_through, target.drains, replays)
+        silver = self._table(SILVER.path(declared.silver))
+        silver.refresh()
+        found = overlapping_files(silver.handle, "_event_time", wanted.spans)
+        files = tuple(file for file in found if file.n <= target.n)
+        if not files:
+            return self._spark.createDataFrame([], gold_type(declared))
+        return stage.final_rows(files, meant, now)
+
+    def _write_patch(self, rows: DataFrame, table: str) -> tuple[str, str]:
+        """Write a patch as one file. Returns its path and the digest of its bytes."""
+        home, folder = self._layout.storage, f"{self._folder}/{table}.patch"
+        rows.coalesce(1).write.parquet(home.uri(folder))
+        (path,) = (s.path for s in home.list(folder) if s.path.endswith(".parquet"))
+        digest = digest_of(home, path)
+        assert digest is not None
+        return path, digest
+
+
+def _batches(step: Step) -> Commit:
+    """One commit for all batches of a step. It has no watermark, because no stage reads it."""
+    state = State(BronzePayload(), kind="data", from_n=step.after, n=step.upto)
+    return Commit(0, state, step.files)

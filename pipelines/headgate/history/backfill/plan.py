@@ -1,0 +1,184 @@
+"""What a backfill reads of each table, from the positions of the live tables. Uses no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headgate.commands import pipeline_command
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph.operations import Document, is_rejected, known
+from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import begin_of
+from headgate.flow.operations.late_replay import has_marks
+from headgate.history.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
+from headgate.history.backfill.errors import NotBackfilledError, OtherDeclarationError
+from headgate.history.backfill.selection import (
+    EVERYTHING,
+    Range,
+    Span,
+    Step,
+    drains_of,
+    final_at,
+    published_into,
+    require_known,
+    steps,
+)
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.frames import micros
+from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.lake.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Target:
+    """The results in ``range`` of a gold table at batch id ``n``, after the operations up to
+    ``operation``. ``files`` are those that may have rows of the range. ``final_through``,
+    ``drains`` and ``replays`` decide which rows are late and which results are final
+    (``gold.recomputing.Meant``). ``earlier`` are the ids of the backfills that were published into
+    the range before."""
+
+    table: str
+    range: Range
+    n: int
+    operation: int
+    definition: str
+    gold: Table
+    files: tuple[DataFile, ...]
+    final_through: int | None
+    drains: tuple[tuple[int, int], ...]
+    replays: tuple[tuple[int, Document, int], ...]
+    earlier: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """``steps`` has the steps over bronze of each silver table, by its name."""
+
+    targets: tuple[Target, ...]
+    steps: Mapping[str, tuple[Step, ...]]
+
+    @property
+    def read(self) -> tuple[DataFile, ...]:
+        """The files of bronze that are read, each once."""
+        found = {f.path: f for each in self.steps.values() for step in each for f in step.files}
+        return tuple(found.values())
+
+
+def planned(
+    at: ConsistentSnapshot, deployed: Pipeline, used: Pipeline, ranges: Mapping[str, Range]
+) -> Planned:
+    """The plan for a range of each of some gold tables. ``deployed`` is the declaration that the
+    tables were made from, ``used`` the one that computes them.
+
+    Raises NotBackfilledError, OtherDeclarationError, DamagedFileError.
+    """
+    targets = tuple(
+        _target(at, deployed, deployed.gold[name], wanted) for name, wanted in ranges.items()
+    )
+    by_silver: dict[str, list[Target]] = {}
+    for target in targets:
+        by_silver.setdefault(used.gold[target.table].silver, []).append(target)
+    return Planned(targets, {name: _steps(at, used, name, of) for name, of in by_silver.items()})
+
+
+def _target(
+    at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: Range
+) -> Target:
+    path = GOLD.path(declared.name)
+    position = at.tables.get(path)
+    if position is None or position.state.definition != deployed.definitions[path]:
+        raise OtherDeclarationError(
+            f"gold.{declared.name} is not there, or was made from another declaration",
+            remedy=f"{pipeline_command('plan')}, then {pipeline_command('upgrade')}",
+        )
+    state, payload = position.state, GoldPayload.of(position.state)
+    done = _done(at, state.operation)
+    touching = [each for each in done if _touches(each, deployed, path)]
+    require_known(done, graph_of(deployed), path)
+    marked = has_marks(at.tables[LATE.path(declared.name)].table)
+    lateness = micros(declared.allowed_lateness)
+    drains = drains_of(path, payload, touching)
+    return Target(
+        table=declared.name,
+        range=wanted,
+        n=state.n,
+        operation=state.operation,
+        definition=state.definition,
+        gold=position.table,
+        files=overlapping_files(position.handle, begin_of(declared)[0], wanted.spans),
+        final_through=payload.final_through(lateness),
+        drains=drains,
+        replays=tuple(
+            (each.n, each.document, final_through)
+            for each in touching
+            if each.name == "late_replay" and marked and _overlaps(each.document, wanted)
+            if (final_through := final_at(each, payload, lateness)) is not None
+        ),
+        earlier=published_into(wanted, declared.name, touching),
+    )
+
+
+def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
+    """The operations up to the last one that a table has carried out."""
+    asked = BronzePayload.of(at.bronze.state).operations
+    return tuple(each for each in asked if each.number <= operation)
+
+
+def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
+    is_touched = path in known(operation.name).touches(graph_of(pipeline), operation.document)
+    return is_touched and not is_rejected(operation.document, path)
+
+
+def _overlaps(document: Document, wanted: Range) -> bool:
+    first, end = document.get("from"), document.get("to")
+    return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
+
+
+def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) -> list[Span]:
+    """The event times of the rows that decide which rows of a span are in a table with rules.
+    Raises DamagedFileError."""
+    storage, find = bronze.table.storage, BronzeDuplicates(bronze.table.storage, bronze.handle).find
+
+    def extended(span: Span) -> Span:
+        return span if within is None else with_chains(span, micros(within), find)
+
+    batches = {replay.n for replay in BronzePayload.of(bronze.state).replays}
+    links = links_of(storage, bronze.handle, batches) if batches else []
+    return [EVERYTHING] if links is None else with_links(span, links, extended)
+
+
+def _steps(
+    at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Sequence[Target]
+) -> tuple[Step, ...]:
+    """The steps over bronze that build a silver table. A step ends wherever the batch of a row
+    matters: at operations that decide what is late, at replays, and at the batch of each target."""
+    table = used.silver[silver]
+    position = at.tables[BRONZE.path(table.source)]
+    payload = BronzePayload.of(position.state)
+    spans = [span for target in targets for span in target.range.spans]
+    if not spans:
+        return ()
+    span = min(first for first, _ in spans), max(last for _, last in spans)
+    read = [span]
+    if table.suite is not None:
+        read = _with_copies(position, span, used.sources[table.source].record.one_copy_within)
+    files = overlapping_files(position.handle, "event_time", read)
+    if not all(file.is_ours for file in files):
+        raise NotBackfilledError(
+            f"{position.table.name}: another tool has rewritten its files, so the batches of their "
+            "rows are unknown",
+            remedy=f"go back to a savepoint: {pipeline_command('savepoint list')}",
+        )
+    last = max(target.n for target in targets)
+    ends = {target.n for target in targets} | {n for n in payload.replay_ends if 0 < n < last}
+    for target in targets:
+        decided = [n for n, _ in target.drains] + [n for n, _, _ in target.replays]
+        ends |= {n for n in decided if 0 < n < last}
+    return steps(files, ends)

@@ -1,0 +1,127 @@
+"""Which part of bronze a backfill reads, and in which steps: plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from headgate.commands import pipeline_command
+from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph.operations import TAKEN_BACK, is_rejected, known
+from headgate.declaration.kinds import GOLD
+from headgate.history.backfill.errors import NotBackfilledError
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.gold import GoldPayload
+
+LATEST = 1 << 60
+EVERYTHING = (-LATEST, LATEST)
+BACKFILL = "backfill"
+KNOWN = ("drain", "late_replay", BACKFILL)
+
+Span = tuple[int, int]
+"""The first and the last microsecond of a range of time."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Event times ``[begin, end)``, in microseconds since 1970 UTC. A result belongs to it if it
+    lies completely inside."""
+
+    begin: int
+    end: int = LATEST
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The range as a span; none if it is empty."""
+        return ((self.begin, self.end - 1),) if self.begin < self.end else ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """The files of bronze with rows of the batches ``(after, upto]``."""
+
+    after: int
+    upto: int
+    files: tuple[DataFile, ...]
+
+
+def steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[Step, ...]:
+    """The files up to the last of the batch ids ``ends``, in steps that do not cross any of them.
+    Steps without files are left out. Raises NotBackfilledError if a file has rows on both sides of
+    one."""
+    found, after, left = [], 0, tuple(files)
+    for upto in sorted(set(ends)):
+        if any(file.is_across(upto) for file in left):
+            raise NotBackfilledError(
+                f"files were merged across batch {upto:,} while the tables were read",
+                remedy="type the command again",
+            )
+        held = tuple(file for file in left if file.n <= upto)
+        left = tuple(file for file in left if file.n > upto)
+        if held:
+            found.append(Step(after, upto, held))
+            after = upto
+    return tuple(found)
+
+
+def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> None:
+    """Raises NotBackfilledError if a table has carried out an operation that is not in
+    ``KNOWN``."""
+    for each in operations:
+        if each.name not in KNOWN and path in known(each.name).touches(graph, each.document):
+            raise NotBackfilledError(
+                f"{path} has carried out the operation {each.name}, which cannot be computed again",
+                remedy="use another tool, for a range of event time that the operation has not "
+                "touched",
+            )
+
+
+def drains_of(
+    path: str, held: GoldPayload, operations: Sequence[Operation]
+) -> tuple[tuple[int, int], ...]:
+    """The batch id of each drain of a table, and the window end up to which it made windows final.
+
+    Raises NotBackfilledError if an older version has drained the table without storing this end.
+    """
+    batches = {each.number: each.n for each in operations if each.name == "drain"}
+    ends = {int(number): end for number, end in held.drains.items()}
+    if not ends and held.closed_through is not None:
+        ends = {0: held.closed_through}
+    if 0 in ends:
+        first = min((number for number in ends if number), default=None)
+        before = [number for number in batches if first is None or number < first]
+        if len(before) != 1:
+            name = path.replace("/", ".")
+            raise NotBackfilledError(
+                f"{name} was drained by an older version, without storing up to which window end",
+                remedy="rebuild the table: " + pipeline_command("run", "--full-refresh", name),
+            )
+        ends[before[0]] = ends.pop(0)
+    return tuple((batches[number], end) for number, end in sorted(ends.items()))
+
+
+def final_at(operation: Operation, held: GoldPayload, lateness: int) -> int | None:
+    """The end up to which the results of a table were final when it carried out an operation."""
+    before = (end for number, end in held.drains.items() if int(number) < operation.number)
+    then = GoldPayload(operation.watermark, max(before, default=None))
+    return then.final_through(lateness)
+
+
+def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The backfills among some operations that no restore has taken back."""
+    return (o for o in operations if o.name == BACKFILL and TAKEN_BACK not in o.document)
+
+
+def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
+    """The ids of the backfills that were published into a range of a table, and not taken back."""
+    found = []
+    for each in in_force(operations):
+        if is_rejected(each.document, GOLD.path(table)):
+            continue
+        if (patch := each.document["tables"].get(table)) is None:
+            continue
+        first, last = patch["span"]
+        if any(first <= end and last >= begin for begin, end in wanted.spans):
+            found.append(str(each.document["backfill"]))
+    return tuple(found)

@@ -1,0 +1,104 @@
+"""Folds a load's late rows with replays of late rows, each for a part of the event time.
+
+A load ends with these replays. Its gold tables are then the same as if the pipeline had begun with
+the history. A replay is an operation between two batches; it is kept small, so that the stream does
+not wait for long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import GOLD, LATE
+from headgate.declaration.model import Pipeline
+from headgate.declaration.names import REPLAYED
+from headgate.flow.operations.late_replay import meant, require_marks
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.load import Load, span_of
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
+
+PAIRS_PER_REPLAY = 200_000
+SLICE = 60_000_000
+"""Microseconds: pairs are counted per minute, so that only few numbers are held in memory."""
+
+
+class ReplayPlanner:
+    """Plans the replays for the loads of one source. It only reads."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline, source: str) -> None:
+        def table(path: str) -> Table:
+            return Table(layout.storage, path, pipeline=pipeline.name)
+
+        names = [
+            name
+            for name, each in pipeline.gold.items()
+            if pipeline.silver[each.silver].source == source
+        ]
+        self._head = table(graph_of(pipeline).head.path)
+        self._gold = {name: table(GOLD.path(name)) for name in names}
+        self._late = {name: table(LATE.path(name)) for name in names}
+
+    def require_marks(self) -> None:
+        """Raises UnmarkedError if a late table cannot mark what is replayed: its late rows of a
+        load could not be folded."""
+        for late in self._late.values():
+            if late.exists:
+                late.refresh()
+                require_marks(late)
+
+    def behind(self, load: Load) -> list[str]:
+        """The gold tables that have not processed all of a load, or not carried out its replays."""
+        asked = BronzePayload.of(self._head.refresh()).operations
+        own = (each for each in asked if each.document.get("load") == load.id)
+        numbers = {each.document["table"]: each.number for each in own}
+        states = {name: table.refresh() for name, table in self._gold.items()}
+        return [
+            name
+            for name, state in states.items()
+            if state.n < load.n or state.operation < numbers.get(name, 0)
+        ]
+
+    def next_replay(self, load: Load) -> dict[str, Any] | None:
+        """The document of the next replay; None if all late rows of the load are folded. No gold
+        table may be ``behind``. Raises UnmarkedError as ``require_marks``."""
+        for name, late in self._late.items():
+            if times := _times(late, load):
+                begin, end = first_part(times, PAIRS_PER_REPLAY)
+                offsets = span_of(load.number)
+                return meant(name, begin, end, offsets=offsets, load=load.id, by=load.reason)
+        return None
+
+
+def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
+    """The event times [begin, end) of the first rows, about ``most``. ``times`` is the number of
+    rows in each slice of ``SLICE`` microseconds."""
+    rows, end = 0, 0
+    for end in sorted(times):
+        rows += times[end]
+        if rows >= most:
+            break
+    return min(times) * SLICE, (end + 1) * SLICE
+
+
+def _times(late: Table, load: Load) -> Counter[int]:
+    """How many late rows of a load are not folded yet, in each slice of event time."""
+    late.refresh()
+    require_marks(late)
+    first, last = span_of(load.number)
+    offset = ds.field("_offset")
+    is_meant = ds.field(REPLAYED).is_null() & (offset >= first) & (offset <= last)
+    scanner = late.handle.to_pyarrow_dataset().scanner(columns=["_event_time"], filter=is_meant)
+    found: Counter[int] = Counter()
+    for batch in scanner.to_batches():
+        times = batch.column(0).cast("int64").to_numpy()
+        for each in pc.value_counts(pa.array(times // SLICE)).to_pylist() if len(times) else ():
+            found[each["values"]] += each["counts"]
+    return found

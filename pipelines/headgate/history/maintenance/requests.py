@@ -1,0 +1,94 @@
+"""Documents that request maintenance from the jobs of a running pipeline, and their answers.
+
+Only the newest request exists. It is for the jobs up to an epoch: those that were running when it
+was created. Each job has a document for its answer, and replaces it after every table.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal
+
+from headgate.history.maintenance.report import Compacted, Report, Vacuumed
+from headgate.lake.storage.documents import (
+    decoded,
+    encoded,
+    read_document,
+    read_value,
+    write_document,
+)
+from headgate.lake.storage.layout import Layout
+
+What = Literal["compact", "vacuum"]
+
+_REQUEST = Layout.document("maintenance")
+
+
+@dataclass(frozen=True)
+class Request:
+    """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest epoch of
+    the jobs that the request is for. Without an epoch, in earlier versions, it is for no job."""
+
+    id: str
+    what: What
+    keep_for: timedelta
+    epoch: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a job has done for a request so far. ``error``, ``remedy`` and ``exit_code`` say
+    why it failed, if it did."""
+
+    id: str
+    what: What
+    is_done: bool = False
+    reports: tuple[Report, ...] = ()
+    error: str | None = None
+    remedy: str = ""
+    exit_code: int = 0
+
+    def with_one(self, report: Report) -> Answer:
+        return replace(self, reports=(*self.reports, report))
+
+
+def new_request(what: What, keep_for: timedelta, epoch: int) -> Request:
+    return Request(uuid.uuid4().hex, what, keep_for, epoch)
+
+
+def ask(layout: Layout, request: Request) -> None:
+    """Ask every running job of the pipeline to maintain the tables that it writes."""
+    write_document(layout.storage, _REQUEST, encoded(request))
+
+
+def asked(layout: Layout) -> Request | None:
+    """The newest request. Raises HeadgateError if the document is damaged."""
+    return read_value(layout.storage, _REQUEST, Request)
+
+
+def write_answer(layout: Layout, job: str, answer: Answer) -> None:
+    """Replace the answer of a job."""
+    write_document(layout.storage, _answer(job), encoded(answer))
+
+
+def read_answer(layout: Layout, job: str, request: Request) -> Answer | None:
+    """The answer of a job to a request; None if there is none yet."""
+    document = read_document(layout.storage, _answer(job))
+    if document is None or document["id"] != request.id:
+        return None
+    kind: type[Report] = Vacuumed if document["what"] == "vacuum" else Compacted
+    return Answer(
+        id=document["id"],
+        what=document["what"],
+        is_done=document["is_done"],
+        reports=tuple(decoded(report, kind) for report in document["reports"]),
+        error=document["error"],
+        remedy=document["remedy"],
+        exit_code=document["exit_code"],
+    )
+
+
+def _answer(job: str) -> str:
+    return Layout.document(f"maintained-{job}")

@@ -1,0 +1,103 @@
+"""What other parts of a pipeline still need of a table: its readers, savepoints and rebuilds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from headgate import exit_codes
+from headgate.commands import pipeline_command
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import PUBLICATION, kind_of
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
+from headgate.history.savepoints.errors import ResetOpenError
+from headgate.history.savepoints.holds import savepoints_and_held
+from headgate.history.savepoints.rebuilds import begun, files_of
+from headgate.history.savepoints.resets import awaiting, why
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import Unreadable
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
+
+
+class NotLevelError(HeadgateError, code=exit_codes.LOG_GAP):
+    """A savepoint is damaged, so it is unknown what must be kept."""
+
+
+@dataclass(frozen=True)
+class RetentionContext:
+    """``snapshot`` has the positions of the tables. ``published`` has, by the path of a table, the
+    log versions up to which its rows are published. ``boundaries`` are the batch ids at which a
+    step of a stage ends. ``is_open`` says whether a table that is not declared awaits a reset.
+    ``n`` is the batch id that all tables have processed, rebuilds included. ``rebuilt`` returns the
+    files of the rebuild of a table, by its path."""
+
+    snapshot: ConsistentSnapshot
+    savepoints: tuple[Savepoint, ...]
+    published: Mapping[str, tuple[int, ...]]
+    boundaries: tuple[int, ...]
+    is_open: bool
+    n: int
+    rebuilt: Callable[[str], frozenset[str]]
+
+    def saved_n(self, savepoint: Savepoint) -> int:
+        """The batch id that every declared silver and gold table had processed in a savepoint."""
+        dense = (p for p in self.snapshot.declared if kind_of(p).is_dense)
+        saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
+        return min((savepoint.bronze.n, *saved))
+
+
+def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
+    """Raises HeadgateError if there are no tables, ResetOpenError if a declared table awaits a
+    reset, LogGapError if a log is damaged, NotLevelError if a savepoint is damaged."""
+    found = snapshot(layout, pipeline)
+    waiting = awaiting(found)
+    if declared := pipeline.definitions.keys() & waiting:
+        raise ResetOpenError(pipeline.name, declared, why(found))
+    generation, bronze = found.bronze.state.generation, BronzePayload.of(found.bronze.state)
+    rebuild = begun(layout, generation)
+    steps = rebuild.steps(layout, pipeline.name) if rebuild else ()
+    return RetentionContext(
+        snapshot=found,
+        savepoints=all_savepoints(layout),
+        published=dict(_published(found, pipeline)),
+        boundaries=tuple(sorted(bronze.boundaries)),
+        is_open=bool(waiting),
+        n=min((found.n, *(step.n for step in steps))),
+        rebuilt=partial(files_of, layout, pipeline.name, generation),
+    )
+
+
+def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
+    """All savepoints, and the versions that backfills and copies read now. Raises NotLevelError if
+    a savepoint is damaged, because what it needs is then unknown."""
+    found: list[Savepoint] = []
+    for each in savepoints_and_held(layout):
+        if isinstance(each, Unreadable):
+            raise NotLevelError(
+                f"savepoint {each.id} is damaged ({each.why}): what it needs is unknown",
+                remedy="put it back from a backup, or forget it: "
+                + pipeline_command("savepoint delete", each.id),
+            )
+        found.append(each)
+    return tuple(found)
+
+
+def _published(
+    found: ConsistentSnapshot, pipeline: Pipeline
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """A publication that never ran needs the table from its first commit. One of gate events needs
+    none of it: the events are documents."""
+    by_table: dict[str, tuple[int, ...]] = {}
+    for node in graph_of(pipeline).of(PUBLICATION):
+        if pipeline.publish[node.name].layer == "gate":
+            continue
+        at = found.tables.get(node.path)
+        version = PublicationPayload.of(at.state).version if at else 0
+        for path in node.upstream:
+            by_table[path] = (*by_table.get(path, ()), version)
+    yield from by_table.items()

@@ -1,0 +1,239 @@
+"""The refused records of a pipeline: those in quarantine, and those that a rule has rejected.
+
+Reads tables with DuckDB; no JVM is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import QUARANTINE, REJECTED
+from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.sources import kind_of_source
+from headgate.flow.silver.copies import Copy, Earlier
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.damage import naming_damage
+from headgate.lake.tables.positions import corrections, corrections_table, newest
+from headgate.lake.tables.replay import Position, sql_of_log, table_of
+from headgate.lake.tables.snapshot import TablePosition, tables_of
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selects the refused records that meet all conditions that are given. ``table`` is
+    ``quarantine`` or ``rejected.T``. ``since`` and ``until`` are times of ingestion, ``until`` is
+    exclusive. ``with_replaced`` also selects records that have a good copy in the tables."""
+
+    table: str | None = None
+    rule: str | None = None
+    reason: str | None = None
+    event_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    with_replaced: bool = False
+
+    @property
+    def condition(self) -> tuple[str, list[Any]]:
+        """SQL over the columns of ``Refused``, and its parameters."""
+        given: dict[str, Any] = {
+            '"table" = ?': self.table,
+            "\"table\" <> 'quarantine' AND list_contains(reasons, ?)": self.rule,
+            "\"table\" = 'quarantine' AND list_contains(reasons, ?)": self.reason,
+            "event_id = ?": self.event_id,
+            "ingested_at >= ?": self.since,
+            "ingested_at < ?": self.until,
+        }
+        asked = {sql: value for sql, value in given.items() if value is not None}
+        if not self.with_replaced:
+            asked["is_open = ?"] = True
+        return " AND ".join(f"({sql})" for sql in asked) or "true", list(asked.values())
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A refused record. ``reasons`` is the reason for quarantine, or the ids of all broken rules.
+    ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables.
+    ``value`` is None for a record that has no value at the broker."""
+
+    table: str
+    partition: int
+    offset: int
+    event_id: str | None
+    event_time: datetime | None
+    reasons: Sequence[str]
+    column: str | None
+    detail: str | None
+    where: str | None
+    ingested_at: datetime
+    value: bytes | None
+    is_open: bool
+
+    @property
+    def position(self) -> Position:
+        return Position(self.partition, self.offset)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the record is valid in bronze, and only a rule has refused it."""
+        return self.table != QUARANTINE.name
+
+
+@dataclass(frozen=True)
+class Group:
+    """Refused records with one reason, or that break one rule."""
+
+    table: str
+    reason: str
+    open: int
+    replaced: int
+    newest: datetime
+
+
+class RefusedRecords:
+    """The refused records as of the newest commits. Raises HeadgateError if the pipeline has no
+    tables, DamagedFileError."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        import duckdb
+
+        self._layout, self._pipeline = layout, pipeline
+        self._at = newest(layout, pipeline)
+        self.source: Source = pipeline.sources[graph_of(pipeline).head.name]
+        self.bronze = self._at.bronze
+        self._sql = duckdb.connect(config={"python_enable_replacements": False})
+        self._sql.execute("SET TimeZone = 'UTC'")
+        self._corrections = corrections(self.bronze)
+        self._sql.register("copies", corrections_table(self._corrections))
+        parts = [self._quarantine(), *map(self._rejected, self._at.rejected)]
+        self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
+
+    @property
+    def behind(self) -> list[str]:
+        """The silver tables that have not processed all of bronze: a replay may not have reached
+        them."""
+        n = self.bronze.n
+        return [f"silver.{name}" for name, each in self._at.silver.items() if each.n < n]
+
+    def groups(self, selection: Selection) -> list[Group]:
+        """The counts by table and reason. A record that breaks several rules is in several
+        groups."""
+        where, values = selection.condition
+        counted = self._rows(
+            'SELECT "table", reason, count(*) FILTER (is_open), count(*) FILTER (NOT is_open), '
+            "max(ingested_at) FROM (SELECT *, unnest(reasons) AS reason FROM refused "
+            f"WHERE {where}) GROUP BY ALL ORDER BY 1, 3 DESC, 2",
+            values,
+        )
+        return [Group(*row) for row in counted]
+
+    def rows(self, selection: Selection, limit: int | None = None) -> list[Refused]:
+        """The records in the order of the log."""
+        where, values = selection.condition
+        most = "" if limit is None else f" LIMIT {limit:d}"
+        order = 'ORDER BY partition, "offset", "table"'
+        found = self._rows(f"SELECT * FROM refused WHERE {where} {order}{most}", values)
+        return [Refused(*row) for row in found]
+
+    def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        layout, name = self._layout, self._pipeline.name
+        with naming_damage(lambda: tables_of(layout, name)):
+            return self._sql.execute(sql, values).fetchall()
+
+    def headers(self, positions: Iterable[Position]) -> dict[Position, tuple[Any, Any]]:
+        """The broker's key and headers of some records in bronze."""
+        self._sql.register("wanted", table_of(positions))
+        self._register("bronze", self.bronze)
+        found = self._sql.execute(
+            'SELECT partition, "offset", key, headers FROM bronze SEMI JOIN wanted '
+            'USING (partition, "offset")'
+        )
+        return {Position(*row[:2]): (row[2], row[3]) for row in found.fetchall()}
+
+    def copies_in(self, name: str, ids: Collection[str]) -> tuple[Earlier, Earlier]:
+        """The open rejected rows of a silver table that have one of these ids, and the rows of the
+        table that have one of them."""
+        import pyarrow as pa
+
+        self._sql.register("ids", pa.table({"wanted_id": pa.array(sorted(ids), pa.string())}))
+        self._register(f"silver_{name}", self._at.silver[name])
+        columns = 'event_id, partition, "offset", epoch_us(event_time)'
+        refused = f"""
+            SELECT {columns} FROM refused SEMI JOIN ids ON event_id = wanted_id
+            WHERE "table" = '{REJECTED.name}.{name}' AND is_open
+        """
+        held = f"""
+            SELECT _event_id, _partition, _offset, epoch_us(_event_time)
+            FROM "silver_{name}" SEMI JOIN ids ON _event_id = wanted_id
+        """
+        open_, kept = (self._sql.execute(sql).fetchall() for sql in (refused, held))
+        return self._earlier(open_), self._earlier(kept)
+
+    def _earlier(self, rows: Iterable[tuple[Any, ...]]) -> Earlier:
+        within = self.source.record.one_copy_within
+        reach = None if within is None else within // timedelta(microseconds=1)
+        return Earlier(reach, (Copy(id_, Position(*at), time) for id_, *at, time in rows))
+
+    def origin(self, position: Position) -> Position:
+        """The record of the source of which a record is a copy; the record itself if it is none."""
+        while position in self._corrections:
+            position = self._corrections[position]
+        return position
+
+    def _quarantine(self) -> str:
+        self._register("quarantine", self._at.quarantine)
+        place = kind_of_source(self.source).place
+        return f"""
+            SELECT 'quarantine' AS "table", q.partition, q."offset", event_id, event_time,
+                   [reason] AS reasons, "column", detail, "{place}" AS place, ingested_at, value,
+                   NOT EXISTS (SELECT 1 FROM copies c WHERE (c.of_partition, c.of_offset)
+                               = (q.partition, q."offset")) AS is_open
+            FROM quarantine q
+        """
+
+    def _rejected(self, name: str) -> str:
+        self._register(f"rejected_{name}", self._at.rejected[name])
+        place = kind_of_source(self.source).place
+        return f"""
+            SELECT 'rejected.{name}' AS "table", partition, "offset", event_id, event_time,
+                   list_transform(rules, lambda rule: rule.id) AS reasons, NULL AS "column",
+                   NULL AS detail, "{place}" AS place, ingested_at, value,
+                   {self._is_open(name)} AS is_open
+            FROM "rejected_{name}" r
+        """
+
+    def _is_open(self, name: str) -> str:
+        """SQL for whether silver has no copy of a rejected row ``r``. A copy corrects the row, or
+        has its id at an event time within ``one_copy_within``."""
+        silver = self._at.silver[name]
+        if not silver.total("replaced"):
+            return "true"
+        self._register(f"silver_{name}", silver)
+        within = self.source.record.one_copy_within
+        same_id = "false"
+        if within is not None:
+            micros = within // timedelta(microseconds=1)
+            same_id = f"""
+                s._event_id = r.event_id
+                AND {sql_of_log("s._partition")} = {sql_of_log("r.partition")}
+                AND abs(epoch_us(s._event_time) - epoch_us(r.event_time)) <= {micros}
+            """
+        return f"""
+            NOT EXISTS (SELECT 1 FROM "silver_{name}" s WHERE {same_id})
+            AND NOT EXISTS (
+                SELECT 1 FROM copies c JOIN "silver_{name}" s
+                ON s._partition = c.partition AND s._offset = c."offset"
+                WHERE c.of_partition = r.partition AND c.of_offset = r."offset")
+        """
+
+    def _register(self, name: str, position: TablePosition) -> None:
+        self._sql.register(name, position.dataset())
+
+
+def names_of(pipeline: Pipeline) -> Iterator[str]:
+    """The names that ``Selection.table`` may have."""
+    yield QUARANTINE.name
+    yield from (f"{REJECTED.name}.{n}" for n, table in pipeline.silver.items() if table.suite)

@@ -1,0 +1,211 @@
+"""Decides what happens to existing tables when a declaration changes: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from headgate.declaration.digest import GOLD_LAYOUT
+from headgate.declaration.errors import Invalid
+from headgate.declaration.keys.pipeline import durations
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
+from headgate.declaration.quantities import format_duration
+from headgate.declaration.type_parser import parse_type
+from headgate.declaration.types import differences
+from headgate.history.savepoints.additions import only_adds
+
+DeploymentAction = Literal["resume", "new", "extend", "rebuild", "reread", "refuse", "left"]
+"""``resume``: the table continues; ``new``: it is created and catches up; ``extend``: it gets
+fields inside of columns and continues; ``rebuild``: it is rebuilt from its upstream table;
+``reread``: the whole pipeline is rebuilt from its source; ``refuse``: neither is possible;
+``left``: it is no longer declared and stays as it is."""
+
+Definition = Mapping[str, Any]
+
+_SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """``table`` is a path such as ``gold/bids_per_minute``. The plan includes its late table.
+    ``late_again``: replayed rows may be late again after the rebuild, as a reason says."""
+
+    table: str
+    action: DeploymentAction
+    reasons: tuple[str, ...] = ()
+    late_again: bool = False
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """An existing table: the digest of its definition, and the definition itself, with the
+    ``layout`` of gold, if the declaration that it was made from is still kept."""
+
+    definition: str
+    meaning: Definition | None
+
+
+def compare(
+    declared: Definition,
+    definitions: Mapping[str, str],
+    deployed: Mapping[str, Deployed],
+    *,
+    can_reread: bool,
+    can_extend: Callable[[str], bool] = lambda _: True,
+) -> tuple[TablePlan, ...]:
+    """The plan for each table, declared tables first.
+
+    ``declared`` is the meaning of the declaration. ``definitions`` has its digests by the paths of
+    bronze, silver and gold tables, ``deployed`` the existing tables by the same paths.
+    ``can_reread`` says whether the source still has everything that was ever read, ``can_extend``
+    whether the columns of a table can be extended to the declared ones.
+    """
+    plans: list[TablePlan] = []
+    continued: set[str] = set()
+    for path in definitions:
+        if kind_of(path) in _SECTIONS:
+            above = _above(declared, path)
+            extend = can_extend if above is None or above in continued else lambda _: False
+            plans.append(_plan(path, definitions[path], deployed, declared, can_reread, extend))
+            if plans[-1].action in ("resume", "extend"):
+                continued.add(path)
+    made = {plan.table for plan in plans if plan.action == "new"}
+    for path in deployed.keys() - definitions.keys():
+        plans.append(TablePlan(path, "left", tuple(_renamed(path, deployed[path], declared, made))))
+    return tuple(plans)
+
+
+def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
+    """The action with the greatest consequences among some plans."""
+    order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild", "extend")
+    actions = {plan.action for plan in plans}
+    return next((action for action in order if action in actions), "resume")
+
+
+def _plan(
+    path: str,
+    definition: str,
+    deployed: Mapping[str, Deployed],
+    declared: Definition,
+    can_reread: bool,
+    can_extend: Callable[[str], bool],
+) -> TablePlan:
+    there = deployed.get(path)
+    if there is None:
+        return _of_no_table(path, deployed)
+    if there.definition == "":
+        why = "a table upstream of it was rebuilt while this one was not declared"
+        return TablePlan(path, "rebuild", (why,))
+    if there.definition == definition:
+        return TablePlan(path, "resume")
+    reasons = tuple(_reasons(path, there.meaning, declared))
+    if there.meaning is not None and only_adds(path, there.meaning, declared) and can_extend(path):
+        return TablePlan(path, "extend", reasons)
+    if kind_of(path) != BRONZE:
+        return TablePlan(path, "rebuild", reasons)
+    return TablePlan(path, "reread" if can_reread else "refuse", reasons)
+
+
+def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
+    """A pipeline has one bronze table: all other tables were built from the existing one."""
+    before = next((other for other in deployed if kind_of(other) == BRONZE), None)
+    if kind_of(path) != BRONZE or before is None:
+        return TablePlan(path, "new")
+    why = f"its source was called {name_of(before)}: use that name again, or run under another root"
+    return TablePlan(path, "refuse", (why,))
+
+
+def _reasons(path: str, before: Definition | None, after: Definition) -> Iterator[str]:
+    if before is None:
+        yield "it was made from a declaration that is not kept"
+        return
+    if before["version"] != after["version"]:
+        yield "this version of Headgate interprets the same declaration differently"
+    if before.get("layout", GOLD_LAYOUT) != GOLD_LAYOUT:
+        yield "an earlier version of Headgate laid it out in another way"
+        return
+    own = list(_differences(_section(before, path) or {}, _section(after, path) or {}))
+    yield from own
+    if not own and (above := _above(after, path)) is not None:
+        yield f"{above} changes"
+
+
+def _section(meaning: Definition, path: str) -> Definition | None:
+    found: Definition | None = meaning[_SECTIONS[kind_of(path)]].get(name_of(path))
+    return found
+
+
+def _above(meaning: Definition, path: str) -> str | None:
+    section = _section(meaning, path) or {}
+    above = {GOLD: (SILVER, "silver"), SILVER: (BRONZE, "source")}.get(kind_of(path))
+    return above[0].path(section[above[1]]) if above else None
+
+
+def _differences(before: Definition, after: Definition, within: str = "") -> Iterator[str]:
+    """Messages such as ``measures: top added`` or ``window.size changed``."""
+    for key in sorted({*before, *after}):
+        old, new, place = before.get(key), after.get(key), f"{within}{key}"
+        if old == new or key == "name":
+            continue
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _differences(old, new, f"{place}.")
+        elif isinstance(old, list) and isinstance(new, list) and _have_names(old + new):
+            yield from _named_differences(place, old, new)
+        elif _is_short(old) and _is_short(new):
+            yield f"{place} changed: {_text(key, old)} -> {_text(key, new)}"
+        else:
+            yield f"{place} changed"
+
+
+def _named_differences(place: str, old: list[Definition], new: list[Definition]) -> Iterator[str]:
+    before, after = ({item["name"]: item for item in items} for items in (old, new))
+    for name in before.keys() | after.keys():
+        if name not in before:
+            yield f"{place}: {name} added"
+        elif name not in after:
+            yield f"{place}: {name} removed"
+        elif before[name] != after[name]:
+            yield from _column_differences(place, before[name], after[name])
+    if before == after:
+        yield f"{place} in another order"
+
+
+def _column_differences(place: str, before: Definition, after: Definition) -> Iterator[str]:
+    """Messages about a changed column; if only its type changes, about the parts of the type."""
+    name = before["name"]
+    found = [f"{name} changed"]
+    if {**before, "type": None} == {**after, "type": None}:
+        # A measure of another package may have a type that no declaration can name.
+        with suppress(Invalid):
+            old, new = (parse_type(str(each["type"])) for each in (before, after))
+            found = list(differences(old, new, name))
+    yield from (f"{place}: {said}" for said in found)
+
+
+def _renamed(path: str, there: Deployed, declared: Definition, made: set[str]) -> Iterator[str]:
+    """Messages about an undeclared table and a new one with the same definition."""
+    old = _section(there.meaning, path) if there.meaning else None
+    for new in sorted(made):
+        if (
+            old
+            and kind_of(new) == kind_of(path)
+            and not list(_differences(old, _section(declared, new) or {}))
+        ):
+            yield f"{new} has the same definition; a renamed table is rebuilt, and this one stays"
+
+
+def _have_names(values: list[Any]) -> bool:
+    return all(isinstance(value, Mapping) and "name" in value for value in values)
+
+
+def _is_short(value: Any) -> bool:
+    return value is None or (isinstance(value, str | int | float | bool) and len(str(value)) < 60)
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, int) and key in durations():
+        return format_duration(timedelta(microseconds=value))
+    return "none" if value is None else str(value)

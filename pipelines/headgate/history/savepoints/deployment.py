@@ -1,0 +1,214 @@
+"""Compares the tables under a root with the current declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from deltalake import Schema
+
+from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
+from headgate.declaration.model import Pipeline
+from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.history.savepoints import rebuilds
+from headgate.history.savepoints.additions import nested_columns, only_adds
+from headgate.history.savepoints.compatibility import (
+    Deployed,
+    DeploymentAction,
+    TablePlan,
+    compare,
+    worst,
+)
+from headgate.history.savepoints.declarations import all_kept, declaration_of
+from headgate.history.savepoints.late_again import late_again
+from headgate.history.savepoints.loads_again import LoadAgain, loads_again
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.engine import engine
+from headgate.lake.tables.extending import extended
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """``engine`` has the versions that wrote the tables last; None if there are no tables.
+    ``declaration`` is the digest of the declaration that all tables were made from, empty if it is
+    not kept. ``loads`` are the loads of history to read again if bronze has to be read again."""
+
+    tables: tuple[TablePlan, ...]
+    engine: str | None
+    declaration: str
+    loads: tuple[LoadAgain, ...] = ()
+
+    @property
+    def action(self) -> DeploymentAction:
+        return "new" if self.engine is None else worst(self.tables)
+
+    @property
+    def engine_changed(self) -> bool:
+        return self.engine not in (None, "", engine())
+
+    def to_rebuild(self) -> tuple[str, ...]:
+        return tuple(p.table for p in self.tables if p.action in ("rebuild", "reread"))
+
+    def to_change(self) -> tuple[str, ...]:
+        """The tables to rebuild, and those that get fields and continue."""
+        extended = (p.table for p in self.tables if p.action == "extend")
+        return (*self.to_rebuild(), *extended)
+
+
+def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
+    """Read logs and kept declarations, and compare. If bronze changes, the source is queried too.
+
+    Raises LogGapError if a log is damaged.
+    """
+    tables = {table.name: table for table in tables_of(layout, pipeline.name)}
+    states = {
+        path: t.refresh() for path, t in tables.items() if kind_of(path) in (BRONZE, SILVER, GOLD)
+    }
+    bronze = states.get(graph_of(pipeline).head.path)
+    meanings = _meanings(layout)
+    plans = _plans(pipeline, tables, meanings, can_reread=False)
+    is_refused = bronze is not None and worst(plans) == "refuse"
+    loads: tuple[LoadAgain, ...] = ()
+    if is_refused:
+        gone = _missing(layout, pipeline)
+        if not gone:
+            loads = tuple(loads_again(layout, pipeline))
+            gone = [f"load {each.id}: {each.gone}" for each in loads if each.gone]
+        plans = _plans(pipeline, tables, meanings, can_reread=not gone)
+        plans = tuple(_refusing(plans, gone))
+    if bronze is not None:
+        plans = tuple(_under_way(layout, pipeline, bronze, plans))
+        plans = tuple(_with_rules(pipeline, states, plans))
+        folded = [each.id for each in loads if each.folds]
+        plans = tuple(_with_replays(pipeline, states, meanings, plans, folded))
+    made_as = {path: table.refresh().definition for path, table in tables.items()}
+    declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
+    wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
+    return Deployment(plans, wrote, declaration, loads)
+
+
+def to_extend(layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]) -> dict[str, Schema]:
+    """The new schemas of the tables that are to be extended, by path, upstream tables first.
+    ``tables`` are all tables of the pipeline, refreshed."""
+    declared, meanings = meaning_of(pipeline), _meanings(layout)
+    plans = _plans(pipeline, tables, meanings, can_reread=False)
+    continued = {plan.table for plan in plans if plan.action in ("resume", "extend")}
+    found = {}
+    for path, of in ((node.path, node.side_of or node.path) for node in graph_of(pipeline)):
+        if of not in continued or path not in tables:
+            continue
+        # Check each separately: after a restore or a crash, one may have the fields already.
+        made_as = tables[path].state.definition
+        before = meanings.get((path, made_as))
+        has_all = made_as == pipeline.definitions.get(path)
+        if before is not None and not has_all and only_adds(of, before, declared):
+            found[path] = _extended(pipeline, tables[path])
+    return {path: schema for path, schema in found.items() if schema is not None}
+
+
+def _plans(
+    pipeline: Pipeline,
+    tables: Mapping[str, Table],
+    meanings: Mapping[tuple[str, str], Meaning],
+    *,
+    can_reread: bool,
+) -> tuple[TablePlan, ...]:
+    deployed = {
+        path: Deployed(table.state.definition, meanings.get((path, table.state.definition)))
+        for path, table in tables.items()
+        if kind_of(path) in (BRONZE, SILVER, GOLD)
+    }
+    return compare(
+        meaning_of(pipeline),
+        pipeline.definitions,
+        deployed,
+        can_reread=can_reread,
+        can_extend=lambda path: _extended(pipeline, tables[path]) is not None,
+    )
+
+
+def _extended(pipeline: Pipeline, table: Table) -> Schema | None:
+    return extended(table.handle.schema(), nested_columns(pipeline, table.name))
+
+
+def _refusing(plans: Iterable[TablePlan], why: Iterable[str]) -> Iterator[TablePlan]:
+    """The plans, with the reasons ``why`` added to those that are refused."""
+    for plan in plans:
+        is_refused = plan.action == "refuse"
+        yield replace(plan, reasons=(*plan.reasons, *why)) if is_refused else plan
+
+
+def _under_way(
+    layout: Layout, pipeline: Pipeline, bronze: State, plans: Iterable[TablePlan]
+) -> Iterator[TablePlan]:
+    """The plans. Tables whose rebuild from the current declaration is under way get ``resume``."""
+    rebuild = rebuilds.continued(layout, pipeline, bronze.generation)
+    for plan in plans:
+        if rebuild is not None and plan.table in rebuild.tables:
+            yield TablePlan(plan.table, "resume", ("it is being rebuilt",))
+        else:
+            yield plan
+
+
+def _with_rules(
+    pipeline: Pipeline, states: Mapping[str, State], plans: Iterable[TablePlan]
+) -> Iterator[TablePlan]:
+    """The plans, with a reason for each table that resumes with rules that have changed."""
+    suites = {SILVER.path(name): table.suite_digest for name, table in pipeline.silver.items()}
+    for plan in plans:
+        state, suite = states.get(plan.table), suites.get(plan.table)
+        if plan.action == "resume" and state and suite and state.n:
+            before = SilverPayload.of(state).suite
+            if before != suite:
+                why = f"its rules have changed: the new ones decide from batch {state.n + 1:,} on"
+                yield TablePlan(plan.table, "resume", (*plan.reasons, why))
+                continue
+        yield plan
+
+
+def _with_replays(
+    pipeline: Pipeline,
+    states: Mapping[str, State],
+    meanings: Mapping[tuple[str, str], Meaning],
+    plans: Sequence[TablePlan],
+    folded: Collection[str],
+) -> Iterator[TablePlan]:
+    """The plans, with reasons for the replays that a rebuild of gold does not repeat exactly."""
+    head, declared = graph_of(pipeline).head.path, meaning_of(pipeline)
+    asked = BronzePayload.of(states[head]).operations
+    rereads = any(plan.table == head and plan.action == "reread" for plan in plans)
+    for plan in plans:
+        if plan.action != "rebuild" or kind_of(plan.table) != GOLD:
+            yield plan
+            continue
+        before = meanings.get((plan.table, states[plan.table].definition))
+        name = name_of(plan.table)
+        found = late_again(name, before, declared, asked, rereads=rereads, folded=folded)
+        said = tuple(found)
+        yield replace(plan, reasons=(*plan.reasons, *said), late_again=bool(said))
+
+
+def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
+    """The meanings of kept declarations, by the path and the digest of each of their tables."""
+    found: dict[tuple[str, str], Meaning] = {}
+    for meant in map(meaning_of, all_kept(layout)):
+        for version in range(1, GOLD_LAYOUT + 1):
+            made = {**meant, "layout": version}
+            found |= dict.fromkeys(table_digests(meant, version).items(), made)
+    return found
+
+
+def _missing(layout: Layout, pipeline: Pipeline) -> list[str]:
+    """What the sources no longer have of all that was read."""
+    places = (
+        DeployedSource(layout.storage, pipeline.name, each) for each in pipeline.sources.values()
+    )
+    found = (connector_of(place.source).missing(place) for place in places)
+    return [why for why in found if why is not None]

@@ -1,0 +1,174 @@
+"""Creates, finds and deletes the savepoints of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headgate.commands import pipeline_command
+from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
+from headgate.history.savepoints.bronze_lineage import BronzeLineage
+from headgate.history.savepoints.declarations import declaration_of
+from headgate.history.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
+from headgate.history.savepoints.resets import awaiting, why
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.verify import passed_over, verify
+from headgate.lake.storage.documents import ids_in, read_document, write_document
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.snapshot import ConsistentSnapshot, head_table, snapshot
+
+LATEST = "latest"
+ATTEMPTS = 3
+"""Attempts to read a snapshot: one that is read during a reset is read again."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A savepoint with a damaged document."""
+
+    id: str
+    why: str
+
+
+def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") -> Savepoint:
+    """Take a savepoint of a pipeline, running or not. A running driver does not wait for it.
+
+    Raises HeadgateError if there are no tables, ResetOpenError if a reset or rebuild of some of
+    them is not finished, LogGapError if a log is damaged.
+    """
+    at = settled_snapshot(layout, pipeline)
+    definitions = {path: position.state.definition for path, position in at.tables.items()}
+    declared = declaration_of(layout, pipeline, definitions)
+    savepoint = Savepoint.of(at, pipeline.name, declared, now, note=note)
+    write_document(layout.storage, Layout.savepoint(savepoint.id), savepoint.document())
+    return savepoint
+
+
+def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
+    """A consistent snapshot in which no table awaits a reset.
+
+    Raises as ``create`` does.
+    """
+    for _ in range(ATTEMPTS):
+        before = _newest_reset(layout, pipeline)
+        at = snapshot(layout, pipeline)
+        waiting = awaiting(at)
+        if not waiting and BronzePayload.of(at.bronze.state).reset_commit == before:
+            return at
+    raise ResetOpenError(pipeline.name, waiting, why(at))
+
+
+def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
+    bronze = head_table(layout, pipeline)
+    return BronzePayload.of(bronze.refresh()).reset_commit if bronze.exists else 0
+
+
+def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
+    """The savepoints of a pipeline, newest first, without those that are deleted meanwhile."""
+    ids = ids_in(layout.storage, Layout.savepoint("").rpartition("/")[0])
+    read = (read_savepoint(layout, id_) for id_ in reversed(ids))
+    return tuple(each for each in read if each is not None)
+
+
+def find(layout: Layout, wanted: str) -> Savepoint:
+    """A savepoint by its id, by a prefix of its id, or the ``latest`` that can be read.
+
+    Raises NoSuchSavepointError if there is none, SavepointError if it is damaged.
+    """
+    found = find_any(layout, wanted)
+    if isinstance(found, Unreadable):
+        raise SavepointError(
+            f"savepoint {found.id} is damaged: {found.why}",
+            remedy=f"take an older one: {pipeline_command('savepoint list')}; forget this one: "
+            + pipeline_command("savepoint delete", found.id),
+        )
+    return found
+
+
+def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
+    """As ``find``, but also returns damaged savepoints."""
+    found = savepoints(layout)
+    if wanted == LATEST:
+        for each in found:
+            if isinstance(each, Savepoint):
+                return each
+    matching = [each for each in found if wanted and each.id.startswith(wanted)]
+    if len(matching) != 1:
+        few = ", ".join(each.id for each in (matching or found)[:3])
+        why = "several savepoints begin with it" if matching else "no savepoint has this name"
+        raise NoSuchSavepointError(
+            f"savepoint {wanted}: {why}" + (f" ({few} …)" if few else ""),
+            remedy=pipeline_command("savepoint list"),
+        )
+    return matching[0]
+
+
+def delete(layout: Layout, savepoint: Savepoint | Unreadable) -> None:
+    """Delete a savepoint. The tables stay; vacuum may remove files that only this one needed."""
+    layout.storage.remove(Layout.savepoint(savepoint.id))
+
+
+def prune(
+    layout: Layout,
+    pipeline: Pipeline,
+    now: datetime,
+    *,
+    keep: int,
+    keep_for: timedelta,
+    note: str | None = None,
+) -> tuple[Savepoint, ...]:
+    """Delete savepoints that are neither among the newest ``keep`` nor younger than ``keep_for``,
+    but never the newest that can be restored. With ``note``, only those with this note count.
+    Returns the deleted savepoints."""
+    held = [each for each in savepoints(layout) if isinstance(each, Savepoint)]
+    among = [each for each in held if note in (None, each.note)]
+    old = [each for each in among[keep:] if now - each.created > keep_for]
+    if old and not _any_good(layout, pipeline, [each for each in held if each not in old]):
+        good = next((each for each in old if _any_good(layout, pipeline, [each])), None)
+        old = [each for each in old if each != good]
+    for each in old:
+        delete(layout, each)
+    return tuple(old)
+
+
+def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unreadable) -> bool:
+    """Whether this is the only savepoint that can be restored."""
+    others = [e for e in savepoints(layout) if isinstance(e, Savepoint) and e.id != savepoint.id]
+    if _any_good(layout, pipeline, others):
+        return False
+    return isinstance(savepoint, Savepoint) and _any_good(layout, pipeline, [savepoint])
+
+
+def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
+    """The newest savepoint that can be restored without resetting bronze. Raises LogGapError."""
+    lineage = BronzeLineage(head_table(layout, pipeline))
+    held = (
+        each for each in savepoints(layout) if isinstance(each, Savepoint) and lineage.has(each)
+    )
+    return next((each for each in held if _any_good(layout, pipeline, [each])), None)
+
+
+def _any_good(layout: Layout, pipeline: Pipeline, found: Iterable[Savepoint]) -> bool:
+    return any(
+        not verify(layout, pipeline.name, each, passing=passed_over(layout, pipeline, each))
+        for each in found
+    )
+
+
+def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable | None:
+    """A savepoint by its whole id; None if there is none, or none any more."""
+    try:
+        document = read_document(layout.storage, Layout.savepoint(id_))
+        if document is None:
+            return None
+        savepoint = Savepoint.from_document(document)
+        if savepoint.id != id_:
+            return Unreadable(id_, f"it contains the id {savepoint.id}")
+        return savepoint
+    except HeadgateError as error:
+        return Unreadable(id_, error.message)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return Unreadable(id_, str(error))

@@ -1,0 +1,99 @@
+"""What a page shows of a gold table besides charts: which version, how fresh, how much is late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
+from headgate.declaration.operators import operator_of
+from headgate.flow.gates.documents import holds
+from headgate.insight.dashboard.questions.span import span
+from headgate.insight.dashboard.questions.view import GoldView
+from headgate.insight.dashboard.reading.shown import Shown
+from headgate.insight.dashboard.reading.versions import Version
+from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.state import time_of
+
+
+def about(view: GoldView) -> dict[str, Any]:
+    """``n`` is the batch id of the shown version, ``held`` is the reason why a later one is not
+    visible."""
+    shown, facts, found = view.shown, view.facts, span(view)
+    label, line = operator_of(view.table).summary(view.table.operator)
+    return {
+        "pipeline": shown.name,
+        "table": facts.table,
+        "operator": f"{label}: {line}",
+        "keys": facts.keys,
+        "figures": [{"name": f.name, "type": f.type, "across": f.across} for f in facts.figures],
+        "begin": facts.begin,
+        "columns": list(view.version.schema.names),
+        "span": found and {"first": found.first / 1e6, "end": found.end / 1e6},
+        **summary(shown, facts.table, view.version),
+        "held": held(shown, facts.table),
+    }
+
+
+def summary(shown: Shown, table: str, gold: Version) -> dict[str, Any]:
+    """The numbers of a table from its commits. A share is None if nothing was read yet."""
+    state = gold.state
+    late = state.total.get("late", 0) - state.total.get("replayed", 0)
+    pairs = state.total.get("pairs", 0)
+    return {
+        "version": gold.number,
+        "n": state.n,
+        "rows": gold.rows,
+        "final": state.total.get("final", 0),
+        "changed": _iso(state.changed_at),
+        "pairs": pairs,
+        "late": late,
+        "late_share": late / pairs if pairs else None,
+        "replayed": state.total.get("replayed", 0),
+        **refused(shown, table),
+    }
+
+
+def refused(shown: Shown, table: str) -> dict[str, Any]:
+    """How many of the records that a gold table is made of were quarantined or rejected.
+    ``rules_of`` is its silver table, if that has rules."""
+    silver = shown.version(SILVER.path(shown.gold(table).silver))
+    if silver is None:
+        nothing = {"read": 0, "quarantined": 0, "quarantined_share": None, "rejected": 0}
+        return nothing | {"rules_of": None}
+    total = silver.state.total
+    declared = shown.pipeline.silver[shown.gold(table).silver]
+    read = sum(total.get(each, 0) for each in OUTCOMES)
+    quarantined = total.get("quarantined", 0)
+    return {
+        "read": read,
+        "quarantined": quarantined,
+        "quarantined_share": quarantined / read if read else None,
+        "rejected": total.get("rejected", 0),
+        "rules_of": declared.name if declared.suite is not None else None,
+    }
+
+
+def held(shown: Shown, table: str) -> dict[str, Any] | None:
+    """Why the newest version is held back; None if none is. The observed values are left out,
+    because they may be values of rows."""
+    for hold in holds(shown.layout, shown.pipeline):
+        if hold.table == table and not hold.log:
+            rules = [result.rule for result in hold.failed]
+            since = hold.since.isoformat()
+            return {"upto": hold.upto, "since": since, "rules": rules}
+    return None
+
+
+def paths_behind(shown: Shown, table: str) -> tuple[str, ...]:
+    """The tables that the page of a gold table reads."""
+    declared = shown.gold(table)
+    source = graph_of(shown.pipeline).source_of(SILVER.path(declared.silver)).name
+    return (
+        *(GOLD.path(table), LATE.path(table)),
+        *(SILVER.path(declared.silver), QUARANTINE.path(source)),
+    )
+
+
+def _iso(micros: int | None) -> str | None:
+    return None if micros is None else time_of(micros).isoformat()

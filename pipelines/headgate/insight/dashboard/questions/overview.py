@@ -1,0 +1,72 @@
+"""The pipelines and their tables, and the ledger of one of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from headgate.declaration.kinds import GOLD, LATE, QUARANTINE
+from headgate.errors import HeadgateError
+from headgate.insight.dashboard.questions.about import held, summary
+from headgate.insight.dashboard.reading.shown import Shown
+from headgate.insight.ledger import balance
+from headgate.insight.status.freshness import freshness
+from headgate.insight.status.reporting import stream_status
+from headgate.insight.status.set_aside import set_aside
+from headgate.lake.storage.layout import Layout
+from headgate.supervision.job_state import probe
+
+
+def overview(shown: Shown, now: datetime) -> dict[str, Any]:
+    """One pipeline. A damaged part does not hide the others: ``problem`` says what is wrong."""
+    document: dict[str, Any] = {"pipeline": shown.name, "problem": None, "gold": []}
+    try:
+        document |= {"condition": condition(shown.layout, now)}
+        fresh = freshness(shown.layout, shown.pipeline)
+        aside = set_aside(shown.layout, shown.pipeline)
+        document |= {
+            "watermark": fresh.clock and fresh.clock.isoformat(),
+            "arrived": fresh.arrived and fresh.arrived.isoformat(),
+            "gold": [_gold(shown, name) for name in shown.pipeline.gold],
+            "set_aside": [f"{files.source}: {files}." for files in aside],
+            "quarantined": sum(_rows(shown, QUARANTINE.path(s)) for s in shown.pipeline.sources),
+        }
+    except HeadgateError as error:
+        document["problem"] = error.text(shown.place)
+    except OSError as error:
+        document["problem"] = f"a file cannot be read: {error}"
+    return document
+
+
+def condition(layout: Layout, now: datetime) -> str:
+    """What the stream of a pipeline does, in a word."""
+    if not (jobs := probe(layout, now)):
+        return "never ran"
+    status = stream_status(layout, jobs, now)
+    ended = status.condition == "ended" and status.ended in ("failed", "finished", "stopped")
+    return str(status.ended if ended else status.condition)
+
+
+def ledger(shown: Shown) -> dict[str, Any]:
+    """Raises HeadgateError if there are no tables, or one is damaged."""
+    found = balance(shown.layout, shown.pipeline)
+    differences = [str(each) for each in found.differences]
+    return found.as_dict() | {"differences": differences, "rejected": found.rejected}
+
+
+def _gold(shown: Shown, name: str) -> dict[str, Any]:
+    gold = shown.version(GOLD.path(name))
+    if gold is None:
+        return {"table": name, "exists": False}
+    return {
+        "table": name,
+        "exists": True,
+        **summary(shown, name, gold),
+        "late_rows": _rows(shown, LATE.path(name)),
+        "held": held(shown, name),
+    }
+
+
+def _rows(shown: Shown, path: str) -> int:
+    version = shown.version(path)
+    return version.rows if version else 0

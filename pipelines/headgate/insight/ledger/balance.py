@@ -1,0 +1,166 @@
+"""Checks from commit metadata that every event is accounted for. No data file is read and no JVM is
+started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.operators import operator_of
+from headgate.flow.sources.contract import DeployedSource, UnreadInput, connector_of
+from headgate.insight.ledger.account import (
+    AcceptedGap,
+    Difference,
+    GoldAccount,
+    Ledger,
+    SilverAccount,
+)
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.positions import Positions, as_of, late_as_of, newest
+from headgate.lake.tables.snapshot import TablePosition
+
+
+def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
+    """Account for every event of a pipeline, running or not.
+
+    Each table is compared with its upstream table as of the table's own batch id. Raises
+    HeadgateError if there are no tables, LogGapError if a log is damaged.
+    """
+    at = newest(layout, pipeline)
+    bronze, n = at.bronze, at.bronze.state.n
+    return Ledger(
+        pipeline=pipeline.name,
+        n=n,
+        generation=bronze.state.generation,
+        read=bronze.total("read"),
+        replayed=bronze.total("replayed"),
+        duplicate=bronze.total("duplicate"),
+        differing=bronze.total("differing"),
+        silver=tuple(_silver(name, at) for name in pipeline.silver),
+        gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
+        files=_unread(layout, pipeline),
+        gaps=tuple(AcceptedGap(**gap) for gap in BronzePayload.of(bronze.state).gaps),
+        differences=tuple(_differences(pipeline, at)),
+    )
+
+
+def _silver(name: str, at: Positions) -> SilverAccount:
+    silver = at.silver[name]
+    above = as_of(at.bronze, silver.state.n)
+    return SilverAccount(
+        table=name,
+        n=silver.state.n,
+        lag=at.bronze.state.n - silver.state.n,
+        read=above.total("read"),
+        duplicate=silver.total("duplicate"),
+        quarantined=silver.total("quarantined"),
+        corrected=above.total("corrected"),
+        rejected=silver.total("rejected"),
+        silver=silver.total("silver"),
+        filtered=silver.total("filtered"),
+        replaced=silver.total("replaced"),
+    )
+
+
+def _gold(declared: GoldTable, at: Positions) -> GoldAccount:
+    gold = at.gold[declared.name]
+    return GoldAccount(
+        table=declared.name,
+        silver=declared.silver,
+        n=gold.state.n,
+        lag=at.bronze.state.n - gold.state.n,
+        pairs=gold.total("pairs"),
+        folded=gold.total("folded") + gold.total("replayed"),
+        late=gold.total("late") - gold.total("replayed"),
+        replayed=gold.total("replayed"),
+        rows=_rows(gold),
+        final=gold.total("final"),
+    )
+
+
+def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
+    held = _Laws()
+    for position, key in (
+        (at.bronze, "read"),
+        (at.quarantine, "quarantined"),
+        *((p, "silver") for p in at.silver.values()),
+        *((p, "rejected") for p in at.rejected.values()),
+        *((p, "late") for p in at.late.values()),
+    ):
+        held.check(position, f"rows of its files = {key}", position.total(key), _rows(position))
+    for name, silver in at.silver.items():
+        _check_silver(silver, at, held)
+        if name in at.rejected:
+            side = as_of(at.rejected[name], silver.state.n).total("rejected")
+            law = "rejected = rows of its table of rejected rows"
+            held.check(silver, law, silver.total("rejected"), side)
+    for declared in pipeline.gold.values():
+        _check_gold(declared, at, held)
+    yield from held.broken
+
+
+class _Laws:
+    def __init__(self) -> None:
+        self.broken: list[Difference] = []
+
+    def check(self, position: TablePosition, law: str, expected: int, found: int) -> None:
+        if expected != found:
+            table, n = position.table.name, position.state.n
+            self.broken.append(Difference(table, law, n, expected, found))
+
+
+def _check_silver(silver: TablePosition, at: Positions, laws: _Laws) -> None:
+    above = as_of(at.bronze, silver.state.n)
+    side = as_of(at.quarantine, silver.state.n)
+    if above.state.n != silver.state.n:
+        laws.check(silver, "n is a batch of bronze", above.state.n, silver.state.n)
+    outcomes = sum(map(silver.total, OUTCOMES))
+    law = "read = duplicate + quarantined + rejected + silver + filtered"
+    laws.check(silver, law, above.total("read"), outcomes)
+    # A copy that takes the place of a rejected row is a duplicate to bronze.
+    duplicates = silver.total("duplicate") + silver.total("replaced")
+    laws.check(silver, "duplicates of bronze", above.total("duplicate"), duplicates)
+    laws.check(
+        silver,
+        "quarantined = rows of quarantine",
+        silver.total("quarantined"),
+        side.total("quarantined"),
+    )
+
+
+def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
+    gold = at.gold[declared.name]
+    outcomes = gold.total("folded") + gold.total("late")
+    laws.check(gold, "pairs = folded + late", gold.total("pairs"), outcomes)
+    late = late_as_of(at.late[declared.name], gold)
+    laws.check(gold, "late = rows of its late table", gold.total("late"), late.total("late"))
+    replayed = late.total("replayed")
+    laws.check(gold, "replayed = marked rows of its late table", gold.total("replayed"), replayed)
+    laws.check(gold, "final rows = rows of its final files", gold.total("final"), _final_rows(gold))
+    windows = operator_of(declared).pairs_per_row(declared.operator)
+    if declared.where is None and windows is not None:
+        # Every silver row is selected and is in exactly this many windows.
+        rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
+        laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))
+
+
+def _rows(position: TablePosition) -> int:
+    return sum(f.rows for f in live_files(position.table.handle))
+
+
+def _final_rows(position: TablePosition) -> int:
+    files = live_files(position.table.handle)
+    return sum(f.rows for f in files if f.is_final)
+
+
+def _unread(layout: Layout, pipeline: Pipeline) -> tuple[UnreadInput, ...] | None:
+    found = [
+        connector_of(source).unread(DeployedSource(layout.storage, pipeline.name, source))
+        for source in pipeline.sources.values()
+    ]
+    listed = [each for each in found if each is not None]
+    return tuple(chain.from_iterable(listed)) if listed else None

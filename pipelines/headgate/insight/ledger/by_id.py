@@ -1,0 +1,260 @@
+"""Proves by id that every event is accounted for: follows each row of bronze, by its position, to
+the one table that has it, with DuckDB over the Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.operators import begin_of
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.damage import naming_damage
+from headgate.lake.tables.positions import (
+    Positions,
+    as_of,
+    corrections,
+    corrections_table,
+    late_as_of,
+    newest,
+)
+from headgate.lake.tables.record_shape import IGNORED
+from headgate.lake.tables.replay import sql_of_log
+from headgate.lake.tables.snapshot import TablePosition, tables_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+SHOWN = 20
+"""The number of misplaced rows that are listed."""
+
+_BRONZE = f"""
+    SELECT partition, "offset", event_id,
+           CASE WHEN duplicate THEN 'duplicate' WHEN reason = '{IGNORED}' THEN 'ignored'
+                WHEN reason IS NOT NULL THEN 'quarantined'
+                ELSE 'conformed' END AS outcome
+    FROM bronze_rows
+"""
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """``count`` rows are misplaced; ``examples`` are the first of them."""
+
+    table: str
+    problem: str
+    count: int
+    examples: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``rows`` rows of bronze were followed. Without findings, each is in exactly one place."""
+
+    rows: int
+    findings: tuple[Discrepancy, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.findings
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "holds": self.holds,
+            "findings": [asdict(f) for f in self.findings],
+        }
+
+
+def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
+    """Follow every row of bronze. Reads positions and ids of all tables, which takes seconds per
+    million rows.
+
+    Each table is compared with its upstream table as of its own batch id, so the proof also holds
+    for a running pipeline. Raises HeadgateError as ``balance`` does, DamagedFileError.
+    """
+    import duckdb
+
+    at = newest(layout, pipeline)
+    prover = _Prover(duckdb.connect(), at)
+    findings: list[Discrepancy] = []
+    with naming_damage(lambda: tables_of(layout, pipeline.name)):
+        for table in pipeline.silver.values():
+            findings += prover.silver(table)
+        for gold in pipeline.gold.values():
+            findings += prover.gold(gold)
+    return Proof(at.bronze.total("read"), tuple(findings))
+
+
+class _Prover:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, at: Positions) -> None:
+        self._sql = connection
+        self._at = at
+        self._corrections = corrections(at.bronze)
+
+    def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
+        """Check that every row of bronze is in exactly one place, and that every row of the other
+        tables is in bronze."""
+        silver = self._at.silver[table.name]
+        n = silver.state.n
+        self._load("bronze_rows", as_of(self._at.bronze, n), _BRONZE_COLUMNS)
+        self._load("quarantine_rows", as_of(self._at.quarantine, n), ["partition", "offset"])
+        self._load("silver_rows", silver, _SILVER_COLUMNS)
+        rejected = self._at.rejected.get(table.name)
+        if rejected is None:
+            self._run(
+                "CREATE OR REPLACE TEMP TABLE rejected AS "
+                "SELECT *, NULL::VARCHAR AS event_id FROM quarantine_rows LIMIT 0"
+            )
+        else:
+            self._load("rejected", as_of(rejected, n), ["partition", "offset", "event_id"])
+            yield from self._wrong(rejected.table.name, "rows more than once", _TWICE_REJECTED)
+        self._run(f"CREATE OR REPLACE TEMP TABLE bronze AS {_BRONZE}")
+        self._run(
+            "CREATE OR REPLACE TEMP TABLE silver AS SELECT _partition AS partition, "
+            '_offset AS "offset", _event_id AS event_id FROM silver_rows'
+        )
+        self._run(
+            'CREATE OR REPLACE TEMP TABLE quarantine AS SELECT partition, "offset" '
+            "FROM quarantine_rows"
+        )
+        for held, name in (
+            ("bronze", self._at.bronze.table.name),
+            ("silver", silver.table.name),
+            ("quarantine", self._at.quarantine.table.name),
+        ):
+            yield from self._wrong(name, "rows more than once", _TWICE.format(held))
+        yield from self._wrong(silver.table.name, "rows without a valid record in bronze", _FOREIGN)
+        replaced = self._number(_REPLACED)
+        if replaced != silver.total("replaced"):
+            problem = f"copies of rejected rows, but {silver.total('replaced'):,} were counted"
+            yield Discrepancy(silver.table.name, problem, replaced)
+        if rejected is not None:
+            self._sql.register("corrections", corrections_table(self._corrections))
+            yield from self._wrong(silver.table.name, "copies of one record", _CORRECTED_TWICE)
+        quarantine = self._at.quarantine.table.name
+        yield from self._wrong(quarantine, "invalid records that are missing", _NOT_QUARANTINED)
+        yield from self._wrong(
+            quarantine, "rows without an invalid record in bronze", _WRONGLY_QUARANTINED
+        )
+        if rejected is not None:
+            problem = "rows that silver has too, or without a valid record in bronze"
+            yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)
+        yield from self._missing(table, silver)
+
+    def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
+        """Check that the number of valid rows neither in silver nor rejected is that of filtered
+        rows."""
+        ignored = self._number("SELECT count(*) FROM bronze WHERE outcome = 'ignored'")
+        filtered = silver.total("filtered") - ignored if table.where else 0
+        count, examples = self._rows_of(_MISSING)
+        if count != filtered:
+            problem = f"valid records are missing, but {filtered:,} were filtered"
+            yield Discrepancy(silver.table.name, problem, count, examples)
+
+    def gold(self, table: GoldTable) -> Iterator[Discrepancy]:
+        """Check that late pairs are unique and come from silver, and that the windows' counts add
+        up to the folded pairs."""
+        gold = self._at.gold[table.name]
+        late = late_as_of(self._at.late[table.name], gold)
+        late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))
+        self._load("late_rows", late, [*_SILVER_COLUMNS, *begin_of(table)])
+        silver = as_of(self._at.silver[table.silver], gold.state.n)
+        self._load("silver_rows", silver, _SILVER_COLUMNS)
+        yield from self._wrong(
+            late.table.name,
+            "pairs more than once",
+            late_twice,
+        )
+        yield from self._wrong(late.table.name, "pairs of rows that silver lacks", _LATE_FOREIGN)
+        if table.counter is not None:
+            yield from self._counted(gold, table.counter)
+
+    def _counted(self, gold: TablePosition, measure: str) -> Iterator[Discrepancy]:
+        self._load("gold_rows", gold, [measure])
+        counted = self._number(f'SELECT coalesce(sum("{measure}"), 0) FROM gold_rows')
+        folded = sum(map(gold.total, ("folded", "replayed", "backfilled")))
+        if counted != folded:
+            problem = f"sum({measure}) is {counted:,}, but {folded:,} pairs were folded: off by"
+            yield Discrepancy(gold.table.name, problem, abs(counted - folded))
+
+    def _load(self, name: str, position: TablePosition, columns: list[str]) -> None:
+        """Load ``columns`` of a table, as of a position. No other column is read."""
+        scan = position.dataset().scanner(columns=columns)
+        self._sql.register("scan", scan.to_reader())
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM scan")
+        self._sql.unregister("scan")
+
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._sql.execute(sql).fetchall()
+        return rows
+
+    def _number(self, sql: str) -> int:
+        return int(self._run(sql)[0][0])
+
+    def _wrong(self, table: str, problem: str, sql: str) -> Iterator[Discrepancy]:
+        count, examples = self._rows_of(sql)
+        if count:
+            yield Discrepancy(table, problem, count, examples)
+
+    def _rows_of(self, sql: str) -> tuple[int, tuple[dict[str, Any], ...]]:
+        count = self._number(f"SELECT count(*) FROM ({sql})")
+        if not count:
+            return 0, ()
+        found = f'SELECT * FROM ({sql}) ORDER BY partition, "offset" LIMIT {SHOWN}'
+        names = [column[0] for column in self._run(f"DESCRIBE {found}")]
+        return count, tuple(dict(zip(names, row, strict=True)) for row in self._run(found))
+
+
+_BRONZE_COLUMNS = ["partition", "offset", "event_id", "duplicate", "reason"]
+_SILVER_COLUMNS = ["_partition", "_offset", "_event_id"]
+
+_TWICE = 'SELECT partition, "offset", count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1'
+_TWICE_REJECTED = _TWICE.format("rejected")
+# A copy of a rejected row is a duplicate to bronze. A copy in partition ~p belongs to the log of p.
+_IS_REPLACED = f"""
+    b.outcome = 'duplicate' AND (s.event_id, {sql_of_log("s.partition")})
+    IN (SELECT (event_id, {sql_of_log("partition")}) FROM rejected)
+"""
+_FOREIGN = f"""
+    SELECT s.partition, s."offset", s.event_id FROM silver s
+    LEFT JOIN bronze b USING (partition, "offset")
+    WHERE b.outcome IS DISTINCT FROM 'conformed' AND NOT ({_IS_REPLACED})
+"""
+_REPLACED = f"""
+    SELECT count(*) FROM silver s JOIN bronze b USING (partition, "offset") WHERE {_IS_REPLACED}
+"""
+_CORRECTED_TWICE = """
+    SELECT r.partition, r."offset", r.event_id, count(*) AS times FROM rejected r
+    JOIN corrections c ON (c.of_partition, c.of_offset) = (r.partition, r."offset")
+    JOIN silver s ON (s.partition, s."offset") = (c.partition, c."offset")
+    GROUP BY ALL HAVING count(*) > 1
+"""
+_NOT_QUARANTINED = """
+    SELECT b.partition, b."offset", b.event_id FROM bronze b
+    ANTI JOIN quarantine USING (partition, "offset") WHERE b.outcome = 'quarantined'
+"""
+_WRONGLY_QUARANTINED = """
+    SELECT q.partition, q."offset" FROM quarantine q
+    LEFT JOIN bronze b USING (partition, "offset")
+    WHERE b.outcome IS DISTINCT FROM 'quarantined'
+"""
+_WRONGLY_REJECTED = """
+    SELECT r.partition, r."offset" FROM rejected r
+    LEFT JOIN bronze b USING (partition, "offset") LEFT JOIN silver s USING (partition, "offset")
+    WHERE b.outcome IS DISTINCT FROM 'conformed' OR s.partition IS NOT NULL
+"""
+_MISSING = """
+    SELECT b.partition, b."offset", b.event_id FROM bronze b
+    ANTI JOIN silver USING (partition, "offset") ANTI JOIN rejected USING (partition, "offset")
+    WHERE b.outcome = 'conformed'
+"""
+_LATE_TWICE = """
+    SELECT _partition AS partition, _offset AS "offset", {}count(*) AS times
+    FROM late_rows GROUP BY ALL HAVING count(*) > 1
+"""
+_LATE_FOREIGN = """
+    SELECT _partition AS partition, _offset AS "offset", _event_id AS event_id FROM late_rows
+    ANTI JOIN silver_rows USING (_partition, _offset)
+"""

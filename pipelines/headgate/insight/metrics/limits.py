@@ -1,0 +1,45 @@
+"""The limits of a pipeline: its declaration's own, else those of the health checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from headgate.declaration.model import Pipeline
+from headgate.insight.metrics.samples import Samples
+from headgate.insight.status.limits import Limits
+
+SAVEPOINTS_MISSED = 2
+"""The number of intervals of the schedule after which the newest savepoint is too old."""
+SAVEPOINT_TAKES = timedelta(minutes=1)
+"""The time that a savepoint may take, in addition to these intervals."""
+
+
+def limits_of(declared: Pipeline, limits: Limits) -> Mapping[str, timedelta]:
+    """The limits in time, by their names."""
+    own = declared.metrics
+    found = {
+        "freshness": limits.freshness,
+        "outage": limits.outage,
+        "backlog": limits.backlog,
+        "publication": limits.publication,
+        "latency": (own.latency_within if own else None) or limits.latency,
+    }
+    if declared.savepoints is not None:
+        found["savepoint"] = SAVEPOINTS_MISSED * declared.savepoints.every + SAVEPOINT_TAKES
+    return found
+
+
+def add_limits(samples: Samples, declared: Pipeline, limits: Limits) -> None:
+    for name, time in limits_of(declared, limits).items():
+        samples.add("limit_seconds", time.total_seconds(), limit=name)
+    samples.add("limit_ratio", limits.late, limit="late")
+    samples.add("limit_ratio", limits.quarantined, limit="quarantined")
+    samples.add("limit_files", limits.files)
+    for name, source in declared.sources.items():
+        for metric, expected in (
+            ("expected_input_seconds", source.expect_input_every),
+            ("expected_event_time_lag_seconds", source.expect_event_time_within),
+        ):
+            if expected is not None:
+                samples.add(metric, expected.total_seconds(), source=name)

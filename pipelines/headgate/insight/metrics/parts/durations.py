@@ -1,0 +1,108 @@
+"""Durations of stages, and from arrival to gold, from the times of commits."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from datetime import timedelta
+
+from headgate.declaration.graph.graph import Graph, Node
+from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER
+from headgate.insight.metrics.definitions import STAGES
+from headgate.insight.metrics.histograms import Histograms
+from headgate.lake.tables.log import Commit
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.publication import PublicationPayload
+
+KEPT = 10_000
+"""Batches whose times are remembered. A table that is further behind is not observed."""
+_MICROS = 1_000_000
+
+
+class _Times(OrderedDict[int, int]):
+    """Times in microseconds by a number that grows; the oldest are forgotten."""
+
+    def remember(self, number: int, at: int) -> None:
+        self[number] = at
+        self.move_to_end(number)
+        while len(self) > KEPT:
+            self.popitem(last=False)
+
+
+class Durations:
+    """Observes durations. Commits must be taken in the order of the graph: each table after its
+    upstream tables. ``slow`` counts, for each gold table, the batches that took longer than
+    ``limit`` from arrival to gold: a histogram counts them at its own bounds only."""
+
+    def __init__(
+        self, pipeline: str, graph: Graph, histograms: Histograms, limit: timedelta
+    ) -> None:
+        self._pipeline, self._graph, self._histograms = pipeline, graph, histograms
+        self._limit = limit.total_seconds()
+        self.slow = Counter[str]()
+        self._arrived: dict[str, _Times] = {node.path: _Times() for node in graph.of(BRONZE)}
+        self._by_batch: dict[str, _Times] = {node.path: _Times() for node in graph}
+        self._by_version: dict[str, _Times] = {node.path: _Times() for node in graph}
+        for stage in STAGES if graph.of(PUBLICATION) else STAGES[:-1]:
+            histograms.begin("batch_duration_seconds", pipeline, stage)
+        for node in graph.of(GOLD):
+            histograms.begin("arrival_to_gold_seconds", pipeline, node.path)
+
+    def begin_with(self, node: Node, commit: Commit) -> None:
+        """Remember the commit with which a reading begins, without observing it."""
+        if commit.version not in self._by_version[node.path]:
+            self._remember(node, commit)
+
+    def take(self, node: Node, commit: Commit) -> None:
+        """Observe a commit."""
+        if commit.state.kind == "reset":
+            # Batch ids are used again from here on.
+            for times in (self._by_batch[node.path], self._arrived.get(node.path, _Times())):
+                times.clear()
+        if commit.written_at is None:
+            return
+        self._remember(node, commit)
+        if commit.state.kind != "data":
+            return
+        if node.kind == BRONZE:
+            self._observe("bronze", commit.state.at, commit.written_at)
+        elif node.kind in (SILVER, GOLD):
+            read = self._by_batch[node.upstream[0]].get(commit.state.n)
+            self._observe(node.kind.name, read, commit.written_at)
+        elif node.kind == PUBLICATION:
+            sent = PublicationPayload.of(commit.state)
+            if not sent.event:  # an event of a gate belongs to no commit
+                read = self._by_version[node.upstream[0]].get(sent.version)
+                self._observe("publish", read, commit.written_at)
+        if node.kind == GOLD:
+            self._observe_latency(node, commit, commit.written_at)
+
+    def _remember(self, node: Node, commit: Commit) -> None:
+        if commit.written_at is None:
+            return
+        self._by_version[node.path].remember(commit.version, commit.written_at)
+        if commit.state.kind != "data":
+            return
+        self._by_batch[node.path].remember(commit.state.n, commit.written_at)
+        if node.kind == BRONZE and (arrived := BronzePayload.of(commit.state).arrived) is not None:
+            self._arrived[node.path].remember(commit.state.n, arrived)
+
+    def _observe(self, stage: str, begin: int | None, end: int) -> None:
+        if begin is not None:
+            self._histograms.observe(
+                "batch_duration_seconds", _seconds(begin, end), self._pipeline, stage
+            )
+
+    def _observe_latency(self, node: Node, commit: Commit, end: int) -> None:
+        arrived = self._arrived[self._graph.source_of(node.path).path]
+        for n in range(commit.state.from_n + 1, commit.state.n + 1):
+            if (began := arrived.get(n)) is not None:
+                latency = _seconds(began, end)
+                self._histograms.observe(
+                    "arrival_to_gold_seconds", latency, self._pipeline, node.path
+                )
+                self.slow[node.path] += latency > self._limit
+
+
+def _seconds(begin: int, end: int) -> float:
+    """At least 0: a log has times to the millisecond, and clocks of machines differ."""
+    return max(end - begin, 0) / _MICROS

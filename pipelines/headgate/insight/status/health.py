@@ -1,0 +1,242 @@
+"""Health checks of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from headgate.commands import pipeline_command
+from headgate.declaration.kinds import GOLD, SILVER
+from headgate.declaration.model import Pipeline
+from headgate.declaration.quantities import format_duration, is_above, span
+from headgate.errors import HeadgateError
+from headgate.flow.gates.documents import holds
+from headgate.flow.publish.circuit_breaker import Breaker
+from headgate.flow.publish.sinks.letters import dead_letters
+from headgate.insight.ledger import balance, deployed
+from headgate.insight.status.freshness import source_freshness
+from headgate.insight.status.limits import Check, Limits
+from headgate.insight.status.set_aside import set_aside
+from headgate.lake.control.failure import Failure, last_failure
+from headgate.lake.control.stopping import stop_asked
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.history import counted, lineage
+from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.state import Counts, commit_time
+from headgate.lake.tables.table import Table
+from headgate.supervision.ending import Ended, how_ended
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import condition
+
+
+@dataclass(frozen=True)
+class HealthContext:
+    """A pipeline and the state of its jobs at a moment."""
+
+    declared: Pipeline
+    layout: Layout
+    jobs: Sequence[JobState]
+    now: datetime
+
+    @property
+    def is_meant_to_run(self) -> bool:
+        """The pipeline has run, has not finished (``run --once``), and no person has stopped or
+        paused it."""
+        if self._condition in ("absent", "resting", "paused"):
+            return False
+        return self.ended not in ("finished", "stopped")
+
+    @property
+    def ended(self) -> Ended | None:
+        return how_ended(self.jobs, stop_asked(self.layout), self.failure)
+
+    @property
+    def is_running(self) -> bool:
+        """Its tables are open, and it processes input."""
+        return self._condition == "running"
+
+    @property
+    def is_down(self) -> bool:
+        return self._condition in ("dead", "ended", "failed")
+
+    @property
+    def failure(self) -> Failure | None:
+        return last_failure(self.layout)
+
+    @property
+    def _condition(self) -> str:
+        return condition(self.jobs, stop_asked(self.layout), self.failure)
+
+    def recently(self, path: str, within: timedelta) -> Counts:
+        """The sum of the counts in a table's commits within a time; empty if there is no table."""
+        table = Table(self.layout.storage, path, pipeline=self.declared.name)
+        if not table.exists:
+            return {}
+        since = commit_time(self.now - within)
+        return counted(takewhile(lambda commit: commit.state.at >= since, lineage(table)))
+
+
+def violations(check: Check, context: HealthContext, limits: Limits) -> tuple[str, ...]:
+    """The violations of one check as text. Raises HeadgateError if the check cannot be made."""
+    return tuple(_CHECKS[check](context, limits))
+
+
+def results(
+    checks: Sequence[Check], context: HealthContext, limits: Limits
+) -> Mapping[Check, tuple[str, ...]]:
+    """The violations by check. A check that cannot be made counts as a violation; the others are
+    still made."""
+    found: dict[Check, tuple[str, ...]] = {}
+    for check in checks:
+        try:
+            found[check] = violations(check, context, limits)
+        except (HeadgateError, OSError) as error:
+            found[check] = (f"cannot be checked: {error}",)
+    return found
+
+
+def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if not context.is_meant_to_run:
+        return
+    if context.is_down:
+        why = f": {context.failure.reason}" if context.failure else ""
+        if context.ended == "terminated":
+            why = ": a signal has ended it, and nobody has asked it to stop"
+        yield f"no driver runs{why}"
+    for job in context.jobs:
+        age = context.now - (job.updated or job.since)
+        if age > limits.freshness:
+            yield (
+                f"{job.job}: has neither completed a batch nor been up to date with its input for "
+                f"{span(age)}"
+            )
+
+
+def _outage(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for job in context.jobs:
+        if job.is_alive and job.outage and job.outage.lasts(context.now) > limits.outage:
+            yield f"{job.job}: {job.outage.said(context.now)}"
+
+
+def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if not context.is_meant_to_run:
+        return
+    for job in context.jobs:
+        if job.backlog is None:
+            continue
+        age, unread = timedelta(seconds=job.backlog.seconds), job.backlog.number
+        if job.backlog.unit == "files" and job.backlog.count > limits.files:
+            yield f"{job.job}: {unread} wait, limit {limits.files:,}"
+        elif age > limits.backlog:
+            yield f"{job.job}: {unread} wait, the oldest for {span(age)}"
+
+
+def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
+    """Unread records count as input. The check applies only while a driver runs, so a stop, a pause
+    or a crash is not reported as missing input."""
+    reader = next((job for job in context.jobs if "bronze" in job.layers), None)
+    if reader is None or not context.is_running:
+        return
+    if reader.backlog is None or reader.backlog.count:
+        return
+    for name, source in context.declared.sources.items():
+        if (expected := source.expect_input_every) is None:
+            continue
+        arrived = source_freshness(context.layout, name).arrived
+        silence = context.now - (arrived or reader.since)
+        if silence <= expected:
+            continue
+        last = f"the last came at {arrived:%F %T}Z" if arrived else "none since the driver began"
+        yield f"no record for {span(silence)}, expected every {format_duration(expected)}: {last}"
+
+
+def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for name, source in context.declared.sources.items():
+        expected = source.expect_event_time_within
+        if expected is None or not context.is_running:
+            continue
+        clock = source_freshness(context.layout, name).clock
+        if clock is not None and context.now - clock > expected:
+            behind = (
+                f"{span(context.now - clock)} behind, expected within {format_duration(expected)}"
+            )
+            unread = sum(job.backlog.count for job in context.jobs if job.backlog)
+            yield f"the watermark is {behind}" + ("; input is unread" if unread else "")
+
+
+def _late(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for name in context.declared.gold:
+        counted = context.recently(GOLD.path(name), limits.recent)
+        yield from _share(name, counted, "late", ("late", "folded"), limits.late)
+
+
+def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for name in context.declared.silver:
+        counted = context.recently(SILVER.path(name), limits.recent)
+        yield from _share(name, counted, "quarantined", OUTCOMES, limits.quarantined)
+        yield from _share(name, counted, "rejected", OUTCOMES, limits.quarantined)
+
+
+def _set_aside(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for each in set_aside(context.layout, context.declared):
+        yield f"{each.source}: {each}\n{each.remedy}"
+
+
+def _gate(context: HealthContext, limits: Limits) -> Iterator[str]:
+    for hold in holds(context.layout, context.declared):
+        yield (
+            f"{hold.title} is held at batch {hold.n:,} for "
+            f"{span(context.now - hold.since)}: {hold.why}; {pipeline_command('gate status')}"
+        )
+
+
+def _breaker(context: HealthContext, limits: Limits) -> Iterator[str]:
+    if context.declared.publish and (why := Breaker(context.layout, context.declared).why_open()):
+        yield f"publications pause: {why}; {pipeline_command('quarantine list')}"
+
+
+def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
+    """The sinks that take no rows, as a running driver reports, and the rows that sinks refused."""
+    for job in context.jobs:
+        for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
+            age = context.now - datetime.fromisoformat(stuck["since"])
+            if age <= limits.publication:
+                continue
+            yield f"publish {name}: nothing is published for {span(age)}: {stuck['why']}"
+    for name, count in dead_letters(context.declared, context.layout).items():
+        if count:
+            look = pipeline_command("publication letters", name)
+            yield f"publish {name}: dead letters, rows that its sink refuses: {count:,}; {look}"
+
+
+def _share(
+    table: str, counted: Counts, what: str, of: Sequence[str], limit: float
+) -> Iterator[str]:
+    found, total = counted.get(what, 0), sum(counted.get(key, 0) for key in of)
+    if total and is_above(found, limit, total):
+        yield f"{table}: {found:,} of {total:,} are {what} ({found / total:.1%}, limit {limit:.1%})"
+
+
+def _ledger(context: HealthContext, limits: Limits) -> Iterator[str]:
+    """Tables that are not deployed yet are left out."""
+    if context.jobs:
+        of = deployed(context.layout, context.declared)
+        yield from map(str, balance(context.layout, of).differences)
+
+
+_CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
+    "freshness": _freshness,
+    "outage": _outage,
+    "backlog": _backlog,
+    "input": _input,
+    "event_time": _event_time,
+    "late": _late,
+    "quarantine": _quarantine,
+    "set_aside": _set_aside,
+    "gate": _gate,
+    "breaker": _breaker,
+    "publications": _publications,
+    "ledger": _ledger,
+}

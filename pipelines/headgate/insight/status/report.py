@@ -1,0 +1,194 @@
+"""The status of a stream and of its tables, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from headgate.commands import Place, commands_in, rendered
+from headgate.flow.gates.documents import Hold
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import Unreadable
+from headgate.insight.ledger import Ledger
+from headgate.insight.status.batch_times import BatchTime
+from headgate.insight.status.freshness import Freshness
+from headgate.insight.status.past import PastReport
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.failure import Failure
+from headgate.supervision.ending import Ended
+from headgate.supervision.job_state import JobState
+from headgate.supervision.keeping import Condition
+
+SAVEPOINTS = 50
+"""How many savepoints are in the document of the tables at most: the newest ones."""
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """The status of a stream, read from its documents. ``since`` is when the condition began; for a
+    stream that does not run, when its lease was last renewed. ``restarts`` counts the drivers that
+    replaced a failed or killed one. ``operation`` names the work of an owner that is not a driver,
+    such as a restore. ``n`` is bronze's batch; ``rows`` and ``seconds`` are those of the last
+    batch. ``clock`` is the watermark, ``level`` the earliest ``updated`` of a ``JobState``.
+    ``paused`` is the time of a pause request. ``ended`` is None while the stream runs, if it never
+    ran, and if its process was killed; ``failure`` is set if ``ended`` is ``failed``."""
+
+    condition: Condition
+    since: datetime | None
+    restarts: int
+    operation: str | None
+    n: int | None
+    rows: int | None
+    seconds: float | None
+    backlog: Backlog | None
+    clock: datetime | None
+    level: datetime | None
+    trouble: str | None
+    paused: datetime | None
+    jobs: tuple[JobState, ...]
+    ended: Ended | None = None
+    failure: Failure | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return any(job.is_alive for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The ledger since the tables began. ``final`` is the time up to which each gold table is
+    final."""
+
+    ledger: Ledger
+    final: Mapping[str, datetime | None]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that waits for a person. ``remedy`` is what to do, ``commands`` are the commands in
+    it as they can be typed."""
+
+    says: str
+    remedy: str
+    commands: tuple[str, ...]
+
+    @staticmethod
+    def of(says: str, remedy: str, place: Place | None) -> Notice:
+        typed = rendered(remedy, place)
+        return Notice(rendered(says, place), typed, commands_in(remedy, place))
+
+
+@dataclass(frozen=True)
+class TablesReport:
+    """The status of the tables. A part that could not be read is None, and ``problems`` has the
+    reason under its name. ``savepoints`` has the newest first, ``history`` the oldest batch, and
+    ``held`` the gold tables that their gates hold. ``notices`` are about input that the tables
+    lack. ``has_rules``: the pipeline has rules, so its
+    quality can be reported."""
+
+    account: Account | None = None
+    savepoints: Sequence[Savepoint | Unreadable] | None = None
+    history: Sequence[BatchTime] | None = None
+    freshness: Freshness | None = None
+    held: Sequence[Hold] | None = ()
+    notices: Sequence[Notice] | None = ()
+    past: PastReport | None = None
+    problems: Mapping[str, str] = field(default_factory=dict)
+    has_rules: bool = False
+
+
+def status_document(status: StreamStatus) -> dict[str, Any]:
+    """Plain values: times in ISO 8601, spans in seconds."""
+    content = asdict(status) | {"is_alive": status.is_alive}
+    content["jobs"] = [
+        {
+            "job": job.job,
+            "state": job.state,
+            "process": f"{job.owner.pid} on {job.owner.host}",
+            "n": job.n,
+            "backlog": None if job.backlog is None else str(job.backlog),
+            "renewed": job.renewed,
+        }
+        for job in status.jobs
+    ]
+    if (behind := status.backlog) is not None:
+        details = {"seconds": behind.seconds, "holding": behind.holding, "says": str(behind)}
+        content["backlog"] |= details
+    plain: dict[str, Any] = _plain(content)
+    return plain
+
+
+def tables_document(tables: TablesReport) -> dict[str, Any]:
+    """What the page shows, as plain values: times in ISO 8601, spans in seconds."""
+    fresh, held, batches = tables.freshness, tables.held, tables.history
+    document: dict[str, Any] = _plain(
+        {
+            "account": tables.account and _account(tables.account),
+            "savepoints": None if tables.savepoints is None else _savepoints(tables.savepoints),
+            "history": batches and [_part(each, "n committed took done rows") for each in batches],
+            "freshness": fresh and asdict(fresh) | {"changed": fresh.changed},
+            "held": held and [_held(each) for each in held],
+            "notices": tables.notices and [asdict(each) for each in tables.notices],
+            "past": tables.past and asdict(tables.past),
+            "problems": tables.problems,
+            "has_rules": tables.has_rules,
+        }
+    )
+    return document
+
+
+def _account(account: Account) -> dict[str, Any]:
+    """``late`` is counted in ``pairs`` of a row and a window, ``rejected`` in the records that all
+    silver tables have read; ``differences`` are the equations of the ledger that do not hold."""
+    ledger, gold = account.ledger, account.ledger.gold
+    return {
+        **_part(ledger, "n generation read duplicate quarantined rejected set_aside filtered"),
+        "silver_read": sum(each.read for each in ledger.silver),
+        "pairs": sum(each.pairs for each in gold),
+        "late": sum(each.late for each in gold),
+        "gaps": len(ledger.gaps),
+        "differences": [str(each) for each in ledger.differences],
+        "gold": [
+            {
+                "table": each.table,
+                "final": account.final[each.table],
+                **_part(each, "lag rows pairs late"),
+            }
+            for each in gold
+        ],
+    }
+
+
+def _savepoints(found: Sequence[Savepoint | Unreadable]) -> dict[str, Any]:
+    """``newest`` are those that are not damaged."""
+    good = [each for each in found if isinstance(each, Savepoint)]
+    return {
+        "number": len(found),
+        "damaged": len(found) - len(good),
+        "newest": [_part(each, "id created n note") for each in good[:SAVEPOINTS]],
+    }
+
+
+def _held(hold: Hold) -> dict[str, Any]:
+    return {
+        "table": hold.title,
+        **_part(hold, "n since"),
+        "rules": [str(r) for r in hold.failed],
+        "is_rejectable": hold.is_of_operation,
+    }
+
+
+def _part(of: object, names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names.split()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.total_seconds() if isinstance(value, timedelta) else value

@@ -1,0 +1,121 @@
+"""Detects truncated logs by comparing the positions of a pipeline's tables.
+
+A log that has lost its newest entry looks like a log that never had it. Two rules detect the loss:
+no table is ever ahead of its upstream table, and no table has counted rows of a side table that are
+not in the side table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from headgate.commands import SEE_DAMAGE
+from headgate.declaration.graph.graph import Node, graph_of
+from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, SILVER
+from headgate.declaration.model import Pipeline
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.state import State
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """``table`` has lost the end of its log; ``what`` is the evidence."""
+
+    table: str
+    what: str
+
+
+States = Mapping[str, tuple[int, State]]
+"""Log version and state of each table, by its path."""
+
+
+def covers(side: int, counted_there: int, n: int, counted: int) -> bool:
+    """Whether a side table at batch id ``side`` has all rows up to batch id ``n``: it is past
+    ``n``, or has as many rows as were counted. It skips batches that have no rows for it."""
+    return side > n or counted_there == counted
+
+
+def states_of(layout: Layout, pipeline: Pipeline) -> States:
+    """Read the position of every table, downstream tables first. A running driver updates them in
+    the opposite order, so no table is seen ahead of its upstream. Raises LogGapError."""
+    found = {}
+    for table in tables_of(layout, pipeline.name):
+        state = table.refresh()
+        found[table.name] = table.version, state
+    return found
+
+
+def require_agreement(
+    pipeline: Pipeline, states: States, awaits: Callable[[str], bool] = lambda _: False
+) -> None:
+    """Raises LogGapError if logs are truncated. ``awaits`` tells whether a table awaits a reset."""
+    for found in disagreements(pipeline, states, frozenset(filter(awaits, states))):
+        raise LogGapError(
+            f"{found.table}: the end of its log is missing: {found.what}",
+            remedy=f"see what that means: {SEE_DAMAGE}",
+        )
+
+
+def disagreements(
+    pipeline: Pipeline, states: States, awaiting: Collection[str] = ()
+) -> Iterator[Disagreement]:
+    """The tables that have lost the end of their logs. Tables that are ``awaiting`` a reset are not
+    compared."""
+    graph = graph_of(pipeline)
+    for log in graph.of(FILES):
+        bronze = BRONZE.path(log.name)
+        last, read = _state(states, log.path).n, BronzePayload.of(_state(states, bronze)).sequence
+        if last < read:
+            what = f"it ends at file {last:,}, and {read:,} have been read"
+            yield Disagreement(log.path, what)
+    for node in graph.of(SILVER, GOLD):
+        if not {node.path, *node.upstream}.isdisjoint(awaiting):
+            continue
+        for above in node.upstream:
+            yield from _ahead(states, node.path, above)
+        for key, side in node.sides.items():
+            if side not in awaiting:
+                yield from _uncounted(states, node.path, side, key)
+        source = graph.source_of(node.path).path
+        if _state(states, node.path).operation > _state(states, source).operation:
+            what = f"{node.path} has carried out an operation that this log lacks"
+            yield Disagreement(source, what)
+    highest = max((state.generation for _, state in states.values()), default=0)
+    for node in graph.of(BRONZE):
+        if highest > _state(states, node.path).generation:
+            what = f"tables were reset to generation {highest}, but this log lacks the request"
+            yield Disagreement(node.path, what)
+    for publication in graph.of(PUBLICATION):
+        yield from _published(publication, states)
+
+
+def _published(publication: Node, states: States) -> Iterator[Disagreement]:
+    upto = PublicationPayload.of(_state(states, publication.path)).version
+    for read in publication.upstream:
+        version = states[read][0] if read in states else 0
+        if upto > version:
+            what = f"it ends at version {version:,}, and {upto:,} has been published"
+            yield Disagreement(read, what)
+
+
+def _state(states: States, path: str) -> State:
+    """The state of a table; a missing table counts as empty."""
+    return states[path][1] if path in states else State.empty(path)
+
+
+def _ahead(states: States, below: str, above: str) -> Iterator[Disagreement]:
+    n, upto = _state(states, below).n, _state(states, above).n
+    if n > upto:
+        yield Disagreement(above, f"it ends at batch {upto:,}, and {below} has processed {n:,}")
+
+
+def _uncounted(states: States, table: str, side: str, key: str) -> Iterator[Disagreement]:
+    held, aside = _state(states, table), _state(states, side)
+    counted, there = int(held.total.get(key, 0)), int(aside.total.get(key, 0))
+    if not covers(aside.n, there, held.n, counted):
+        yield Disagreement(side, f"it has {there:,} rows, and {table} has counted {counted:,}")

@@ -1,0 +1,188 @@
+"""Reads batches back from a log: the files that commits added, in order, without a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
+
+from headgate.commands import SEE_DAMAGE
+from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.log import Commit, read_commit
+from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.state import Counts, State, add_counts
+from headgate.lake.tables.table import Table
+
+Watermarks = Mapping[int, int | None]
+"""Watermarks in microseconds since 1970 UTC, by batch id; None if it is not known."""
+NO_WATERMARKS: Watermarks = {}
+
+
+def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
+    """The commits that led to a version (default: the newest), newest first, as far back as
+    maintenance has kept them.
+
+    A reset is followed by the version that it restored; commits in between are skipped. The lineage
+    begins at a reset that emptied the table or published a rebuild. Raises LogGapError if a commit
+    is missing.
+    """
+    if version is None:
+        table.refresh()
+    at: int | None = table.version if version is None else version
+    begins = True
+    while at is not None and at >= 0:
+        try:
+            commit = read_commit(table.log, at)
+        except LogGapError:
+            if not begins and log_folder(table.log).is_trimmed(at):
+                return
+            raise
+        if commit is None:
+            at -= 1
+            continue
+        yield commit
+        begins = False
+        at = commit.state.origin if commit.state.kind == "reset" else at - 1
+
+
+def commit_at(table: Table, n: int, version: int | None = None) -> Commit:
+    """The newest commit up to a version (default: the newest) at which a table had processed batch
+    id ``n`` and no further. Raises LogGapError if its log no longer has it."""
+    for commit in lineage(table, version):
+        if commit.state.n <= n:
+            return commit
+    raise LogGapError(
+        f"{table.name}: its log does not reach back to batch {n}",
+        remedy=f"see what is damaged: {SEE_DAMAGE}",
+    )
+
+
+def counted(commits: Iterable[Commit]) -> Counts:
+    """The sum of the counts of some commits."""
+    return reduce(add_counts, (commit.state.batch for commit in commits), {})
+
+
+def batches(
+    table: Table, after: int, upto: int, watermarks: Watermarks = NO_WATERMARKS
+) -> tuple[Commit, ...]:
+    """The data commits that processed the batch ids ``(after, upto]``, oldest first.
+
+    If maintenance has removed entries or files of the first commits, one commit replaces these,
+    with the live files that have the same rows. ``watermarks`` are those of the source at
+    operations: every rebuild of the table ends a file at their batch ids. Raises LogGapError if a
+    batch is missing.
+    """
+    if upto <= after:
+        return ()
+    table.refresh()
+    walked = tuple(_walk_back(table, after))
+    found = tuple(c for c in reversed(walked) if _processed(c, after, upto))
+    if walked[-1].state.n > after or not _all_there(table, walked, found):
+        found = _from_live_files(table, walked, after, upto, watermarks)
+    reached = after
+    for batch in found:
+        if batch.state.from_n != reached:
+            raise _gap(table, reached, batch.state.from_n)
+        reached = batch.state.n
+    if reached != upto:
+        raise _gap(table, reached, upto)
+    return found
+
+
+def _walk_back(table: Table, after: int) -> Iterator[Commit]:
+    """Commits of the lineage, newest first, back to one at batch id ``after`` or before."""
+    for commit in lineage(table, table.version):
+        yield commit
+        if commit.state.n <= after:
+            return
+
+
+def _processed(commit: Commit, after: int, upto: int) -> bool:
+    return commit.state.kind == "data" and after < commit.state.n <= upto
+
+
+def _all_there(table: Table, walked: Sequence[Commit], found: Sequence[Commit]) -> bool:
+    """Whether all files that maintenance may have removed still exist."""
+    merged = {path for c in walked if c.state.kind == "maintenance" for path in c.removed}
+    files = (file.path for commit in found for file in commit.files)
+    return all(table.storage.exists(path) for path in files if path in merged)
+
+
+def _from_live_files(
+    table: Table, walked: Sequence[Commit], after: int, upto: int, watermarks: Watermarks
+) -> tuple[Commit, ...]:
+    """One commit for all batches up to the last one whose commit or files are missing, then the
+    later commits. The live files have each row of these batches once, and the names of their
+    folders contain their last batch ids."""
+    live, begins = live_files(table.handle), walked[-1].state
+    if not all(file.is_ours for file in live):
+        raise _gap(table, after, upto)
+    # A rebuild groups batches differently, so a reader of the former table can continue in it only
+    # at a batch id where every rebuild ends a file. Bronze has a file for each batch.
+    is_rebuilt = begins.kind == "reset" and begins.origin is None and kind_of(table.name) != BRONZE
+    if is_rebuilt and 0 < after < begins.n and after not in watermarks:
+        raise _gap(table, after, begins.n)
+    merged = (file.n for file in live if file.merged_from is not None)
+    base = min(max((after, walked[-1].state.n, *merged)), upto)
+    if any(file.is_across(n) for file in live for n in (after, base)):
+        raise _gap(table, after, base)
+    later = tuple(c for c in reversed(walked) if _processed(c, base, upto))
+    if base == after:
+        return later
+    files = tuple(file for file in live if after < file.n <= base)
+    at_base = next((c.state for c in walked if c.state.n == base), None)
+    # If that batch's watermark is unknown, windows become final with the next batch.
+    payload = at_base.payload if at_base else table.state.payload.as_of(watermarks.get(base))
+    state = State(payload, kind="data", from_n=after, n=base)
+    version = table.version
+    return (Commit(version, state, with_footers(table, version, files)), *later)
+
+
+class Footers:
+    """The checksums of a table's footers. Each entry of the log is read once, back to the oldest
+    file that was requested."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: dict[str, int] = {}
+        self._newest = -1
+        self._older: Iterator[Commit] = iter(())
+
+    def of(self, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+        """Some files of a version, with the checksums of their footers if the log still has them.
+        Versions must not decrease from call to call."""
+        wanted = tuple(files)
+        with suppress(LogGapError):
+            self._read_newer(version)
+            missing = {file.path for file in wanted} - self._known.keys()
+            while missing and (commit := next(self._older, None)) is not None:
+                self._known |= commit.state.footers
+                missing -= commit.state.footers.keys()
+        return tuple(replace(f, footer=self._known.get(f.path, f.footer)) for f in wanted)
+
+    def _read_newer(self, version: int) -> None:
+        commits = lineage(self._table, version)
+        if self._newest < 0:
+            self._older = commits
+        elif version > self._newest:
+            for commit in commits:
+                if commit.version <= self._newest:
+                    break
+                self._known |= commit.state.footers
+        self._newest = version
+
+
+def with_footers(table: Table, version: int, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    """``Footers.of`` for a single call."""
+    return Footers(table).of(version, files)
+
+
+def _gap(table: Table, reached: int, following: int) -> LogGapError:
+    return LogGapError(
+        f"{table.name}: batches {reached + 1} to {following} are not in the table's log",
+        remedy=f"see what is damaged: {SEE_DAMAGE}; nothing was written",
+    )

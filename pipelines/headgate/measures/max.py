@@ -1,7 +1,0 @@
-"""``max(x)``."""
-
-from __future__ import annotations
-
-from headgate.measures.extremes import Extreme
-
-MEMBER = Extreme("max", "greatest")

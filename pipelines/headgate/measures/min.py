@@ -1,7 +1,0 @@
-"""``min(x)``."""
-
-from __future__ import annotations
-
-from headgate.measures.extremes import Extreme
-
-MEMBER = Extreme("min", "least")

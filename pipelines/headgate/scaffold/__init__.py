@@ -1,7 +1,0 @@
-"""Creates a project with declarations, tests and sample data."""
-
-from __future__ import annotations
-
-from headgate.scaffold.project import create_project
-
-__all__ = ["create_project"]

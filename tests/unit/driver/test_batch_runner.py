@@ -1,0 +1,43 @@
+"""What a job says while it runs a batch."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headgate.driver.batch_lock import BatchLock
+from headgate.driver.batch_runner import BatchRunner
+from headgate.driver.pause_latch import PauseLatch
+from headgate.lake.control.backlog import Backlog
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        ("fused", ["batch 5: reading", "batch 5: committed to bronze; next: silver and gold"]),
+        ("bronze", ["batch 5: reading", "batch 5: committed to bronze"]),
+        ("silver", ["processing what is committed upstream"]),
+        ("gold", ["processing what is committed upstream"]),
+    ],
+)
+def test_only_a_job_that_writes_bronze_says_that_it_does(job: str, expected: list[str]) -> None:
+    said: list[str] = []
+    control = SimpleNamespace(check=lambda: None, pause_latch=PauseLatch(), batch_lock=BatchLock())
+    run: Any = SimpleNamespace(
+        job=job,
+        writes_bronze=job in ("fused", "bronze"),
+        control=control,
+        progress=SimpleNamespace(n=4, batch_done=lambda *_: None),
+        publications=SimpleNamespace(stuck={}),
+        catch_up=SimpleNamespace(run=lambda **_: None),
+        runtime=None,
+        say=said.append,
+        report=lambda _: None,
+    )
+    source: Any = SimpleNamespace(
+        ingest=lambda: True, batch_took=lambda _: None, backlog=lambda: Backlog("batches")
+    )
+    BatchRunner(run, source).run(lambda: 1)
+    assert said == expected

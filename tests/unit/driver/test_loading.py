@@ -1,0 +1,230 @@
+"""What a load of history does when something fails, and while gold's tables are behind."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from py4j.protocol import Py4JError
+
+from headgate.driver import loading as module
+from headgate.driver.awaited_source import AwaitedSource
+from headgate.driver.errors import StopRequested
+from headgate.driver.loading import Loading
+from headgate.flow.operations.late_replay import UnmarkedError
+from headgate.flow.sources.errors import SourceError, UnreachableError
+from headgate.flow.sources.loading import LoadPlan
+from headgate.history.loads import requests
+from headgate.history.loads.requests import LoadRequest
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import LogGapError
+from tests.unit.driver.conftest import Tables
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
+
+
+@dataclass
+class Bench:
+    """A load between a reader and bronze, of which only what the test sets is real."""
+
+    layout: Layout
+    ingest: Callable[[], object] = lambda: True
+    n: int = 0
+    behind: list[str] = field(default_factory=list)
+    read: bool = False
+    caught_up: int = 0
+    limit: timedelta | None = None
+    moment: float = 0.0
+    next_replay: Callable[[object], object] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
+        requests.keep(self.layout, self.request)
+        bronze = SimpleNamespace(refresh=lambda: SimpleNamespace(n=self.n))
+        run = SimpleNamespace(
+            layout=self.layout,
+            spark=None,
+            runtime=SimpleNamespace(bronze={"events": SimpleNamespace(table=bronze)}),
+            catch_up=SimpleNamespace(run=self._catch_up),
+            say=lambda _: None,
+        )
+        self.loading = Loading(cast(Any, run))
+        self.loading._opened = cast(
+            Any,
+            SimpleNamespace(
+                id="l-1",
+                writer=SimpleNamespace(load=SimpleNamespace(offsets={"sequence": 4 * self.read})),
+                reader=self._reader(),
+                planner=SimpleNamespace(behind=lambda _: self.behind, next_replay=self.next_replay),
+            ),
+        )
+
+    def _ingest(self) -> object:
+        return self.ingest()
+
+    def _reader(self) -> AwaitedSource:
+        inner = SimpleNamespace(ingest=self._ingest, close=lambda: None)
+        source = AwaitedSource(
+            lambda: cast(Any, inner), lambda: NOW, lambda: self.moment, limit=self.limit
+        )
+        source.begin()
+        return source
+
+    def _catch_up(self, **_: object) -> None:
+        self.caught_up += 1
+
+    def take(self) -> bool:
+        return self.loading._take(self.request, lambda: Backlog("files", 0))
+
+    @property
+    def wish(self) -> str:
+        found = requests.find(self.layout, "l-1")
+        assert found is not None
+        return found.wish
+
+
+def raises(error: BaseException, before: Callable[[], None] = lambda: None) -> Callable[[], object]:
+    def ingest() -> object:
+        before()
+        raise error
+
+    return ingest
+
+
+@pytest.fixture(autouse=True)
+def jvm(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the JVM has ended."""
+    ended = [False]
+    monkeypatch.setattr(module, "has_ended", lambda _: ended[0])
+    return ended
+
+
+def test_history_that_cannot_be_read_stops_the_load(tables: Tables) -> None:
+    bench = Bench(tables.layout, raises(SourceError("a.json has vanished", "put it back")))
+    assert bench.take()
+    assert bench.wish == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (
+            Py4JError(
+                "An error occurred while calling o7.collectToPython.\n"
+                ": org.apache.spark.SparkException: Job aborted\n\tat org.apache.spark.Task.run\n"
+                "Caused by: java.lang.IllegalStateException: has secrets\n"
+            ),
+            "Py4JError: An error occurred while calling o7.collectToPython. "
+            "(java.lang.IllegalStateException)",
+        ),
+        (OSError("no answer\nfrom it"), "OSError: no answer"),
+    ],
+)
+def test_an_error_of_the_jvm_names_its_cause(tables: Tables, error: Exception, why: str) -> None:
+    bench = Bench(tables.layout, raises(error))
+    assert bench.take()
+    found = requests.find(tables.layout, "l-1")
+    assert found is not None
+    assert found.why == why
+
+
+def test_an_error_after_bronzes_commit_ends_the_driver(tables: Tables) -> None:
+    """The index of ids in memory lacks the batch, so this driver would miss duplicates."""
+    bench = Bench(tables.layout)
+
+    def commit() -> None:
+        bench.n += 1
+
+    bench.ingest = raises(OSError("the checkpoint was not written"), commit)
+    with pytest.raises(OSError, match="checkpoint"):
+        bench.take()
+    assert bench.wish == "open"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        StopRequested(),
+    ],
+)
+def test_what_passes_leaves_the_load_open(tables: Tables, error: Exception) -> None:
+    bench = Bench(tables.layout, raises(error))
+    with pytest.raises(type(error)):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def test_history_that_does_not_answer_is_tried_again_later(tables: Tables) -> None:
+    asked = list[float]()
+
+    def ingest() -> object:
+        asked.append(bench.moment)
+        raise UnreachableError("no answer", "see whether it listens")
+
+    bench = Bench(tables.layout, ingest)
+    for _ in range(240):  # four steps a second
+        assert not bench.take()
+        bench.moment += 0.25
+    assert asked == [0, 1, 3, 7, 15, 31]
+    assert bench.loading.outage is not None
+    assert bench.loading.outage.is_of_load
+    assert (bench.loading.outage.what, bench.wish) == ("no answer", "open")
+
+
+def test_a_run_that_is_to_end_leaves_a_load_open_whose_history_does_not_answer(
+    tables: Tables,
+) -> None:
+    error = UnreachableError("no answer", "see whether it listens")
+    bench = Bench(tables.layout, raises(error), limit=timedelta())
+    with pytest.raises(UnreachableError):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def test_a_jvm_that_has_ended_leaves_the_load_open(tables: Tables, jvm: list[bool]) -> None:
+    jvm[0] = True
+    bench = Bench(tables.layout, raises(ConnectionError("the connection was lost")))
+    with pytest.raises(ConnectionError):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def test_a_load_whose_rows_gold_lacks_lets_the_caller_wait(tables: Tables) -> None:
+    """Otherwise a held gold table would turn the supervising thread into a busy loop."""
+    bench = Bench(tables.layout, read=True, behind=["gold/per_minute"])
+    assert not bench.take()
+    assert (bench.caught_up, bench.wish) == (1, "open")
+
+
+def test_late_rows_that_cannot_be_marked_stop_the_load(tables: Tables) -> None:
+    """Otherwise every driver would end again with this error, because the load stays open."""
+
+    error = UnmarkedError("late.a cannot mark what is replayed", "rebuild it")
+    bench = Bench(tables.layout, read=True, next_replay=raises_with(error))
+    assert bench.take()
+    assert bench.wish == "stopped"
+    found = requests.find(tables.layout, "l-1")
+    assert found is not None
+    assert found.why == "late.a cannot mark what is replayed"
+
+
+def test_another_error_before_a_replay_ends_the_driver(tables: Tables) -> None:
+    bench = Bench(tables.layout, read=True, next_replay=raises_with(LogGapError("a", "b")))
+    with pytest.raises(LogGapError):
+        bench.take()
+    assert bench.wish == "open"
+
+
+def raises_with(error: Exception) -> Callable[[object], object]:
+    def fail(_: object) -> object:
+        raise error
+
+    return fail

@@ -1,0 +1,193 @@
+"""When a run with ``once`` ends, and what a driver reports between batches."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from headgate.driver.batch_lock import BatchLock
+from headgate.driver.batch_runner import BatchRunner
+from headgate.driver.errors import StopRequested
+from headgate.driver.pause_latch import PauseLatch
+from headgate.driver.progress import Progress
+from headgate.driver.run import Run
+from headgate.driver.stream import StreamSupervisor
+from headgate.flow.operations.requests import ask, waiting
+from headgate.flow.sources.loading import LoadPlan
+from headgate.flow.sources.micro_batches import MicroBatchSource
+from headgate.history.loads import requests as loads
+from headgate.history.loads.requests import LoadRequest
+from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.outage import Outage
+from headgate.lake.control.ownership import LAYERS
+from tests.unit.driver.conftest import Tables
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@dataclass
+class Running:
+    """A run whose source has nothing left, while bronze is rebuilt. A catch-up publishes the
+    rebuild, unless a gate holds it."""
+
+    tables: Tables
+    is_held: bool = False
+    done: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        runtime = self.tables.runtime
+        runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
+        runtime.intend = lambda name, *_: self.done.append(name)
+        progress = SimpleNamespace(batch_done=lambda *_: None)
+        run: Any = SimpleNamespace(
+            layout=self.tables.layout,
+            task=SimpleNamespace(pipeline=runtime.pipeline),
+            runtime=runtime,
+            writes_bronze=True,
+            control=SimpleNamespace(batch_lock=BatchLock(), pause_latch=PauseLatch()),
+            catch_up=SimpleNamespace(run=self.catch_up),
+            progress=progress,
+            report=lambda _: None,
+            say=lambda _: None,
+            clock=lambda: NOW,
+        )
+        self.supervisor = StreamSupervisor(cast(Run, run))
+
+    def catch_up(self, *, one_step: bool = False) -> None:
+        self.done.append("a step" if one_step else "a catch-up")
+        if not self.is_held:
+            self.tables.runtime.rebuild = None
+
+    def is_done(self, *, processed: bool = True) -> bool:
+        source = SimpleNamespace(
+            has_ingested_all=lambda: processed, backlog=lambda: Backlog("files", 0), outage=None
+        )
+        return self.supervisor._is_done(cast(MicroBatchSource, source))
+
+
+@pytest.fixture
+def running(tables: Tables) -> Running:
+    return Running(tables)
+
+
+def keep_load(running: Running) -> None:
+    plan = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files", "files")
+    loads.keep(running.tables.layout, LoadRequest("l-1", "b", plan, "me", NOW))
+
+
+def test_an_open_load_goes_on_once_the_rebuild_of_bronze_is_published(running: Running) -> None:
+    keep_load(running)
+    assert not running.is_done(processed=False)
+    assert running.done == []
+    assert not running.is_done()
+    assert running.done == ["a catch-up"]
+
+
+def test_a_run_ends_beside_a_rebuild_that_is_held_and_what_was_asked_waits(
+    running: Running,
+) -> None:
+    running.is_held = True
+    keep_load(running)
+    ask(running.tables.layout, "drain", {}, NOW)
+    assert running.is_done()
+    assert len(waiting(running.tables.layout)) == 1
+
+
+@pytest.mark.parametrize("is_published", [False, True])
+def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
+    running: Running, is_published: bool
+) -> None:
+    """The last batch may have published the rebuild."""
+    if is_published:
+        running.tables.runtime.rebuild = None
+    ask(running.tables.layout, "drain", {}, NOW)
+    assert running.is_done()
+    assert waiting(running.tables.layout) == ()
+    assert running.done[not is_published :] == ["drain", "a step"]
+
+
+@pytest.mark.parametrize("outage", [None, Outage("no answer", NOW, NOW)])
+def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
+    running: Running, outage: Outage | None
+) -> None:
+    run: Any = running.supervisor._run
+    told = list[str]()
+    run.tell = told.append
+    layout, later = running.tables.layout, NOW + timedelta(minutes=15)
+    run.progress = Progress("p", "fused", 1, NOW, layout, updated=NOW, clock=lambda: later)
+    run.job, run.task.once = "fused", True
+    run.control.observe_pause = run.catch_up.run_rest = lambda: None
+    run.publications = SimpleNamespace(stuck={}, trouble="publish out: it is down")
+    run.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
+    running.supervisor._schedule.trouble = "no savepoint"
+    source = SimpleNamespace(
+        pending=lambda: 0,
+        backlog=lambda: Backlog("files", 0),
+        outage=outage,
+        remark="there is no folder",
+        set_aside=2,
+    )
+    batches = SimpleNamespace(position=0)
+    running.supervisor._poll(cast(MicroBatchSource, source), cast(BatchRunner, batches))
+    said = [
+        "there is no folder",
+        "publish out: it is down",
+        "gold/hours is damaged",
+        "no savepoint",
+    ]
+    away = "no answer, for 15 min (1 attempt); the driver keeps trying"
+    assert run.progress.trouble == "; ".join([away, *said] if outage else said)
+    assert run.progress.updated == (NOW if outage else later)
+    assert told == ([f"{away.replace('15 min', '0 s')}, and nothing is lost"] if outage else [])
+    assert run.progress.set_aside == 2
+
+
+def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> None:
+    """Otherwise the supervising thread would hang as long as the batch, and hear no stop."""
+    run: Any = running.supervisor._run
+    running.tables.runtime.rebuild = None
+    ask(running.tables.layout, "drain", {}, NOW)
+    source: Any = SimpleNamespace(
+        outage=Outage("no answer", NOW, NOW), backlog=lambda: Backlog("records", 0)
+    )
+    with run.control.batch_lock.between_batches():  # a batch runs
+        taking = threading.Thread(target=running.supervisor._take_in, args=(source,), daemon=True)
+        taking.start()
+        taking.join(10)
+        assert not taking.is_alive()
+    assert len(waiting(running.tables.layout)) == 1
+    running.supervisor._take_in(source)
+    assert waiting(running.tables.layout) == (), "between batches, an outage delays nothing"
+
+
+def test_a_stop_during_a_listing_without_an_answer_is_no_error(running: Running) -> None:
+    def poll(*, final: bool) -> None:
+        raise StopRequested
+
+    assert not running.supervisor._list(cast(MicroBatchSource, SimpleNamespace(poll=poll)))
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_stopping", "raised"),
+    [
+        (None, False, "the source is gone"),
+        (None, True, None),
+        (StopRequested(), False, None),
+        (ValueError("a batch"), True, "a batch"),
+    ],
+)
+def test_a_query_that_fails_after_a_stop_was_requested_is_no_failure_unless_a_batch_failed(
+    running: Running, failure: BaseException | None, is_stopping: bool, raised: str | None
+) -> None:
+    """A signal to a whole process group ends what Spark asks for the next batch, too."""
+    run: Any = running.supervisor._run
+    run.control.is_stopping, run.control.require_lease = is_stopping, lambda: None
+    query: Any = SimpleNamespace(exception=lambda: RuntimeError("the source is gone"))
+    with pytest.raises(Exception, match=raised) if raised else nullcontext():
+        running.supervisor._raise_failure(query, failure)

@@ -1,0 +1,165 @@
+"""The contract of every operator, without Spark. One of another package is declared like any."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import headgate
+from headgate.declaration.errors import DeclarationError
+from headgate.declaration.keys.tables import gold_key
+from headgate.declaration.names import SILVER_COLUMNS, STATUS_COLUMNS, WHY_LATE, check_name
+from headgate.declaration.operators import OPERATORS, begin_of, columns_of, operator_of
+from headgate.declaration.plan import describe, plan
+from headgate.declaration.reference.schema import json_schema
+from headgate.declaration.types import TIMESTAMP
+from tests.support.operators import CASES, Case, declared, table
+from tests.support.toys import INSTALLED, toys
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> Iterator[None]:
+    with toys():
+        yield
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    found: Case = request.param
+    return found
+
+
+def test_every_operator_has_a_case() -> None:
+    keys = {key.name for name in OPERATORS.names() for key in OPERATORS[name].keys}
+    assert keys == {case.name for case in CASES}
+
+
+def test_no_two_keys_have_one_name() -> None:
+    gold = gold_key()
+    window = gold.child("window")
+    assert window is not None
+    for section in (gold, window):
+        names = [key.name for key in section.children]
+        assert len(names) == len(set(names))
+
+
+def test_its_plan_is_a_document_and_a_line(case: Case) -> None:
+    pipeline = declared(case.keys)
+    document = plan(pipeline)
+    assert json.loads(json.dumps(document)) == document
+    planned = operator_of(pipeline.gold["results"]).plan(pipeline.gold["results"].operator)
+    assert planned
+    assert planned.items() <= document["gold"]["results"].items()
+    label, line = operator_of(table(case.keys)).summary(table(case.keys).operator)
+    assert 0 < len(label) <= 8
+    assert f"  {label:<8} {line}, " in describe(pipeline)
+
+
+def test_its_digest_says_what_it_means(case: Case) -> None:
+    same, other = declared(case.keys), declared(case.other)
+    assert declared(case.keys).definitions == same.definitions
+    changed = {p for p in same.definitions if same.definitions[p] != other.definitions[p]}
+    assert changed == {"gold/results", "late/results"}
+
+
+def test_its_columns_are_those_of_results_and_late_rows(case: Case) -> None:
+    gold = table(case.keys)
+    columns = columns_of(gold)
+    for name in columns:
+        check_name(name)
+    assert not columns.keys() & {*STATUS_COLUMNS, *SILVER_COLUMNS, *WHY_LATE}
+    assert [columns[name] for name in tuple(columns)[:2]] == [TIMESTAMP] * min(2, len(columns))
+    assert begin_of(gold) == tuple(columns)[:1]
+    planned = plan(declared(case.keys))["gold"]["results"]
+    assert tuple(planned["schema"])[: len(columns)] == tuple(columns)
+    printed = {name: str(type_) for name, type_ in columns.items()}
+    assert printed.items() <= planned["late"]["schema"].items()
+
+
+def test_its_columns_are_nobody_elses(case: Case) -> None:
+    for name in columns_of(table(case.keys)):
+        with pytest.raises(DeclarationError, match=f"'{name}' is a column of every gold table"):
+            declared(f"{case.keys}\n    columns: {{{name}: all + 1}}")
+
+
+def test_finality_follows_the_watermark(case: Case) -> None:
+    gold = table(case.keys)
+    final_up_to = operator_of(gold).final_up_to
+    times = [NOON + timedelta(minutes=n) for n in range(3)]
+    ends = [final_up_to(gold.operator, time, gold.allowed_lateness) for time in times]
+    known = [end for end in ends if end is not None]
+    assert len(known) in (0, 3)
+    assert known == sorted(known)
+    assert all(end <= time for end, time in zip(known, times, strict=False))
+
+
+def test_what_is_wrong_is_said_at_its_key(case: Case) -> None:
+    with pytest.raises(DeclarationError) as refused:
+        declared(case.wrong)
+    (problem,) = refused.value.problems
+    assert problem.key == f"gold.results.{case.at}"
+    assert case.problem in problem.message
+
+
+def test_a_table_has_one_operator(case: Case) -> None:
+    second = next(c for c in CASES if c.name != case.name and c.keys[:6] != case.keys[:6])
+    both = f"{case.keys}\n    {second.keys.partition(chr(10))[0]}"
+    with pytest.raises(DeclarationError, match="needs exactly one of the keys window, slots"):
+        declared(both)
+
+
+def test_editors_know_its_keys(case: Case) -> None:
+    gold = json_schema()["properties"]["gold"]["additionalProperties"]
+    windows = gold["properties"]["window"]["properties"]
+    assert case.name in {*windows, *gold["properties"]}
+    assert "allowed_lateness" not in gold["required"]
+
+
+def test_a_silver_column_and_a_late_column_cannot_have_one_name() -> None:
+    keys = next(case.keys for case in CASES if case.name == "slots")
+    declared(keys)
+    with pytest.raises(DeclarationError, match="has a column 'slot', which late side tables have"):
+        declared(keys, silver="columns: {slot: id}")
+
+
+@pytest.mark.slow
+def test_declarations_are_read_without_spark() -> None:
+    """`headgate plan` reads them in this way and starts no JVM."""
+    keys = [case.keys for case in CASES]
+    code = (
+        "import sys; from tests.support.operators import declared\n"
+        f"for keys in {keys!r}: declared(keys)\n"
+        "assert 'pyspark' not in sys.modules, 'pyspark'"
+    )
+    path = [str(INSTALLED), *(entry for entry in sys.path if entry)]
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def test_modules_beside_the_members_are_none() -> None:
+    assert OPERATORS.names() == ("windows", "slots")
+    assert OPERATORS.get("contract") is None
+
+
+def test_no_other_module_knows_what_a_window_looks_like() -> None:
+    """Exceptions: the reserved names of columns, and the demo, which reads its own pipeline."""
+    package = Path(headgate.__file__).parent
+    knowing = {
+        str(file.relative_to(package).parent)
+        for file in package.rglob("*.py")
+        if "window_start" in file.read_text(encoding="utf-8")
+    }
+    assert knowing == {"cli/demo", "declaration", "flow/gold/operators/windows"}

@@ -1,0 +1,92 @@
+"""For which definitions of its table a published backfill is valid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.flow.operations import backfill
+from headgate.flow.operations.backfill import MEMBER, Patch
+from headgate.flow.operations.carrying_out import tell_extended
+from headgate.flow.operations.contract import Change, Place
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
+from tests.unit.lake.tables.conftest import SCHEMA, TIME, file
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PATCH = {
+    "path": "p",
+    "digest": "0",
+    "definition": "first",
+    "after": 0,
+    "key": ["k"],
+    "span": [0, 1],
+}
+DOCUMENT: dict[str, Any] = {"backfill": "b", "generation": 0, "tables": {"t": PATCH, "u": PATCH}}
+SECOND, THIRD = {"gold/t": ("first", "second")}, {"gold/t": ("second", "third")}
+
+
+def made(folder: Path, path: str, definition: str) -> Table:
+    table = Table(Storage(str(folder)), path, pipeline="p")
+    table.create(SCHEMA, definition, time_column=TIME)
+    table.fence(1)
+    table.refresh()
+    return table
+
+
+@pytest.fixture
+def valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Whether the patch of a document changes ``gold/t`` if it was made from a definition."""
+
+    def patched(place: Place, state: State, patch: Patch) -> Change:
+        return Change(state, add=[file("new")])
+
+    monkeypatch.setattr(backfill, "_patched", patched)
+
+    def of(document: dict[str, Any], definition: str, after: int = 0) -> bool:
+        table = made(tmp_path / definition, "gold/t", definition)
+        patch = {**PATCH, "after": after}
+        document = {**document, "tables": {"t": patch, "u": PATCH}}
+        place = Place(table, lambda _: pytest.fail("no row is read"), TIME)
+        return bool(MEMBER.change(place, table.state, document).add)
+
+    return of
+
+
+def test_it_is_valid_for_definitions_that_only_add_fields_to_its_own(valid: Any) -> None:
+    assert valid(DOCUMENT, "first")
+    assert not valid(DOCUMENT, "second")
+    assert not valid(DOCUMENT, "first", after=1)
+    second = MEMBER.extended(DOCUMENT, SECOND)
+    third = MEMBER.extended(second, THIRD)
+    assert all(valid(third, name) for name in ("first", "second", "third"))
+    assert not valid(third, "x")
+    assert not valid(third, "third", after=1)
+    assert third["extended"] == {"t": ["second", "third"]}, "only of the table that was extended"
+    assert not valid(MEMBER.taken_back(third, "s"), "third")
+
+
+def test_a_definition_for_which_it_is_void_adds_nothing_to_it() -> None:
+    assert MEMBER.extended(DOCUMENT, THIRD) == DOCUMENT
+    second = MEMBER.extended(DOCUMENT, SECOND)
+    assert MEMBER.extended(second, SECOND) == second
+    assert MEMBER.extended(DOCUMENT, {"silver/t": ("first", "second")}) == DOCUMENT
+
+
+def test_bronze_tells_its_operations_once(tmp_path: Path) -> None:
+    bronze = made(tmp_path, "bronze/b", "first")
+    asked = (Operation(1, "drain", 0, {}), Operation(2, "backfill", 0, DOCUMENT))
+    state = bronze.state.held("operation", 1)
+    bronze.commit(replace(state, payload=BronzePayload(operations=asked)))
+    for _ in range(2):
+        tell_extended(bronze, SECOND, NOON)
+    told = BronzePayload.of(bronze.refresh()).operations
+    assert [each.document for each in told] == [{}, MEMBER.extended(DOCUMENT, SECOND)]
+    assert (bronze.version, bronze.state.kind, bronze.state.definition) == (3, "extend", "first")

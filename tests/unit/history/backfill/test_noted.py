@@ -1,0 +1,64 @@
+"""What a later attempt finds out about the requests of an earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.flow.operations.carrying_out import intend
+from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.requests import ask, remove, waiting
+from headgate.history.backfill.noted import is_open
+from headgate.lake.tables.arrow import stage_arrow
+from tests.unit.history.savepoints.conftest import NOW, lake
+from tests.unit.insight.ledger.conftest import NOON, SCHEMAS, Lake
+
+__all__ = ["lake"]  # a fixture
+
+NOTE = "Airflow, run 1"
+GOLD = "gold/per_minute"
+
+
+def asked(lake: Lake, note: str = NOTE) -> None:
+    ask(lake.layout, "late_replay", meant("per_minute", by=f"me@here: {note}"), NOW)
+
+
+def taken_in(lake: Lake) -> None:
+    """Take in the requests, as bronze's job does."""
+    for request in waiting(lake.layout):
+        bronze = lake.table("bronze/events")
+        intend(bronze, graph_of(lake.pipeline), request.name, request.document, NOW)
+        remove(lake.layout, request)
+
+
+def carried_out(lake: Lake, *, changes: bool = True) -> None:
+    """Carry out the newest operation, as gold's stage does."""
+    table, number = lake.table(GOLD), lake.table("bronze/events").refresh().operation
+    state = replace(table.refresh().held("operation", table.epoch), operation=number)
+    rows: list[dict[str, Any]] = [{"time": NOON, "window_start": NOON, "events": 9}]
+    content = pa.Table.from_pylist(rows, pa.schema(SCHEMAS[GOLD]))
+    staged = stage_arrow(table, state, content, time_column="time") if changes else ()
+    table.commit(state, add=tuple(replace(f, partition={"final": "true"}) for f in staged))
+
+
+def test_what_was_asked_for_is_open_until_gold_has_it(lake: Lake) -> None:
+    about = lake.layout, lake.pipeline, NOTE
+    assert not is_open(*about)
+    for step in (asked, taken_in):
+        step(lake)
+        assert is_open(*about)
+    carried_out(lake)
+    assert not is_open(*about)
+
+
+@pytest.mark.parametrize("note", ["Airflow, run 11", "run 1", "Airflow, run"])
+def test_another_run_has_not_asked_for_it(lake: Lake, note: str) -> None:
+    about = lake.layout, lake.pipeline, note
+    asked(lake)
+    assert not is_open(*about)
+    taken_in(lake)
+    assert not is_open(*about)

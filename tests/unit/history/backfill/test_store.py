@@ -1,0 +1,137 @@
+"""The folders of backfills: who holds them, and when they are deleted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headgate.declaration.graph.graph import graph_of
+from headgate.flow.operations.backfill import Patch
+from headgate.flow.operations.carrying_out import intend
+from headgate.flow.operations.requests import ask, remove, waiting
+from headgate.history.backfill.report import Report
+from headgate.history.backfill.reports import KEPT, reports, write_report
+from headgate.history.backfill.store import SCRATCH, remove_left
+from headgate.history.savepoints.holds import FOLDER, held, holding, is_held, keep
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.store import create
+from headgate.history.savepoints.verify import verify
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.snapshot import tables_of
+from tests.unit.history.savepoints.conftest import NOW, lake
+from tests.unit.insight.ledger.conftest import Lake
+
+__all__ = ["lake"]  # a fixture
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PATCH = f"{FOLDER}/old/t.patch/rows.parquet"
+REPORT = Report("", "tiny", NOON, NOON, None, "digest", ())
+HOLD = """
+import sys
+from headgate.history.savepoints.holds import holding
+from headgate.lake.storage.layout import Layout
+with holding(Layout.of(sys.argv[1], sys.argv[2]), sys.argv[3]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def leave(layout: Layout, name: str) -> None:
+    """Create the files that a killed backfill leaves behind."""
+    with holding(layout, name) as folder:
+        layout.storage.write(f"{folder}/{SCRATCH}/rows.parquet", b"rows")
+        layout.storage.write(f"{folder}/t.patch/rows.parquet", b"patch")
+
+
+def files(layout: Layout) -> set[str]:
+    found = layout.storage.at(FOLDER).list("", recursive=True)
+    return {stat.path for stat in found if not stat.path.endswith("lock")}
+
+
+def request(lake: Lake, name: str) -> dict[str, object]:
+    return {"backfill": name, "generation": 0, "tables": {"per_minute": {"path": "", "digest": ""}}}
+
+
+@pytest.mark.slow
+def test_the_newest_reports_are_kept(lake: Lake) -> None:
+    ids = [f"{NOON + timedelta(minutes=number):%Y%m%d-%H%M%S}-a" for number in range(KEPT + 2)]
+    for id_ in ids:
+        write_report(lake.layout, replace(REPORT, id=id_))
+    lake.layout.storage.write(f"{FOLDER}/{ids[3]}.json", b"damaged")
+    found = [report.id for report in reports(lake.layout)]
+    assert found == [id_ for id_ in reversed(ids[2:]) if id_ != ids[3]]
+
+
+def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake) -> None:
+    for name in ("killed", "waits", "done"):
+        leave(lake.layout, name)
+    ask(lake.layout, "backfill", request(lake, "waits"), NOW)
+    (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
+    intend(bronze, graph_of(lake.pipeline), "backfill", request(lake, "done"), NOW)
+    kept = {"waits/t.patch/rows.parquet", "done/t.patch/rows.parquet"}
+    for _ in range(2):
+        remove_left(lake.layout, lake.pipeline)
+        assert files(lake.layout) == kept
+    remove(lake.layout, waiting(lake.layout)[0])
+    remove_left(lake.layout, lake.pipeline)
+    assert files(lake.layout) == {"done/t.patch/rows.parquet"}
+
+
+def test_a_savepoint_keeps_the_patches_that_it_needs(lake: Lake) -> None:
+    """Bronze has gone back to a savepoint before the backfill, and may go to the one after it."""
+    leave(lake.layout, "old")
+    before = create(lake.layout, lake.pipeline, NOW)
+    patches = {"tables": {"per_minute": vars(Patch(PATCH, "", "", 0, ("events",), (0, 0)))}}
+    (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
+    operation = Operation(1, "backfill", 2, {**request(lake, "old"), **patches})
+    state = bronze.refresh()
+    payload = replace(BronzePayload.of(state), operations=(operation,))
+    bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
+    after = create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
+    restore(lake.layout, lake.pipeline, before, 7, NOW, reread=True)
+    remove_left(lake.layout, lake.pipeline)
+    assert files(lake.layout) == {"old/t.patch/rows.parquet"}
+    assert verify(lake.layout, "tiny", after) == ()
+    lake.layout.storage.remove(PATCH)
+    (problem,) = verify(lake.layout, "tiny", after)
+    assert problem.what == f"{PATCH}, which a published backfill needs, is missing"
+
+
+@pytest.mark.slow
+def test_a_running_backfill_keeps_its_folder_and_what_it_reads_until_it_is_killed(
+    lake: Lake,
+) -> None:
+    leave(lake.layout, "running")
+    root, pipeline = lake.layout.storage.root.rsplit("/", 1)
+    command = [sys.executable, "-c", HOLD, root, pipeline, "running"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        assert is_held(lake.layout, "running")
+        before = files(lake.layout)
+        remove_left(lake.layout, lake.pipeline)
+        assert files(lake.layout) == before
+        reads = create(lake.layout, lake.pipeline, NOW)
+        keep(lake.layout, "running", reads)
+        assert [*held(lake.layout)] == [reads]
+    finally:
+        process.kill()
+        process.communicate()
+    assert not is_held(lake.layout, "running")
+    assert [*held(lake.layout)] == []
+    remove_left(lake.layout, lake.pipeline)
+    assert files(lake.layout) == set()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}"])
+def test_a_damaged_hold_protects_nothing_and_stops_no_vacuum(lake: Lake, damage: bytes) -> None:
+    with holding(lake.layout, "running") as folder:
+        lake.layout.storage.write(f"{folder}/reads.json", damage)
+        assert [*held(lake.layout)] == []

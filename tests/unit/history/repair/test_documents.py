@@ -1,0 +1,71 @@
+"""Documents that lack a field are damaged, although their checksum is right."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.flow.gates.documents import Hold, Release
+from headgate.flow.operations.requests import ask
+from headgate.flow.publish.sinks.letters import Letter
+from headgate.flow.sources.loading import LoadPlan
+from headgate.history.loads.requests import LoadRequest
+from headgate.history.repair.documents import damaged_documents
+from headgate.history.replay.requests import Request as ReplayRequest
+from headgate.history.savepoints.rebuilds import Rebuild
+from headgate.lake.control.failure import Failure
+from headgate.lake.storage.documents import encoded, write_document
+from headgate.lake.storage.layout import Layout
+from tests.unit.history.repair.conftest import NOW
+
+PLAN = LoadPlan({"sequence": 0}, {"sequence": 3}, "landing files", "files")
+VALUES = {
+    "failure": Failure(1, "why", "what to do", NOW),
+    "rebuild": Rebuild("_headgate/rebuild/7", 1, {"gold/sales": "digest"}, "by hand", NOW),
+    "replay": ReplayRequest("id", "events", 0, 0, 3, "a person", NOW),
+    "loads/l1/load": LoadRequest("l1", "events", PLAN, "a person", NOW),
+    "dead_letters/out/id": Letter("id", b"body", {}, "refused", 1, NOW),
+    "gates/sales.held": Hold("sales", 1, 2, NOW, NOW, ()),
+    "gates/sales.rebuild.release": Release(2, "a person", "reason", NOW),
+}
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout.of(str(tmp_path), "tiny")
+
+
+def found(layout: Layout) -> dict[str, str]:
+    return {each.path: each.what for each in damaged_documents(layout)}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_document_that_lacks_a_field(layout: Layout, name: str) -> None:
+    value: Any = VALUES[name]
+    path, whole = Layout.document(name), encoded(value)
+    write_document(layout.storage, path, whole)
+    assert found(layout) == {}
+    needed = [f.name for f in fields(value) if f.default is f.default_factory is MISSING]
+    for field in needed:
+        write_document(layout.storage, path, {k: v for k, v in whole.items() if k != field})
+        what = f"the document is damaged (Object missing required field `{field}`)"
+        assert found(layout) == {path: what}
+
+
+def test_a_request_has_its_id_in_its_name(layout: Layout) -> None:
+    path = ask(layout, "drain", {}, NOW).path
+    assert found(layout) == {}
+    write_document(layout.storage, path, {"name": "drain", "at": NOW.isoformat()})
+    assert found(layout) == {
+        path: "the document is damaged (Object missing required field `document`)"
+    }
+
+
+def test_other_documents_may_have_any_fields(layout: Layout) -> None:
+    """A source keeps documents of its own beside a load, and a gate has its requests."""
+    for name in ("loads/l1/other", "gates/sales.retry", "status-fused", "anything"):
+        write_document(layout.storage, Layout.document(name), {})
+    assert found(layout) == {}

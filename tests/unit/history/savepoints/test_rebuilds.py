@@ -1,0 +1,339 @@
+"""What is being rebuilt, when it is ready, and what happens to it if a process dies or the tables
+are taken back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.declaration.suites.model import Suite
+from headgate.driver.errors import DefinitionChangedError
+from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.refusing import require_tables
+from headgate.flow.operations.late_replay import meant
+from headgate.history.savepoints import rebuilds
+from headgate.history.savepoints.rebuilds import (
+    DOCUMENT,
+    FOLDER,
+    begun,
+    continued,
+    publish,
+    targets,
+)
+from headgate.history.savepoints.resets import Resets, Target, intend
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.store import create
+from headgate.lake.storage.documents import DamagedDocumentError, decoded
+from headgate.lake.tables.errors import FencedError, LogGapError
+from headgate.lake.tables.history import batches
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.table import Table
+from tests.support.failing import dying
+from tests.support.fake_stages import Record, without_spark
+from tests.support.lake import WIDE, declared
+from tests.support.lake import Lake as EngineLake
+from tests.unit.history.savepoints.conftest import NOW, add_batch, begin, take
+from tests.unit.history.savepoints.test_found import (
+    BRONZE,
+    GOLD,
+    LATE,
+    SILVER,
+    job_of_silver,
+    tables,
+)
+from tests.unit.insight.ledger.conftest import Lake
+
+BUILT = (SILVER, LATE, GOLD)
+
+
+def process(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
+    """Let the rebuild of some tables process bronze up to a batch. The tables have no files, which
+    does not matter to the code that publishes them."""
+    rebuild = begun(lake.layout, tables(lake)[BRONZE].refresh().generation)
+    assert rebuild is not None
+    for path in paths:
+        table = rebuild.table(lake.layout, "tiny", path)
+        table.epoch = table.refresh().epoch
+        table.commit(table.state.advanced_to(n, NOW).counting({"rows": rows}))
+
+
+def count(lake: Lake, path: str) -> int:
+    return int(DeltaTable(lake.layout.storage.uri(path)).to_pyarrow_table().num_rows)
+
+
+def test_it_is_ready_when_it_has_what_the_current_tables_have(lake: Lake) -> None:
+    rebuild = begin(lake, BUILT)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    process(lake, 2, SILVER)
+    process(lake, 1, LATE, GOLD)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None, "gold has not processed batch 2"
+    process(lake, 2, GOLD)
+    found = targets(lake.layout, lake.pipeline, rebuild)
+    assert found is not None
+    assert found.keys() == set(BUILT)
+    assert found[LATE].version == 1, "it skips the batches that have no rows for it"
+
+
+def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> None:
+    """A rebuild that is held stays at its previous step, which was not validated."""
+    declared = lake.pipeline.gold["per_minute"]
+    gated = {"per_minute": replace(declared, suite=Suite("s", ()))}
+    pipeline = replace(lake.pipeline, gold=gated)
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    assert targets(lake.layout, pipeline, rebuild) is None
+
+    table = rebuild.table(lake.layout, "tiny", GOLD)
+    table.epoch = table.refresh().epoch
+
+    def validated(n: int, operation: int) -> None:
+        said = {"suite": "any", "at": 0, "n": n, "operation": operation}
+        state = table.state.advanced_to(2, NOW, GoldPayload(gate=said))
+        table.commit(replace(state, operation=1))
+        table.refresh()
+
+    for n, operation, is_ready in ((1, 1, False), (2, 0, False), (2, 1, True)):
+        validated(n, operation)
+        assert (targets(lake.layout, pipeline, rebuild) is not None) == is_ready
+    table.commit(table.state.held("fence", table.epoch))
+    assert targets(lake.layout, pipeline, rebuild) is not None
+
+
+def operate(table: Table, number: int) -> None:
+    """Commit an operation, which changes no batch id."""
+    table.epoch = table.refresh().epoch
+    table.commit(replace(table.state.held("operation", table.epoch), operation=number))
+
+
+@pytest.mark.parametrize("path", [GOLD, LATE])
+def test_it_is_not_ready_without_the_operations_of_the_current_tables(
+    lake: Lake, path: str
+) -> None:
+    """An operation is a commit of its own at a batch that the rebuild has reached: its gate may
+    hold it, or another job may still work on it. Readers would lose the rows of the operation."""
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    operate(tables(lake)[path], 2)
+    built = rebuild.table(lake.layout, "tiny", path)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    operate(built, 1)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    operate(built, 2)
+    found = targets(lake.layout, lake.pipeline, rebuild)
+    assert found is not None
+    assert found[path].version == 3, "the version after the last operation"
+
+
+def test_a_version_that_its_gate_let_pass_is_not_published_without_a_held_operation(
+    lake: Lake,
+) -> None:
+    gated = replace(lake.pipeline.gold["per_minute"], suite=Suite("s", ()))
+    pipeline = replace(lake.pipeline, gold={"per_minute": gated})
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    table = rebuild.table(lake.layout, "tiny", GOLD)
+    table.epoch = table.refresh().epoch
+    said = {"suite": "any", "at": 0, "n": 2, "operation": 0}
+    table.commit(table.state.advanced_to(2, NOW, GoldPayload(gate=said)))
+    assert targets(lake.layout, pipeline, rebuild) is not None
+    operate(tables(lake)[GOLD], 1)
+    assert targets(lake.layout, pipeline, rebuild) is None
+
+
+def test_it_is_published_although_its_bronze_has_no_operations(lake: Lake) -> None:
+    """A new bronze begins without operations: those of the former one are not repeated."""
+    rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
+    process(lake, 1, SILVER, GOLD)
+    table = rebuild.table(lake.layout, "tiny", BRONZE)
+    table.commit(table.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 5})))
+    operate(tables(lake)[GOLD], 1)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+
+
+def test_a_rebuild_carries_out_the_operations_and_is_published(tmp_path: Path) -> None:
+    """It does not wait for ever for those of tables that it does not touch."""
+    with without_spark():
+        made = EngineLake(declared(tmp_path, WIDE), tmp_path / "root")
+        made.land([Record(0)], [Record(1)], [Record(2)])
+        for end in (1, 2):
+            made.ingest(end)
+            made.catch_up()
+            made.drain()
+        made.operate("late_replay", **meant("per_hour"))
+        made.ingest(3)
+        made.catch_up()
+        paths = [
+            f"{kind}/{name}" for name in ("per_hour", "per_minute") for kind in ("late", "gold")
+        ]
+        before = [made.runtime.table(path).refresh() for path in paths]
+        assert [state.operation for state in before] == [3, 3, 0, 2]
+        made.anew = RebuildRequest((SILVER, "silver/other"))
+        made.start()
+        made.catch_up()
+        after = [made.runtime.table(path).refresh() for path in paths]
+    assert [state.generation for state in after] == [1, 1, 1, 1]
+    assert [state.operation for state in after] == [3, 3, 0, 2]
+    assert [state.total for state in after] == [state.total for state in before]
+
+
+def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
+    """The jobs of the other layers go on while bronze's job looks at the tables."""
+    rebuild = begin(lake, BUILT)
+    for n in (1, 2, 3):
+        process(lake, n, SILVER)
+    process(lake, 2, GOLD)
+    process(lake, 3, LATE)
+    found = targets(lake.layout, lake.pipeline, rebuild)
+    assert found is not None
+    assert {path: target.version for path, target in found.items()} == {SILVER: 2, LATE: 0, GOLD: 1}
+
+
+def test_tables_that_pass_each_other_are_not_published(lake: Lake) -> None:
+    """Silver took batches 1 to 3 in one step: there is no version of it at batch 2."""
+    rebuild = begin(lake, BUILT)
+    process(lake, 3, SILVER)
+    process(lake, 2, GOLD)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+
+
+def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
+    rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
+    current = tables(lake)[BRONZE]
+    current.epoch = current.refresh().epoch
+    current.commit(current.state.advanced_to(3, NOW, BronzePayload({"sequence": 5})))
+    table = rebuild.table(lake.layout, "tiny", BRONZE)
+    table.commit(table.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 4})))
+    process(lake, 1, SILVER, GOLD)
+    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    table.commit(table.refresh().advanced_to(2, NOW, BronzePayload({"sequence": 5})))
+    assert targets(lake.layout, lake.pipeline, rebuild) is None, "silver has not processed it"
+    process(lake, 2, SILVER, GOLD)
+    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+
+
+def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> None:
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT, rows=7)
+    before = count(lake, GOLD)
+    with dying("reset.intended"):
+        publish(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
+    assert count(lake, GOLD) == before > 0
+    seen = tables(lake, 8)
+    resets = Resets(seen[BRONZE])
+    assert [p for p in seen if resets.awaits(seen[p])] == [GOLD, LATE, SILVER]
+    resets.carry_out(seen.values(), NOW)
+    assert {seen[path].refresh().total["rows"] for path in BUILT} == {7}
+    assert begun(lake.layout, seen[BRONZE].refresh().generation) is None
+    assert create(lake.layout, lake.pipeline, NOW).n == 2
+
+
+def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
+    """Bronze's job publishes the rebuild; silver's job goes on with its new table in the same
+    run."""
+    seen = tables(lake, 8)
+    job: Any = job_of_silver(lake)
+    job.open(9, NOW)
+    job.rebuild = rebuild = begin(lake, BUILT)
+    stage = SimpleNamespace(write_to=lambda _: None)
+    job._declared, job.bronze = job.stages, {"events": stage}
+    process(lake, 2, *BUILT, rows=7)
+    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    job.catch_up(NOW)
+    assert tables(lake)[SILVER].refresh().total["rows"] == 7
+    assert job.rebuild is None
+
+
+def test_a_restore_makes_it_void(lake: Lake) -> None:
+    savepoint = take(lake)
+    begin(lake, BUILT)
+    add_batch(lake, 3)
+    restore(lake.layout, lake.pipeline, savepoint, 9, NOW)
+    assert begun(lake.layout, tables(lake)[BRONZE].refresh().generation) is None
+
+
+def test_it_is_not_continued_by_another_declaration(lake: Lake) -> None:
+    rebuild = begin(lake, (LATE, GOLD))
+    assert continued(lake.layout, lake.pipeline, 0) == rebuild
+    definitions = {**lake.pipeline.definitions, GOLD: "another"}
+    assert continued(lake.layout, replace(lake.pipeline, definitions=definitions), 0) is None
+
+
+def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None:
+    rebuild = begin(lake, (LATE, GOLD))
+    storage = lake.layout.storage
+    other = Table(storage, LATE, pipeline="tiny", log=f"{FOLDER}/3/{LATE}")
+    other.create(lake._schema(LATE), "digest", time_column="time")
+    bronze = tables(lake, 8)[BRONZE]
+    rebuilds.remove_void(lake.layout, bronze, rebuild)
+    assert storage.folders(FOLDER) == ("7",)
+    tables(lake, 9)
+    with pytest.raises(FencedError):
+        rebuilds.remove_void(lake.layout, bronze, None)
+    assert storage.folders(FOLDER) == ("7",)
+    rebuilds.remove_void(lake.layout, tables(lake, 10)[BRONZE], None)
+    assert storage.folders(FOLDER) == ()
+    assert begun(lake.layout, 0) is None
+
+
+def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
+    begin(lake, (LATE, GOLD))
+    storage = lake.layout.storage
+    storage.write(DOCUMENT, storage.read(DOCUMENT).replace(b"by hand", b"by mind"))
+    with pytest.raises(DamagedDocumentError, match=r"rebuild\.json"):
+        begun(lake.layout, 0)
+
+
+def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: Lake) -> None:
+    """A rebuild groups batches in its own way, so its files have rows that this reader has read."""
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    seen = tables(lake, 8)
+    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
+    assert batches(seen[SILVER], 0, 2)
+    with pytest.raises(LogGapError, match="batches 2 to 2"):
+        batches(seen[SILVER], 1, 2)
+
+
+def test_it_waits_for_a_reset_that_is_open(lake: Lake) -> None:
+    rebuild = begin(lake, (LATE, GOLD))
+    process(lake, 2, LATE, GOLD)
+    seen = tables(lake, 8)
+    resets = Resets(seen[BRONZE])
+    intend(seen[BRONZE], {SILVER: Target()}, NOW, why="a test")
+    assert not publish(lake.layout, lake.pipeline, rebuild, resets, NOW)
+    assert resets.awaits(seen[SILVER])
+
+
+def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuild = begin(lake, BUILT)
+    process(lake, 2, *BUILT)
+    seen = tables(lake, 8)
+    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    lake.layout.storage.remove(rebuild.folder)
+    with pytest.raises(LogGapError, match="the log of this rebuild is gone"):
+        Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
+
+
+def test_an_intent_of_an_earlier_version_can_be_read() -> None:
+    said = {"version": None, "files": "0", "definition": "d", "schema": "{}", "keep": False}
+    assert decoded(said, Target) == Target(files="0")
+
+
+def test_a_start_goes_on_with_it_though_the_current_table_is_of_another_declaration(
+    lake: Lake,
+) -> None:
+    definitions = {**lake.pipeline.definitions, GOLD: "new", LATE: "new"}
+    lake.pipeline = replace(lake.pipeline, definitions=definitions)
+    with pytest.raises(DefinitionChangedError):
+        require_tables(lake.pipeline, lake.layout)
+    begin(lake, (LATE, GOLD))
+    require_tables(lake.pipeline, lake.layout)

@@ -1,0 +1,118 @@
+"""Tables that are no longer declared, while the others go back or are built anew."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pyarrow as pa
+import pytest
+
+from headgate.declaration.digest import meaning_of
+from headgate.driver.opening import _finish_undeclared
+from headgate.driver.runtime import PipelineRuntime
+from headgate.history.savepoints.compatibility import Deployed, compare
+from headgate.history.savepoints.resets import Resets, Target, intend, reset
+from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.store import create
+from headgate.history.savepoints.undeclared import undeclared, undeclared_targets
+from headgate.lake.tables.arrow import stage_arrow
+from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.table import Table
+from tests.support.failing import dying
+from tests.unit.history.savepoints.conftest import NOW, add_batch, take
+from tests.unit.history.savepoints.test_found import BRONZE, GOLD, SILVER, tables
+from tests.unit.insight.ledger.conftest import Lake, silver
+
+OLD = ("silver/of_old", "gold/of_old", "late/of_old")
+KEPT = Target(keep=True)
+
+
+def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
+    """Create a table like a declared one. It has processed ``n`` batches and has a row."""
+    table = Table(lake.layout.storage, path, pipeline="tiny")
+    schema = lake._schema(SILVER)
+    table.create(schema, "digest", time_column="time")
+    state = table.refresh().advanced_to(n, NOW)
+    rows = pa.Table.from_pylist([silver(4) | {"time": NOW}], schema)
+    table.commit(state, stage_arrow(table, state, rows, time_column="time"))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("again", "asked"),
+    [
+        ({BRONZE, SILVER, GOLD}, dict.fromkeys(OLD, KEPT)),
+        ({SILVER, GOLD}, dict.fromkeys(OLD[1:], KEPT)),
+        ({GOLD}, {}),
+    ],
+)
+def test_what_lost_the_table_above_it_loses_its_place(
+    again: set[str], asked: dict[str, Target]
+) -> None:
+    assert undeclared_targets(OLD, again) == asked
+
+
+def test_rows_stay_where_a_place_is_lost(lake: Lake) -> None:
+    table = tables(lake, 7)[GOLD]
+    before = table.refresh()
+    files = live_files(table.handle)
+    reset(table, KEPT, before.generation + 1, NOW)
+    after = table.refresh()
+    assert live_files(table.handle) == files
+    assert (after.n, after.definition, dict(after.total)) == (0, "", {})
+    table.require_intact()
+    assert action(lake, after.definition) == "rebuild"
+
+
+def action(lake: Lake, definition: str) -> str:
+    found = compare(
+        meaning_of(lake.pipeline),
+        lake.pipeline.definitions,
+        {GOLD: Deployed(definition, None)},
+        can_reread=True,
+    )
+    return next(plan.action for plan in found if plan.table == GOLD)
+
+
+def test_a_younger_one_keeps_its_rows_in_a_restore(lake: Lake) -> None:
+    savepoint = take(lake)
+    add_undeclared(lake, OLD[0])
+    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    table = tables(lake)[OLD[0]]
+    state = table.refresh()
+    assert (state.n, state.definition) == (0, "")
+    assert sum(file.rows for file in live_files(table.handle)) == 1
+
+
+def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
+    """No job owns them, so bronze's job does it. Otherwise no savepoint could be taken."""
+    add_undeclared(lake, OLD[0])
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    with dying("reset.intended"):
+        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    owned = {t.name: t for t in tables_of(lake.layout, "tiny") if t.name not in OLD}
+    for table in owned.values():
+        table.fence(8)
+    resets = Resets(owned[BRONZE])
+    resets.carry_out(owned.values(), NOW)
+    job = SimpleNamespace(layers=("bronze",), resets=resets, pipeline=lake.pipeline)
+    assert resets.awaits(tables(lake)[OLD[0]])
+    _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
+    assert not resets.awaits(tables(lake)[OLD[0]])
+    create(lake.layout, lake.pipeline, NOW)
+
+
+def test_only_what_awaits_a_reset_is_written_to(lake: Lake) -> None:
+    bronze = tables(lake, 7)[BRONZE]
+    table = add_undeclared(lake, OLD[0])
+    intend(bronze, {GOLD: Target()}, NOW, why="asked for by hand")
+    assert [t.name for t in undeclared(lake.layout, lake.pipeline)] == [OLD[0]]
+    table.refresh()
+    before = table.version
+    job = SimpleNamespace(layers=("bronze",), resets=Resets(bronze), pipeline=lake.pipeline)
+    _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
+    table.refresh()
+    assert table.version == before

@@ -1,0 +1,126 @@
+"""How fresh tables are: commits decide, not which driver runs or how often it starts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from headgate.declaration.load import load
+from headgate.history.savepoints.resets import Target, intend, reset
+from headgate.insight.status.freshness import Freshness, freshness
+from headgate.lake.tables.checksum import checksum_of
+from headgate.lake.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.state import commit_time
+from headgate.lake.tables.table import Table
+from tests.unit.insight.ledger.conftest import DECLARATION, Lake
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+LATER = NOON + timedelta(hours=1)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    file = tmp_path / "tiny.yml"
+    file.write_text(DECLARATION)
+    return Lake(tmp_path / "lake", load(file))
+
+
+def table(lake: Lake, path: str) -> Table:
+    return Table(lake.layout.storage, path, pipeline="tiny")
+
+
+def batch(lake: Lake, path: str, at: datetime, *, changed: bool, watermark: int = 0) -> None:
+    made = table(lake, path)
+    held = made.refresh()
+    clock = commit_time(NOON) + watermark
+    payload = GoldPayload(clock) if path.startswith("gold/") else BronzePayload(watermark=clock)
+    state = held.advanced_to(held.n + 1, at, payload)
+    made.commit(state.counting({}, changed=changed))
+
+
+def fresh(lake: Lake) -> Freshness:
+    return freshness(lake.layout, lake.pipeline)
+
+
+def test_tables_that_nothing_came_to_are_not_known(lake: Lake, tmp_path: Path) -> None:
+    assert fresh(lake) == Freshness({"per_minute": None})
+    assert fresh(lake).changed is None
+    nowhere = freshness(lake.layout.of(str(tmp_path), "nowhere"), lake.pipeline)
+    assert nowhere == Freshness({"per_minute": None})
+
+
+def test_only_what_brings_something_new_moves_them(lake: Lake) -> None:
+    for path in ("bronze/events", "gold/per_minute"):
+        batch(lake, path, NOON, changed=True)
+        batch(lake, path, LATER, changed=False)
+        held = table(lake, path).refresh()
+        table(lake, path).commit(replace(held.held("maintenance", 0), at=commit_time(LATER)))
+    assert fresh(lake) == Freshness({"per_minute": NOON}, clock=NOON, arrived=NOON)
+
+
+def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> None:
+    for path in ("bronze/events", "gold/per_minute"):
+        batch(lake, path, NOON, changed=True)
+    ages = []
+    for epoch in range(1, 4):
+        for path in ("bronze/events", "gold/per_minute"):
+            table(lake, path).fence(epoch)
+        ages.append(fresh(lake).document(NOON + timedelta(minutes=20 * epoch)))
+    assert [age["gold_changed"]["seconds"] for age in ages] == [1200, 2400, 3600]
+    assert [age["last_record"]["seconds"] for age in ages] == [1200, 2400, 3600]
+    assert [age["watermark"]["seconds"] for age in ages] == [1200, 2400, 3600]
+
+
+def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
+    """An older version wrote such commits, and the fence of a newer one may follow them."""
+    batch(lake, "bronze/events", NOON, changed=True)
+    bronze = table(lake, "bronze/events")
+    bronze.refresh()
+    place = entry_path(bronze.version)
+    actions = [json.loads(line) for line in bronze.storage.read(place).splitlines()]
+    (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    del info[STATE_KEY]["changed_at"]
+    info[CHECKSUM_KEY] = checksum_of(info[STATE_KEY], (), ())
+    bronze.storage.write(place, b"\n".join(json.dumps(action).encode() for action in actions))
+    assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
+    table(lake, "bronze/events").fence(1)
+    assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
+
+
+def test_a_table_that_goes_back_is_as_it_was(lake: Lake) -> None:
+    gold = table(lake, "gold/per_minute")
+    batch(lake, gold.name, NOON, changed=True)
+    then = Target(gold.refresh().data_commit, gold.refresh().files)
+    batch(lake, gold.name, LATER, changed=True)
+    reset(gold, then, 1, LATER + timedelta(hours=1))
+    assert fresh(lake).changed == NOON
+
+
+def test_a_table_that_is_emptied_to_be_built_anew_brings_nothing_new(lake: Lake) -> None:
+    for path in ("bronze/events", "gold/per_minute"):
+        batch(lake, path, NOON, changed=True)
+    reset(table(lake, "gold/per_minute"), Target(), 1, LATER)
+    intend(table(lake, "bronze/events"), {}, LATER, why="a test", reread=Target())
+    assert fresh(lake) == Freshness({"per_minute": NOON}, arrived=NOON)
+
+
+@pytest.mark.slow
+def test_the_last_commit_is_found_behind_checkpoints_and_those_of_others(lake: Lake) -> None:
+    for minute in range(102):
+        batch(lake, "bronze/events", NOON + timedelta(minutes=minute), changed=True)
+    bronze = table(lake, "bronze/events")
+    bronze.refresh()
+    assert bronze.storage.exists("_delta_log/_last_checkpoint")
+    DeltaTable(bronze.storage.uri()).alter.set_table_properties({"delta.checkpointInterval": "50"})
+    assert fresh(lake).arrived == NOON + timedelta(minutes=101)
+
+
+def test_gold_changed_when_its_newest_table_changed() -> None:
+    assert Freshness({"a": NOON, "b": LATER, "c": None}).changed == LATER
