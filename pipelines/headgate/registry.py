@@ -27,13 +27,14 @@ class Registry(Generic[T]):
 
     def __init__(self, package: str, contract: type[Any]) -> None:
         self._package, self._contract = package, contract
+        self._group = f"headgate.{package.rpartition('.')[2]}"
 
     def get(self, name: str) -> T | None:
         """The member of a name; None if there is none. Raises TypeError if the object with this
         name does not implement the contract."""
         found = _of_headgate(self._package, name)
         if found is None:
-            found = next((e.load() for e in _plugged_in(self._package) if e.name == name), None)
+            found = next((e.load() for e in _plugged_in(self._group) if e.name == name), None)
         if found is not None and not isinstance(found, self._contract):
             raise TypeError(f"{self._package}: {name} is no {self._contract.__name__}: {found!r}")
         return cast(T, found)
@@ -48,7 +49,7 @@ class Registry(Generic[T]):
         """The names: first those of Headgate, then those of entry points, each in alphabetical
         order."""
         own = _names_of_headgate(self._package)
-        return (*own, *sorted(e.name for e in _plugged_in(self._package) if e.name not in own))
+        return (*own, *sorted(e.name for e in _plugged_in(self._group) if e.name not in own))
 
 
 # What is installed does not change while a process runs.

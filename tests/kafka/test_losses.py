@@ -203,8 +203,8 @@ def test_a_topic_that_is_made_anew_before_it_is_read(
 @in_full
 def test_a_log_that_was_cut_off(spark: SparkSession, tmp_path: Path) -> None:
     """As after an unclean leader election: the topic is the same, and its next records get the old
-    offsets. In short runs, tests/unit/flow/sources/kafka/test_losses.py does the same with the offsets
-    that a broker reports in this case."""
+    offsets. In short runs, tests/unit/flow/sources/kafka/test_losses.py does the same with the
+    offsets that a broker reports in this case."""
     with running.start(tmp_path / "kafka") as broker:
         reader = Reader(spark, tmp_path, broker, create_topic(broker, 2))
         broker.stop()

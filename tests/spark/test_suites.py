@@ -71,7 +71,7 @@ def test_great_expectations_counts_the_same_rows(
 
 
 def test_every_row_meets_what_is_proposed_for_it(spark: SparkSession) -> None:
-    """tests/unit/declaration/expectations/test_profiling.py tests the same with many rows, in DuckDB."""
+    """tests/unit/declaration/expectations/test_profiling.py tests it with many rows, in DuckDB."""
     suite = Profiled(EXTREMES).suite
     assert suite is not None
     assert set(broken(frame_of(spark, EXTREMES), suite).values()) == {0}

@@ -48,5 +48,5 @@ MEMBER = Forget()
 def installed(folder: Path) -> Iterator[None]:
     """Install the operation as pip installs a package that has it: with an entry point."""
     entry = f"forget = {__name__}:MEMBER"
-    with plugged_in(folder, "toy_operations", "headgate.flow.operations", entry):
+    with plugged_in(folder, "toy_operations", "headgate.operations", entry):
         yield

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from headgate.declaration.expressions import spark
 from headgate.declaration.types import DataType
+from headgate.lake.storage.layout import Layout
 
 NOT_COVERED = {"wrong": "", "unparsed": True}
 """The analysis of Spark that leads to the message of these rules."""
@@ -19,3 +21,9 @@ def _no_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
         return NOT_COVERED
 
     monkeypatch.setattr(spark, "analyse", answer)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """The folder of a pipeline without any document."""
+    return Layout.of(str(tmp_path), "tiny")

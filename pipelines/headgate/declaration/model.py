@@ -172,8 +172,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Measure:
-    """``function``, a module of ``headgate.flow.gold.measures``, over its ``arguments``, of which ``name(*)``
-    has none. Rows for which ``filter``, a condition over silver columns, is not true do not count.
+    """``function``, a module of ``headgate.flow.gold.measures``, over its ``arguments``, of which
+    ``name(*)`` has none. Rows for which ``filter``, a condition over silver columns, is not true do
+    not count.
     """
 
     name: str
@@ -200,11 +201,11 @@ class LateSchedule:
 
 @dataclass(frozen=True)
 class GoldTable:
-    """``kind`` names the operator, a folder of ``headgate.flow.gold.operators``, and ``operator`` is the
-    value that it has built. ``columns`` are computed from ``by`` and ``measures`` when the table is
-    written. ``salt`` is the number of parts into which the first step of a fold divides each key;
-    None for one part. A version that breaks a rule of ``suite`` does not become visible. ``late``
-    says when late rows are replayed; None if they are replayed only by hand."""
+    """``kind`` names the operator, a folder of ``headgate.flow.gold.operators``, and ``operator``
+    is the value that it has built. ``columns`` are computed from ``by`` and ``measures`` when the
+    table is written. ``salt`` is the number of parts into which the first step of a fold divides
+    each key; None for one part. A version that breaks a rule of ``suite`` does not become visible.
+    ``late`` says when late rows are replayed; None if they are replayed only by hand."""
 
     name: str
     silver: str
@@ -234,11 +235,11 @@ class GoldTable:
 
 @dataclass(frozen=True)
 class Publication:
-    """Rows of a table that go to a sink. ``kind`` names the sink, a package of ``headgate.flow.publish.sinks``,
-    and ``sink`` is the value that it has built. ``table`` is the name of a gold table for ``gold``,
-    ``late`` and ``gate`` (the events of its gate), and of the source for ``quarantine``. ``when``
-    is for gold only: the rows of final windows, or each change of a window; None for other
-    layers."""
+    """Rows of a table that go to a sink. ``kind`` names the sink, a package of
+    ``headgate.flow.publish.sinks``, and ``sink`` is the value that it has built. ``table`` is the
+    name of a gold table for ``gold``, ``late`` and ``gate`` (the events of its gate), and of the
+    source for ``quarantine``. ``when`` is for gold only: the rows of final windows, or each change
+    of a window; None for other layers."""
 
     name: str
     layer: PublishedLayer

@@ -2,8 +2,8 @@
 
 An operator assigns silver rows to results, such as tumbling and hopping windows. A row and a result
 that it belongs to are a *pair*. A member is a folder of ``headgate.flow.gold.operators``
-(``headgate.registry``); ``headgate.flow.gold.operators.contract`` extends this contract by the part that
-runs.
+(``headgate.registry``); ``headgate.flow.gold.operators.contract`` extends this contract by the part
+that runs.
 """
 
 from __future__ import annotations

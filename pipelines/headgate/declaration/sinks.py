@@ -1,8 +1,9 @@
 """The contract of sinks for declarations, and their registry.
 
-A sink, such as Kafka, takes the rows of a publication. A member is a package of ``headgate.flow.publish.sinks``
-(``headgate.registry``), named like the key under which a publication says where rows go.
-``headgate.flow.publish.sinks.contract`` adds what a member does when a pipeline runs.
+A sink, such as Kafka, takes the rows of a publication. A member is a package of
+``headgate.flow.publish.sinks`` (``headgate.registry``), named like the key under which a
+publication says where rows go. ``headgate.flow.publish.sinks.contract`` adds what a member does
+when a pipeline runs.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ class SinkKind(ABC, Generic[Sink]):
     """A kind of sink. ``Sink`` is its frozen dataclass of where rows go.
 
     ``key`` has the keys of a declaration; ``place`` is the name of the one that says where in the
-    sink rows go. ``needs_jars`` says whether Spark needs the jars of ``headgate.machine.jars``. ``accepts``
-    ends the sentence "what is missing is sent as soon as", ``check_hint`` says what to do until
-    then.
+    sink rows go. ``needs_jars`` says whether Spark needs the jars of ``headgate.machine.jars``.
+    ``accepts`` ends the sentence "what is missing is sent as soon as", ``check_hint`` says what to
+    do until then.
     """
 
     key: ClassVar[Key]

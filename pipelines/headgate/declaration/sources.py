@@ -30,8 +30,8 @@ class SourceKind(ABC, Generic[Reads]):
 
     ``place`` is the column that says where in the source a record was. ``keeps`` are the kinds of
     tables that the source has beside bronze, under its own name. ``needs_jars`` says whether Spark
-    needs the jars of ``headgate.machine.jars``. ``has_tombstones`` says whether a record may be without a
-    value.
+    needs the jars of ``headgate.machine.jars``. ``has_tombstones`` says whether a record may be
+    without a value.
     """
 
     key: ClassVar[Key]

@@ -1,0 +1,3 @@
+"""Whatever changes or keeps the past: replays of refused records, loads, backfills, savepoints,
+repair, maintenance.
+"""

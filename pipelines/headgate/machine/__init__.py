@@ -1,0 +1,1 @@
+"""What Headgate needs of a machine: Java and its jars, the JVM, trees of processes."""

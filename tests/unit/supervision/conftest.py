@@ -2,10 +2,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
@@ -14,11 +11,6 @@ from headgate.lake.storage.layout import Layout
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TWO_FILES = Backlog("files", 2, 1000)
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    return Layout.of(str(tmp_path), "tiny")
 
 
 def lease(

@@ -1,7 +1,7 @@
 """What Spark's analyzer (Catalyst) finds about an SQL expression over columns of known types.
 
-Catalyst runs without a session: its start takes about two seconds. Like ``machine/jvm.py``, this module
-uses internals of Spark and py4j that any version may change.
+Catalyst runs without a session: its start takes about two seconds. Like ``machine/jvm.py``, this
+module uses internals of Spark and py4j that any version may change.
 """
 
 from __future__ import annotations

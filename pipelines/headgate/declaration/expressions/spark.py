@@ -1,9 +1,9 @@
 """Expressions that only Spark's analysis knows: its verdict on their type, and how they run.
 
-Such an expression runs as ``null_on_error(...)`` (``machine/jvm.py``): what fails on a row is null there. A
-call that could fill the memory has a guard (``guards.py``). Refused is what is not deterministic,
-reads more than its row, or returns rows; and regular expressions that are not literals, because
-Java's matcher can overflow its stack.
+Such an expression runs as ``null_on_error(...)`` (``machine/jvm.py``): what fails on a row is null
+there. A call that could fill the memory has a guard (``guards.py``). Refused is what is not
+deterministic, reads more than its row, or returns rows; and regular expressions that are not
+literals, because Java's matcher can overflow its stack.
 """
 
 from __future__ import annotations

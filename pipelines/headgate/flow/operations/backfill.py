@@ -1,8 +1,8 @@
 """Replaces final rows of gold tables by the rows of a backfill.
 
-A backfill computes rows beside the live tables (``headgate.history.backfill``). The rows that differ are
-the *patch* of a table: one Parquet file below the pipeline's folder. Its columns are the table's
-and ``CHANGE``: whether the row is changed, new or gone.
+A backfill computes rows beside the live tables (``headgate.history.backfill``). The rows that
+differ are the *patch* of a table: one Parquet file below the pipeline's folder. Its columns are the
+table's and ``CHANGE``: whether the row is changed, new or gone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The full contract of a kind of source: the declaration's contract, and the runtime methods.
 
-A member is a package of ``headgate.flow.sources`` or an entry point of that group. Members import Spark
-only inside the methods that need it, because commands that start no JVM use members, too.
+A member is a package of ``headgate.flow.sources`` or an entry point of that group. Members import
+Spark only inside the methods that need it, because commands that start no JVM use members, too.
 """
 
 from __future__ import annotations

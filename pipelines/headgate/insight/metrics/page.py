@@ -1,7 +1,7 @@
 """The tables of metrics and alerts in ``docs/metrics.md``, and the alerts' file.
 
-``python -m headgate.insight.metrics.page`` in a checkout writes them from the declarations that the code
-uses. A test fails if they are out of date.
+``python -m headgate.insight.metrics.page`` in a checkout writes them from the declarations that the
+code uses. A test fails if they are out of date.
 """
 
 from __future__ import annotations

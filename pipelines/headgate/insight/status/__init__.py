@@ -1,0 +1,1 @@
+"""How a stream is: its health, how fresh gold is, and what a person has to decide."""

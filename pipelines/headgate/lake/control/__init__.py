@@ -1,0 +1,1 @@
+"""Documents about a running driver: its lease, requests to it, and what it reports."""

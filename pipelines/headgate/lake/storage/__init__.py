@@ -1,1 +1,1 @@
-"""Where a pipeline's files are: one interface to local disks and object stores."""
+"""The only access to files and documents."""

@@ -1,4 +1,4 @@
-"""``python -m headgate.machine.jars``: fetch the jars that the locks name and print their folder."""
+"""``python -m headgate.machine.jars``: fetch the jars that the locks name, print their folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The archive of the classes that a driver's JVM loads, recorded once per installation.
 
-A JVM that maps the archive into memory starts with a quarter less CPU time.
-``python -m headgate.machine.jars.class_archive`` records it if it is missing: it runs the demo, whose JVM
+A JVM that maps the archive into memory starts with a quarter less CPU time. ``python -m
+headgate.machine.jars.class_archive`` records it if it is missing: it runs the demo, whose JVM
 writes the archive. Without an archive that fits the JVM and the jars, everything runs as before.
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from headgate.commands import INSTALL_AGAIN
 from headgate.errors import HeadgateError
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parents[2]
 _PLACES = (
     _PACKAGE.parents[1] / "infra",  # a clone: <clone>/pipelines/headgate
     _PACKAGE / "infra",  # an installed wheel

@@ -1,8 +1,8 @@
 """Runs the children of an order, and ends them and their descendants when the owner ends.
 
-``python -m headgate.machine.process_tree.guard``. The first line of its stdin is its order; the other end
-of stdin belongs to the owner: when it is closed, even by a kill, an owned guard ends the tree.
-SIGTERM and SIGINT end the tree, too.
+``python -m headgate.machine.process_tree.guard``. The first line of its stdin is its order; the
+other end of stdin belongs to the owner: when it is closed, even by a kill, an owned guard ends the
+tree. SIGTERM and SIGINT end the tree, too.
 
 The guard holds the lock of the folder; meanwhile a document names the processes of the tree. A new
 guard first ends what a killed guard has left.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,11 +30,6 @@ VALUES = {
     "gates/sales.held": Hold("sales", 1, 2, NOW, NOW, ()),
     "gates/sales.rebuild.release": Release(2, "a person", "reason", NOW),
 }
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    return Layout.of(str(tmp_path), "tiny")
 
 
 def found(layout: Layout) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -27,11 +26,6 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 COPIES = pa.table({"value": [b"{}", b"[]"]})
 REQUEST = Request("r1", "events", generation=2, before=1, rows=2, reason="by hand", at=NOON)
 EARLIER = Replay("r0", 3, 1, "by hand")
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    return Layout.of(str(tmp_path), "tiny")
 
 
 def bronze(*replays: Replay, generation: int = 2) -> State:

@@ -165,7 +165,7 @@ def test_a_log_of_another_kind_of_table_is_damage(open_table: Open, tmp_path: Pa
 @pytest.fixture
 def toy(tmp_path: Path) -> Iterator[None]:
     entries = ("sessions = toy_payloads:MEMBER",)
-    with plugged_in(tmp_path, "toy_payloads", "headgate.lake.tables.payloads", *entries, code=TOY):
+    with plugged_in(tmp_path, "toy_payloads", "headgate.payloads", *entries, code=TOY):
         yield
 
 

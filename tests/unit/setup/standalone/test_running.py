@@ -46,7 +46,8 @@ def test_a_password_that_was_never_shown_is_none(
 
 def test_a_full_disk_leaves_no_file_of_passwords(settings: Settings) -> None:
     said = run_on_full_disk(
-        "from headgate.setup.standalone.running import _new_password\n_new_password(Path(sys.argv[1]))",
+        "from headgate.setup.standalone.running import _new_password\n"
+        "_new_password(Path(sys.argv[1]))",
         settings.passwords,
     )
     assert said.startswith("OSError")

@@ -1,4 +1,4 @@
-"""The process that runs the SQL of charts. Start: ``python -m headgate.insight.dashboard.boards.worker``.
+"""The process that runs the SQL of charts: ``python -m headgate.insight.dashboard.boards.worker``.
 
 A function of DuckDB may take any amount of time and memory within one row
 (``repeat('x', 4000000000)``). Neither DuckDB's limits nor an interrupt stop it then. So SQL that a

@@ -100,7 +100,7 @@ def toy(tmp_path: Path) -> Iterator[None]:
         "product = toy_measures:MEMBER",
         "wrong = toy_measures:Product",
     )
-    with plugged_in(tmp_path, "toy_measures", "headgate.flow.gold.measures", *entries, code=TOY):
+    with plugged_in(tmp_path, "toy_measures", "headgate.measures", *entries, code=TOY):
         yield
 
 
