@@ -59,6 +59,13 @@ def first_line(error: BaseException) -> str:
     return f"{name}: {said.splitlines()[0]}" if said else name
 
 
+def cause_of(error: BaseException) -> str:
+    """Why a file cannot be read or written, in the words of the operating system if it has some."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return getattr(error, "strerror", None) or str(error)
+
+
 def chain(error: BaseException) -> Iterator[BaseException]:
     """An error, and those that it was raised from or after."""
     seen: set[int] = set()

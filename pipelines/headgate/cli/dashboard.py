@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, Root
+from headgate.cli.options import DEFAULT_ROOT, Json, Port, Root, pipeline_names
 from headgate.cli.output import respond
 from headgate.commands import rendered, shell_command
 from headgate.declaration.files import declarations_in, project_folder
@@ -34,12 +34,7 @@ _LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."
 def dashboard(
     pipelines: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PIPELINE",
-            help="Declarations' paths or names; all in pipelines/ if left out.",
-            show_default=False,
-            default_factory=list,
-        ),
+        pipeline_names("Declarations' paths or names; all in pipelines/ if left out."),
     ],
     allow_host: Annotated[
         list[str],
@@ -52,9 +47,7 @@ def dashboard(
         ),
     ],
     host: Annotated[str, typer.Option("--host", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")
-    ] = PORT,
+    port: Port = PORT,
     base_path: Annotated[
         str, typer.Option("--base-path", metavar="PATH", help="The path behind a proxy.")
     ] = "",

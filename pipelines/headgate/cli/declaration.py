@@ -11,7 +11,7 @@ from headgate.cli.hidden import hide
 from headgate.commands import set_subject, shell_command
 from headgate.declaration.files import SUFFIXES, declarations_in
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.nearest import nearest
+from headgate.declaration.nearest import did_you_mean
 from headgate.errors import UsageError
 from headgate.lake.storage.layout import Layout
 from headgate.lake.storage.places import at_home
@@ -43,8 +43,7 @@ def find(pipeline: str) -> Path:
         return path
     known = {found.stem: found for found in reversed(tuple(declarations()))}
     if pipeline not in known:
-        near = nearest(pipeline, known)
-        hint = f' (did you mean "{near}"?)' if near else ""
+        hint = did_you_mean(pipeline, known)
         raise UsageError(
             f"there is no pipeline {pipeline}{hint}: looked for pipelines/{pipeline}.yml, "
             f"{pipeline}.yml and an example of that name",
@@ -106,8 +105,7 @@ def named(known: Mapping[str, T], word: str, what: str, hint: str = "") -> T:
     """What ``word`` names. Otherwise raises UsageError: ``what``, which is such as "shop has no
     publication", the word, the nearest name, all names, and a further ``hint``."""
     if word not in known:
-        near = nearest(word, known)
-        meant = f' (did you mean "{near}"?)' if near else ""
+        meant = did_you_mean(word, known)
         names = ", ".join(known) or "none"
         raise UsageError(f"{what} {word!r}{meant}", remedy=f"there are: {names}{hint}")
     return known[word]

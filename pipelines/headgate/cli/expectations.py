@@ -27,7 +27,7 @@ from headgate.declaration.operators import begin_of, gold_columns
 from headgate.declaration.quantities import plural
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.suites.plan import asked, suite_plan
-from headgate.errors import HeadgateError, UsageError
+from headgate.errors import HeadgateError, UsageError, cause_of
 from headgate.insight.querying.sql import select
 from headgate.insight.querying.without_pandas import leave_pandas_out
 from headgate.lake.storage.layout import Layout
@@ -216,9 +216,8 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(
-            f"{file} cannot be read: {reason}", remedy="name the JSON of a suite"
+            f"{file} cannot be read: {cause_of(error)}", remedy="name the JSON of a suite"
         ) from error
 
 

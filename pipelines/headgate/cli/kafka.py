@@ -17,7 +17,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli.driving import on_signals, require_java
-from headgate.cli.options import DEFAULT_ROOT, Json, Root
+from headgate.cli.options import DEFAULT_ROOT, Follow, Json, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells, shown
 from headgate.commands import rendered, shell_command
@@ -243,9 +243,7 @@ def consume(
     most: Annotated[
         int | None, typer.Option("--max", min=1, help="End after so many records.")
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on as more come, until Ctrl-C.")
-    ] = False,
+    follow: Follow = False,
     servers: Servers = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,

@@ -17,12 +17,16 @@ from headgate.cli.declaration import gold_table
 from headgate.cli.driving import require_java, require_machine
 from headgate.cli.options import (
     DEFAULT_ROOT,
-    MOST_SHOWN,
+    DryRun,
     GoldName,
     Json,
+    Limit,
+    Note,
     PipelineName,
     Root,
+    as_typed,
     command,
+    time_option,
     time_range,
 )
 from headgate.cli.output import grid, respond
@@ -35,7 +39,7 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.operators import begin_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.flow.gates.documents import holds
+from headgate.flow.gates.documents import tables_held
 from headgate.flow.gold.operators.contract import is_final
 from headgate.flow.operations import late_replay, requests
 from headgate.flow.operations.requests import Request
@@ -50,15 +54,12 @@ if TYPE_CHECKING:
 
 From = Annotated[
     str | None,
-    typer.Option(
+    time_option(
         "--from",
-        metavar="TIME",
-        help='Rows with an event time from then on: "2026-01-31 12:00", or "2 days" ago. UTC.',
+        'Rows with an event time from then on: "2026-01-31 12:00", or "2 days" ago. UTC.',
     ),
 ]
-To = Annotated[
-    str | None, typer.Option("--to", metavar="TIME", help="Rows with an event time before then.")
-]
+To = Annotated[str | None, time_option("--to", "Rows with an event time before then.")]
 Key = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,6 +68,7 @@ Key = Annotated[
         help="Rows with this value of a column of `by`; NAME=null for none. For each column once.",
     ),
 ]
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -134,9 +136,10 @@ def nothing_meant(
     if not count.waiting:
         return "no late row waits"
     given = [("--from", begin), ("--to", end), *(("--key", key) for key in keys or ())]
-    options = " ".join(f"{name} {value}" for name, value in given if value is not None)
     times = f"from {as_text(count.oldest)} to {as_text(count.newest)}"
-    return f"no late row matches {options}; {count.waiting:,} wait, with event times {times}"
+    return (
+        f"no late row matches {as_typed(given)}; {count.waiting:,} wait, with event times {times}"
+    )
 
 
 def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
@@ -275,13 +278,13 @@ def _state(
 
 def _require_free(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
     """Raises HeadgateError if a gate holds the table: a person has to decide."""
-    for hold in holds(layout, declared):
-        if hold.table == table.name and not hold.log:
-            raise HeadgateError(
-                f"the replay waits: {hold.title} is held by its rules: {hold.why}",
-                remedy=f"see what can be done: {pipeline_command('gate status')}",
-                code=exit_codes.HELD,
-            )
+    hold = tables_held(layout, declared).get(table.name)
+    if hold is not None:
+        raise HeadgateError(
+            f"the replay waits: {hold.title} is held by its rules: {hold.why}",
+            remedy=f"see what can be done: {pipeline_command('gate status')}",
+            code=exit_codes.HELD,
+        )
 
 
 def _pairs(declared: Pipeline, layout: Layout, table: GoldTable, number: int) -> int:
@@ -323,9 +326,7 @@ def show_late(
     begin: From = None,
     end: To = None,
     key: Key = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=MOST_SHOWN, help="At most so many rows.")
-    ] = 20,
+    limit: Limit = 20,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -354,10 +355,8 @@ def replay_late(
     begin: From = None,
     end: To = None,
     key: Key = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would happen, and write nothing.")
-    ] = False,
-    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
+    dry_run: DryRun = False,
+    note: Note = "",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

@@ -15,7 +15,16 @@ import typer
 from headgate.cli import declaration, log_file
 from headgate.cli.driving import drive, driver_of_requests, jars_for, require_machine
 from headgate.cli.load_following import follow, hindrance, progress_in_words, require_done
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command, time_range
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    Json,
+    Note,
+    PipelineName,
+    Root,
+    command,
+    time_option,
+    time_range,
+)
 from headgate.cli.output import grid, respond
 from headgate.cli.requesting import person
 from headgate.cli.screen import waiting
@@ -62,11 +71,11 @@ def load(
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Only what was written from then on. UTC."),
+        time_option("--from", "Only what was written from then on. UTC."),
     ] = None,
     end: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="Only what was written before then."),
+        time_option("--to", "Only what was written before then."),
     ] = None,
     share: Annotated[
         float,
@@ -80,7 +89,7 @@ def load(
     rate: Annotated[
         int | None, typer.Option("--rate", min=1, help="At most so many records a second.")
     ] = None,
-    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
+    note: Note = "",
     pause: Annotated[bool, typer.Option("--pause", help="Hold a load for a while.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a load, and follow it.")

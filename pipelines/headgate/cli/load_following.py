@@ -49,7 +49,7 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     """The hold of a gold table that has not processed a load which bronze has read, or not carried
     out its replays; None if there is none."""
     from headgate.declaration.kinds import BRONZE
-    from headgate.flow.gates.documents import holds
+    from headgate.flow.gates.documents import tables_held
     from headgate.history.loads.replay_planner import ReplayPlanner
     from headgate.lake.tables.payloads.bronze import BronzePayload
     from headgate.lake.tables.table import Table
@@ -59,8 +59,8 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     if load is None or not request.is_read(load):
         return None
     behind = ReplayPlanner(layout, declared, request.source).behind(load)
-    found = (each for each in holds(layout, declared) if not each.log and each.table in behind)
-    return next(found, None)
+    held = tables_held(layout, declared)
+    return next((hold for table, hold in held.items() if table in behind), None)
 
 
 _POLL = 0.5  # seconds

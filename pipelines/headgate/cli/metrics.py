@@ -12,7 +12,7 @@ import typer
 
 from headgate.cli import declaration
 from headgate.cli.driving import on_signals
-from headgate.cli.options import DEFAULT_ROOT, Root
+from headgate.cli.options import DEFAULT_ROOT, Port, Root, pipeline_names
 from headgate.commands import rendered
 from headgate.declaration.loopback import is_loopback
 from headgate.insight.metrics.alert_rules import rules
@@ -25,18 +25,14 @@ from headgate.insight.metrics.watched import Watched
 PORT = 9464
 
 Pipelines = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="PIPELINE",
-        help="Declarations' paths, or names. Default: all that are found here and have run.",
-        show_default=False,
-    ),
+    list[str],
+    pipeline_names("Declarations' paths, or names. Default: all that are found here and have run."),
 ]
 
 
 def metrics(
-    pipelines: Pipelines = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any.")] = PORT,
+    pipelines: Pipelines,
+    port: Port = PORT,
     host: Annotated[
         str, typer.Option("--host", help="Any but this machine's loopback needs --token-file.")
     ] = "127.0.0.1",
@@ -81,7 +77,7 @@ def _serve(collector: Collector, host: str, port: int, token_file: Path | None) 
             time.sleep(0.2)
 
 
-def _files(pipelines: list[str] | None) -> Callable[[], Iterable[Path]]:
+def _files(pipelines: list[str]) -> Callable[[], Iterable[Path]]:
     """A function that returns the declarations to watch. If none is named, each call searches
     again."""
     if pipelines:

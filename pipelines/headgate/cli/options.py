@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -93,9 +94,29 @@ LogFormatted = Annotated[
     LogFormat,
     typer.Option(OPTION, envvar=VARIABLE, help="How the driver logs: json is one object a line."),
 ]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="Take the pipeline from whoever runs it.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would happen, and write nothing.")
+]
+Note = Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=MOST_SHOWN, help="At most so many rows.")]
+Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more come, until Ctrl-C.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")]
 Json = Annotated[
     bool, typer.Option("--json", help="End with one JSON object as the last line of stdout.")
 ]
+
+
+def pipeline_names(help: str) -> Any:
+    """The argument of a verb that takes any number of pipelines, or none."""
+    return typer.Argument(metavar="PIPELINE", help=help, show_default=False, default_factory=list)
+
+
+def time_option(name: str, help: str) -> Any:
+    """An option for a time as :func:`time_given` reads it."""
+    return typer.Option(name, metavar="TIME", help=help, show_default=False)
 
 
 def command(verb: str, *arguments: str) -> str:
@@ -126,6 +147,11 @@ def time_range(
     if first is not None and last is not None and first >= last:
         raise typer.BadParameter(f"it is not after {options[0]}", param_hint=options[1])
     return first, last
+
+
+def as_typed(given: Iterable[tuple[str, str | None]]) -> str:
+    """Options as they were typed; those without a value are left out."""
+    return " ".join(f"{name} {value}" for name, value in given if value is not None)
 
 
 def time_given(text: str | None, option: str, now: datetime) -> datetime | None:

@@ -15,6 +15,12 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
     return folded[matches[0]] if matches else None
 
 
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """The closest of ``valid``, as the end of a message; empty if nothing is close."""
+    near = nearest(word, valid)
+    return f' (did you mean "{near}"?)' if near else ""
+
+
 def chosen(text: str, choices: Collection[str]) -> str:
     """``text``, if it is one of ``choices``. Otherwise raises Invalid with the closest one."""
     if text not in choices:

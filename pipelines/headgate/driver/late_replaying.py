@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow.dataset as ds
@@ -44,9 +45,7 @@ class LateReplays:
     driver."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
-        def table(path: str) -> Table:
-            return Table(layout.storage, path, pipeline=pipeline.name)
-
+        table = partial(Table, layout.storage, pipeline=pipeline.name)
         self._layout = layout
         self._bronze = table(graph_of(pipeline).head.path)
         self._scheduled = [

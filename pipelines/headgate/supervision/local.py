@@ -185,8 +185,7 @@ def stop(
     while left := [job for job in _alive(layout) if not _is_silent(job, seen, clock())]:
         if clock() > deadline:
             raise NotAliveError(
-                f"process {left[0].owner.pid} on {left[0].owner.host} has not ended in "
-                f"{timeout:.0f} s",
+                f"{left[0].owner} has not ended in {timeout:.0f} s",
                 remedy="kill it on that machine, nothing is lost: "
                 + pipeline_command("stop", "--now"),
             )
@@ -241,8 +240,7 @@ def pause(
     while left := [j for j in _alive(layout) if "bronze" in j.layers and j.paused is None]:
         if clock() > deadline:
             raise NotAliveError(
-                f"process {left[0].owner.pid} on {left[0].owner.host} has not paused in "
-                f"{timeout:.0f} s; it will when its batch ends",
+                f"{left[0].owner} has not paused in {timeout:.0f} s; it will when its batch ends",
                 remedy=f"{pipeline_command('status')}, {pipeline_command('logs')}",
             )
         wait(POLL_EVERY)

@@ -74,7 +74,6 @@ def _require_alive(layout: Layout, waiting: Mapping[str, JobState], what: What) 
 
 def _silent(job: JobState, timeout: float) -> NotAliveError:
     return NotAliveError(
-        f"process {job.owner.pid} on {job.owner.host} has not answered for {timeout:.0f} s; it "
-        "may be in the middle of a batch",
+        f"{job.owner} has not answered for {timeout:.0f} s; it may be in the middle of a batch",
         remedy=f"{pipeline_command('status')}, {pipeline_command('logs')}",
     )

@@ -19,7 +19,7 @@ from headgate.cli.screen import waiting as shown_waiting
 from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
-from headgate.flow.gates.documents import holds
+from headgate.flow.gates.documents import tables_held
 from headgate.flow.operations.requests import Request
 from headgate.history.backfill.publication import published_by
 from headgate.history.backfill.report import Published, Report
@@ -141,5 +141,6 @@ def _state(
     if operation is None:
         return None, still
     found = published_by(layout, asked.deployed.name, operation)
-    held = {hold.table for hold in holds(layout, asked.deployed) if not hold.log}
-    return (found if held.issuperset(found.waiting) else None), bool(found.waiting)
+    held = tables_held(layout, asked.deployed)
+    is_over = held.keys() >= {*found.waiting}
+    return (found if is_over else None), bool(found.waiting)

@@ -23,7 +23,16 @@ from headgate.cli.backfill.screen import (
     shown,
 )
 from headgate.cli.declaration import gold_table
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command, time_range
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    Json,
+    Note,
+    PipelineName,
+    Root,
+    command,
+    time_option,
+    time_range,
+)
 from headgate.cli.output import respond
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
@@ -48,18 +57,13 @@ Tables = Annotated[
 ]
 From = Annotated[
     str | None,
-    typer.Option(
+    time_option(
         "--from",
-        metavar="TIME",
-        help='Windows that begin at or after it, unless --by-end is given: "2026-01-31 12:00", or '
+        'Windows that begin at or after it, unless --by-end is given: "2026-01-31 12:00", or '
         '"2 days" ago. UTC.',
-        show_default=False,
     ),
 ]
-To = Annotated[
-    str | None,
-    typer.Option("--to", metavar="TIME", help="Windows that end at or before it. Default: all."),
-]
+To = Annotated[str | None, time_option("--to", "Windows that end at or before it. Default: all.")]
 ByEnd = Annotated[
     bool,
     typer.Option(
@@ -105,7 +109,7 @@ def backfill(
         bool, typer.Option("--publish", help="Put the rows that differ into the gold tables.")
     ] = False,
     expect: Expect = None,
-    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commits.")] = "",
+    note: Note = "",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

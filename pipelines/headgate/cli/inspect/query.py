@@ -11,7 +11,15 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command_at, place_at
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    Json,
+    PipelineName,
+    Root,
+    command_at,
+    pipeline_names,
+    place_at,
+)
 from headgate.cli.output import console, grid, respond
 from headgate.cli.rows import as_text, print_rows
 from headgate.insight.querying.names import Queried
@@ -19,25 +27,19 @@ from headgate.insight.querying.sandbox import QueryError
 from headgate.insight.querying.sql import answer, pipelines_in
 from headgate.insight.querying.versions import versions_at
 
+At = Annotated[
+    int | None,
+    typer.Option("--at", metavar="N", min=0, help="As of this batch; the last one if left out."),
+]
+
 
 def query(
-    pipelines: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PIPELINE",
-            help="Declarations' paths, or their names.",
-            show_default=False,
-            default_factory=list,
-        ),
-    ],
+    pipelines: Annotated[list[str], pipeline_names("Declarations' paths, or their names.")],
     sql: Annotated[
         str,
         typer.Argument(metavar="SQL", help='For example "SELECT * FROM gold.bids_per_minute".'),
     ],
-    at: Annotated[
-        int | None,
-        typer.Option("--at", metavar="N", min=0, help="All tables as of this batch."),
-    ] = None,
+    at: At = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -77,10 +79,7 @@ def _plain(value: object) -> object:
 
 def versions(
     pipeline: PipelineName,
-    n: Annotated[
-        int | None,
-        typer.Option("--at", metavar="N", min=0, help="The batch; the last one if left out."),
-    ] = None,
+    n: At = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

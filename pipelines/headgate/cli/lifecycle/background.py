@@ -18,11 +18,13 @@ from headgate.cli.options import (
     DEFAULT_ROOT,
     MOST_SHOWN,
     AcceptGap,
+    Follow,
     FromSavepoint,
     Json,
     LogFormatted,
     PipelineName,
     Root,
+    TakeOver,
     command,
 )
 from headgate.cli.output import respond
@@ -40,7 +42,6 @@ from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.log_lines import options_of
 
 Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
-TakeOver = Annotated[bool, typer.Option("--take-over", help="Take it from whoever runs it.")]
 
 
 def start(
@@ -87,7 +88,7 @@ def stop(
     how = "killed" if now else "stopped"
     silent = [job.owner for job in probe(layout, datetime.now(UTC)) if job.is_alive]
     done = [f"{job.job} job {how}" for job in ended if job.owner not in silent]
-    done += [f"process {o.pid} on {o.host} is silent; it ends if it still exists" for o in silent]
+    done += [f"{owner} is silent; it ends if it still exists" for owner in silent]
     done = done or ["not running"]
     if taken is not None:
         done.append(f"savepoint {taken}")
@@ -174,7 +175,7 @@ def _started(declared: Pipeline, pid: int, json: bool) -> None:
 
 def logs(
     pipeline: PipelineName,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
+    follow: Follow = False,
     lines: Annotated[
         int,
         typer.Option("-n", "--lines", min=0, max=MOST_SHOWN, help="How many of the last lines."),

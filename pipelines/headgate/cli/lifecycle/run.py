@@ -25,6 +25,7 @@ from headgate.cli.options import (
     LogFormatted,
     PipelineName,
     Root,
+    TakeOver,
 )
 from headgate.cli.output import console
 from headgate.cli.screen import screen, waiting
@@ -65,9 +66,7 @@ def run(
     drain: Annotated[
         bool, typer.Option("--drain", help="At the end, make the open windows final.")
     ] = False,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the pipeline from whoever runs it.")
-    ] = False,
+    take_over: TakeOver = False,
     accept_gap: AcceptGap = False,
     from_savepoint: FromSavepoint = None,
     full_refresh: Annotated[

@@ -43,6 +43,8 @@ OfRebuild = Annotated[
     ),
 ]
 
+Why = Annotated[str, typer.Option("--reason", help="Kept in the commit.")]
+
 
 @app.command("status")
 def status(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -125,7 +127,7 @@ def show(
 def release(
     pipeline: PipelineName,
     table: GoldName,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the commit.")],
+    reason: Why,
     rebuild: OfRebuild = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
@@ -152,7 +154,7 @@ def release(
 def reject(
     pipeline: PipelineName,
     table: GoldName,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the commit.")],
+    reason: Why,
     rebuild: OfRebuild = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,

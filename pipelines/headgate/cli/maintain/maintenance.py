@@ -106,12 +106,12 @@ def _maintain(
     for job in found:
         if job.operation is not None and job.is_alive:
             raise TablesInUseError(
-                f"process {job.owner.pid} on {job.owner.host} works on the tables: {job.operation}",
+                f"{job.owner} works on the tables: {job.operation}",
                 remedy="it ends by itself; then try again",
             )
         if job.is_alive and not job.is_awaited and not stop_requested(layout, job.epoch):
             raise NotAliveError(
-                f"process {job.owner.pid} on {job.owner.host} is silent, and may still write",
+                f"{job.owner} is silent, and may still write",
                 remedy=f"{pipeline_command('start')}, or: {pipeline_command('stop')}",
             )
     alive = [job for job in found if job.is_awaited]

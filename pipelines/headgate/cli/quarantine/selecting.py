@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from headgate.cli.declaration import named
-from headgate.cli.options import time_range
+from headgate.cli.options import as_typed, time_option, time_range
 from headgate.cli.rows import as_text
 from headgate.declaration.model import Pipeline
 from headgate.flow.bronze.reasons import Reason as Kind
@@ -30,15 +30,12 @@ Reason = Annotated[
 EventId = Annotated[str | None, typer.Option("--id", metavar="ID", help="Records with this id.")]
 Since = Annotated[
     str | None,
-    typer.Option(
+    time_option(
         "--since",
-        metavar="TIME",
-        help='Records ingested since then: "2026-01-31 12:00", or "2 hours" ago. Times are UTC.',
+        'Records ingested since then: "2026-01-31 12:00", or "2 hours" ago. Times are UTC.',
     ),
 ]
-Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Records ingested before then.")
-]
+Until = Annotated[str | None, time_option("--until", "Records ingested before then.")]
 
 
 def selection(
@@ -94,7 +91,8 @@ def _options(wanted: Selection) -> str:
         "--since": wanted.since,
         "--until": wanted.until,
     }
-    return " ".join(f"{name} {as_text(value)}" for name, value in given.items() if value) or "it"
+    texts = ((name, None if at is None else as_text(at)) for name, at in given.items())
+    return as_typed(texts) or "it"
 
 
 def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:

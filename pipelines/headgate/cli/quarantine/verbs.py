@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from headgate.cli import declaration
-from headgate.cli.options import DEFAULT_ROOT, MOST_SHOWN, Json, PipelineName, Root, command
+from headgate.cli.options import (
+    DEFAULT_ROOT,
+    DryRun,
+    Json,
+    Limit,
+    Note,
+    PipelineName,
+    Root,
+    command,
+)
 from headgate.cli.output import grid, require_new, respond, write_new
 from headgate.cli.quarantine.replaying import documents, replay_records
 from headgate.cli.quarantine.selecting import (
@@ -81,9 +90,7 @@ def show_refused(
     event_id: EventId = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=MOST_SHOWN, help="At most so many records.")
-    ] = 20,
+    limit: Limit = 20,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -161,10 +168,8 @@ def replay(
     edited: Annotated[
         Path | None, typer.Option("--edited", help="What `export` wrote, edited by you.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would happen, and write nothing.")
-    ] = False,
-    note: Annotated[str, typer.Option("--note", help="Kept in bronze's commit.")] = "",
+    dry_run: DryRun = False,
+    note: Note = "",
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

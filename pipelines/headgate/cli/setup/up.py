@@ -14,7 +14,7 @@ import typer
 
 from headgate.cli.declaration import example
 from headgate.cli.driving import on_signals, require_java
-from headgate.cli.options import DEFAULT_ROOT, Json, Root, command_at
+from headgate.cli.options import DEFAULT_ROOT, Json, Port, Root, command_at
 from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.commands import rendered, shell_command
@@ -42,9 +42,7 @@ def up(
             "--dags", help="Your own DAGs folder; the demo's, with its stream on, if left out."
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")
-    ] = WEB,
+    port: Port = WEB,
     detached: Annotated[
         bool, typer.Option("--detached", help="Leave it running: `down` ends it.")
     ] = False,

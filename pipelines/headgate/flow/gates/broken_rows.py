@@ -15,6 +15,7 @@ from headgate.declaration.names import STATUS_COLUMNS
 from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.versions import breaking
 from headgate.flow.gates.releases import MOST_ROWS, ROW, token
+from headgate.lake.tables.frames import struct_of
 from headgate.lake.tables.row_changes import RowChange
 from headgate.lake.tables.row_hashes import comparable, hashes, is_floating, rounded
 from headgate.lake.tables.row_texts import texts, values_of
@@ -66,11 +67,11 @@ def broken_rows(
         *columns, *(F.expr(sql).alias(marks[rule.id]) for rule, sql in asked)
     ).where(reduce(or_, (F.coalesce(F.col(mark), F.lit(False)) for mark in marks.values())))
     names = [name for name in version.columns if name not in STATUS_COLUMNS]
-    old = visible.select(_struct(key).alias(_KEY), texts(names).alias(_OLD))
+    old = visible.select(struct_of(key).alias(_KEY), texts(names).alias(_OLD))
     first = broken.orderBy(*(F.col(f"`{name}`") for name in key)).limit(MOST_ROWS + 1)
     found = (
         first.select(
-            _struct(key).alias(_KEY),
+            struct_of(key).alias(_KEY),
             texts(names).alias("row"),
             _digest(version, names).alias(_DIGEST),
             *marks.values(),
@@ -90,10 +91,6 @@ def broken_rows(
     is_whole = len(found) <= MOST_ROWS
     others = tuple(name for name in names if name not in key)
     return BrokenRows(dict(digests) if is_whole else {}, others, tuple(rows))
-
-
-def _struct(names: Sequence[str]) -> Column:
-    return F.struct(*(F.col(f"`{name}`") for name in names))
 
 
 def _digest(rows: DataFrame, names: Sequence[str]) -> Column:

@@ -156,6 +156,11 @@ def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
     return tuple(hold for hold in found if hold is not None and _is_at(layout, pipeline, hold))
 
 
+def tables_held(layout: Layout, pipeline: Pipeline) -> dict[str, Hold]:
+    """As ``holds``, by the names of the gold tables, without the holds of rebuilds."""
+    return {hold.table: hold for hold in holds(layout, pipeline) if not hold.log}
+
+
 def still_held(layout: Layout, pipeline: Pipeline, asked: Hold) -> bool:
     """Whether a version that was held has not become visible since, alone or together with later
     batches. A rebuild may have followed its table meanwhile. Raises as ``holds``."""

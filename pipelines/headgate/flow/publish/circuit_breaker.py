@@ -7,6 +7,7 @@ same result, and a restart changes nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
@@ -44,9 +45,7 @@ class Breaker:
     driver checks it before each publication."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
-        def table(path: str) -> Table:
-            return Table(layout.storage, path, pipeline=pipeline.name)
-
+        table = partial(Table, layout.storage, pipeline=pipeline.name)
         self._declared = pipeline.circuit_breaker
         self._bronze = [table(BRONZE.path(name)) for name in pipeline.sources]
         self._silver = {name: table(SILVER.path(name)) for name in pipeline.silver}

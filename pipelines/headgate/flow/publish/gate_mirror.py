@@ -18,32 +18,21 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.flow.gates.events import GateEvent, GateEvents
-from headgate.flow.publish.contract import Stage
 from headgate.flow.publish.gate_events import EVENTS, number_of, rows_of
 from headgate.flow.publish.identity import log_id
-from headgate.flow.publish.mirror_calls import Call, MirrorCalls
+from headgate.flow.publish.mirror_calls import Call, CallingStage
 from headgate.flow.publish.position import MOST_UNSENT, Position
 from headgate.flow.publish.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 
 
-class GateMirrorStage(Stage):
+class GateMirrorStage(CallingStage):
     """Adds the events that a mirror lacks."""
 
     def __init__(self, storage: Storage, position: Position, mirror: Mirror) -> None:
         super().__init__(position, mirror)
-        self._mirror = mirror
         self._events = GateEvents(Layout(storage), name_of(self.source.name))
-        self._calls = MirrorCalls(position.table.name, mirror)
-
-    def close(self) -> None:
-        self._calls.close()
-
-    def catch_up(self, now: datetime) -> bool:
-        """Add the events that the mirror does not have. Returns whether it has all. Raises as
-        ``Stage.catch_up``, and SinkRefusalError."""
-        return self._calls.catch_up(partial(self._next, now), partial(self._moved, now))
 
     def _next(self, now: datetime, held: Version | None) -> Call | None:
         self.source.refresh()

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from headgate.declaration.model import GoldTable, Publication
 from headgate.declaration.operators import begin_of
 from headgate.flow.publish.identity import JSON, key_of_gold
+from headgate.lake.tables.frames import struct_of
 from headgate.lake.tables.projection import Projection
 
 BATCH = "_batch"
@@ -81,4 +82,4 @@ def _message(
 
 
 def _json(columns: Sequence[str]) -> Column:
-    return F.to_json(F.struct(*(F.col(f"`{name}`") for name in columns)), JSON)
+    return F.to_json(struct_of(columns), JSON)

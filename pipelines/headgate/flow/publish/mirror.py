@@ -15,10 +15,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.flow.publish.contract import Stage
 from headgate.flow.publish.difference import NetFiles, net_files, whole
 from headgate.flow.publish.identity import JSON, identity_of, log_id
-from headgate.flow.publish.mirror_calls import Call, MirrorCalls
+from headgate.flow.publish.mirror_calls import Call, CallingStage
 from headgate.flow.publish.position import MOST_UNSENT, Position
 from headgate.flow.publish.sinks.contract import (
     KEY,
@@ -45,27 +44,17 @@ class ClosedError(Exception):
     """The driver ends while rows are sent. None of them is stored."""
 
 
-class MirrorStage(Stage):
+class MirrorStage(CallingStage):
     """For a sink that keeps a table."""
 
     def __init__(
         self, spark: SparkSession, pipeline: Pipeline, position: Position, mirror: Mirror
     ) -> None:
         super().__init__(position, mirror)
-        self._mirror = mirror
         self._rows = Rows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
-        self._calls = MirrorCalls(position.table.name, mirror)
         # A version of the mirror and a newer one of the table, between which nothing is to be sent.
         self._equal: tuple[Version | None, int] | None = None
-
-    def close(self) -> None:
-        self._calls.close()
-
-    def catch_up(self, now: datetime) -> bool:
-        """Update the mirror to the newest version. Returns whether it is up to date. Raises the
-        errors of the sink, SinkRefusalError, CommitRefusedError, FencedError."""
-        return self._calls.catch_up(partial(self._next, now), partial(self._moved, now))
 
     def _next(self, now: datetime, held: Version | None) -> Call | None:
         self.source.refresh()

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 
 from headgate.flow.publish.background import Background
+from headgate.flow.publish.contract import Stage
+from headgate.flow.publish.position import Position
 from headgate.flow.publish.sinks.contract import BRIEFLY, Mirror, Version
 
 Call = Callable[[], Version]
@@ -64,3 +69,28 @@ class MirrorCalls:
             self._is_asked = True
         elif held is not None:
             moved(held)
+
+
+class CallingStage(Stage):
+    """A stage that calls a mirror."""
+
+    def __init__(self, position: Position, mirror: Mirror) -> None:
+        super().__init__(position, mirror)
+        self._mirror = mirror
+        self._calls = MirrorCalls(position.table.name, mirror)
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def catch_up(self, now: datetime) -> bool:
+        """Change the mirror until it has everything that is available now. Returns whether it has.
+        Raises as ``Stage.catch_up``, and SinkRefusalError."""
+        return self._calls.catch_up(partial(self._next, now), partial(self._moved, now))
+
+    @abstractmethod
+    def _next(self, now: datetime, held: Version | None) -> Call | None:
+        """The next call for a mirror that has the version ``held``; None if there is none."""
+
+    @abstractmethod
+    def _moved(self, now: datetime, held: Version) -> None:
+        """Called after each change, with the version that the mirror has then."""

@@ -20,6 +20,7 @@ from pyspark.sql.types import NumericType, StructType
 
 from headgate.flow.operations.backfill import CHANGE, CHANGED, GONE, NEW
 from headgate.history.backfill.report import ColumnDifference
+from headgate.lake.tables.frames import struct_of
 from headgate.lake.tables.row_changes import MOST, RowChange
 from headgate.lake.tables.row_hashes import NEAR, SEEDS, comparable, hashes, is_floating, rounded
 from headgate.lake.tables.row_texts import texts, values_of
@@ -58,7 +59,7 @@ class Comparison:
     def of(self, live: DataFrame, backfilled: DataFrame) -> DataFrame:
         """Joins the rows of both sides by key; the columns are ``old``, ``new`` and ``CHANGE``."""
         old, new = (
-            rows.select(self._struct(self._key).alias("_key"), self._struct(self._columns).alias(s))
+            rows.select(struct_of(self._key).alias("_key"), struct_of(self._columns).alias(s))
             for rows, s in ((live, "old"), (backfilled, "new"))
         )
         joined = old.join(new, "_key", "full_outer").drop("_key")
@@ -125,9 +126,6 @@ class Comparison:
             sides = (texts(names, side).alias(side) for side in ("old", "new"))
             for row in rows.orderBy(*order).limit(MOST // len(kinds)).select(*sides).collect():
                 yield RowChange(values_of(row["old"]), values_of(row["new"]))
-
-    def _struct(self, names: Sequence[str]) -> Column:
-        return F.struct(*(F.col(f"`{name}`") for name in names))
 
     def _side(self, side: str, name: str) -> Column:
         """A value, in a form that can be compared."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -34,9 +35,7 @@ class ReplayPlanner:
     """Plans the replays for the loads of one source. It only reads."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline, source: str) -> None:
-        def table(path: str) -> Table:
-            return Table(layout.storage, path, pipeline=pipeline.name)
-
+        table = partial(Table, layout.storage, pipeline=pipeline.name)
         names = [
             name
             for name, each in pipeline.gold.items()

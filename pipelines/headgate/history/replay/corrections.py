@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headgate import exit_codes
 from headgate.declaration.sources import kind_of_source
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, cause_of
 from headgate.flow.bronze.copies import CorrectedCopies, copies_schema
 from headgate.history.replay.refused import Refused, RefusedRecords
 from headgate.lake.tables.replay import CORRECTS, CORRECTS_TIME, Position
@@ -161,9 +161,8 @@ def _lines(file: Path) -> list[str]:
         # Not splitlines: texts may have other line ends. Some editors write a byte order mark.
         return file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         remedy = "give a file that `quarantine export` has written"
-        raise EditedError(f"{file} cannot be read: {reason}", remedy) from error
+        raise EditedError(f"{file} cannot be read: {cause_of(error)}", remedy) from error
 
 
 def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -65,10 +66,7 @@ def outcomes(
     bronze = Table(layout.storage, BRONZE.path(source.name), pipeline=pipeline.name)
     bronze.refresh()
     found = _Outcomes(records, corrected)
-
-    def table(path: str) -> Table:
-        return Table(layout.storage, path, pipeline=pipeline.name)
-
+    table = partial(Table, layout.storage, pipeline=pipeline.name)
     gold = {name: stage_of(spark, table, each) for name, each in pipeline.gold.items()}
     tables = [t for t in pipeline.silver.values() if t.source == source.name]
     with BronzeStage(spark, bronze, source).decoded(copies) as rows:

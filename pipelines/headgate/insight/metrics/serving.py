@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.declaration.model import Pipeline
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, cause_of
 from headgate.insight.metrics import otlp
 from headgate.insight.metrics.collector import Collector
 from headgate.insight.metrics.histograms import Histograms
@@ -119,9 +119,8 @@ class _Service:
         try:
             self._server = MetricsServer(at.host, at.port, self._collector.text, at.token)
         except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or error
             raise NotServedError(
-                f"metrics are not served at {at}: {why}",
+                f"metrics are not served at {at}: {cause_of(error)}",
                 remedy="take another port: " + shell_command("metrics", "--port", str(at.port + 1)),
             ) from error
         self._tell(f"metrics at {replace(at, port=self._server.port)}")

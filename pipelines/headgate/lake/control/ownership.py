@@ -32,6 +32,9 @@ class Owner:
     def here() -> Owner:
         return Owner(os.getpid(), socket.gethostname(), started(psutil.Process()))
 
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
     @property
     def is_here(self) -> bool:
         """Whether it is, or was, a process of this machine."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -35,6 +36,11 @@ def _parsed(ddl: str) -> StructType:
 def row_type(table: Table) -> StructType:
     """The Spark type of a table's rows, from its log."""
     return StructType.fromJson(json.loads(table.schema.to_json()))
+
+
+def struct_of(names: Iterable[str]) -> Column:
+    """A struct of some columns."""
+    return F.struct(*(F.col(f"`{name}`") for name in names))
 
 
 def arrow_schema(type_: StructType) -> pa.Schema:

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from headgate import exit_codes
 from headgate.commands import INSTALL_AGAIN, shell_command
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, cause_of
 from headgate.machine.jars import java
 from headgate.machine.jars.cache import cache_folder, cached_jars, matches, problems
 from headgate.machine.jars.lock import Jar, LockSet, locked
@@ -41,7 +41,7 @@ def fetch(lock: LockSet = LockSet.SPARK) -> tuple[Path, ...]:
             wrong = problems(folder, locked(lock))
             _bring(folder, tuple(j for j in locked(lock) if j.file_name in wrong))
     except OSError as error:
-        why = "it is a file" if folder.is_file() else error.strerror or str(error)
+        why = "it is a file" if folder.is_file() else cause_of(error)
         raise CacheError(
             f"the jars cannot be kept in {folder}: {why}",
             "choose another folder: export HEADGATE_JARS=<folder>",

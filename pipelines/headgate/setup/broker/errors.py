@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.declaration.nearest import nearest
+from headgate.declaration.nearest import did_you_mean
 from headgate.errors import HeadgateError
 
 HEAP_MB = 512
@@ -74,11 +74,9 @@ class UnreachableError(ClientError, code=exit_codes.SOURCE):
 
 class UnknownTopicError(ClientError):
     def __init__(self, servers: str, topic: str, known: Iterable[str]) -> None:
-        near = nearest(topic, known)
-        hint = f' (did you mean "{near}"?)' if near else ""
         at = "--servers", servers
         super().__init__(
-            f"{servers} has no topic {topic}{hint}",
+            f"{servers} has no topic {topic}{did_you_mean(topic, known)}",
             f"{shell_command('kafka topics', *at)}, or make it: "
             + shell_command("kafka topics", "--create", topic, *at),
         )

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headgate import exit_codes
-from headgate.declaration.nearest import nearest
+from headgate.declaration.nearest import did_you_mean
 from headgate.errors import HeadgateError
 from headgate.setup.broker import client
 from headgate.setup.broker.errors import NotDeliveredError
@@ -59,8 +59,7 @@ def _key(value: bytes, field: str) -> bytes | None:
     if not isinstance(document, dict):
         raise ValueError("is not a JSON object")
     if field not in document:
-        near = nearest(field, document)
-        raise ValueError(f"has no field {field}" + (f' (did you mean "{near}"?)' if near else ""))
+        raise ValueError(f"has no field {field}{did_you_mean(field, document)}")
     found = document[field]
     if found is None:
         return None

@@ -1,28 +1,28 @@
 // The name, the tone and the meaning of each condition.
 
 import { make } from "./elements.js";
-import { since, span } from "./words.js";
+import { ago, since, span } from "./words.js";
 
-const ago = (status, now) => (status.since ? `${span(since(status.since, now))} ago` : "");
+const then = (status, now) => (status.since ? ago(status.since, now) : "");
 const lasting = (status, now) => (status.since ? `for ${span(since(status.since, now))}` : "");
 
 const KNOWN = {
-  failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}; it is not restarted until somebody acts`],
-  dead: ["dead", "bad", (l, n) => `its process ended or does not respond; last report ${ago(l, n)}`],
+  failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${then(l, n)}; it is not restarted until somebody acts`],
+  dead: ["dead", "bad", (l, n) => `its process ended or does not respond; last report ${then(l, n)}`],
   stuck: ["stuck", "bad", (l, n) => `it is alive, but has made no progress for ${span(since(l.level ?? l.since, n))}`],
-  crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${ago(l, n)}`],
+  crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${then(l, n)}`],
   waiting: ["waiting", "bad", (l, n) => `what it reads from has not answered ${lasting(l, n)}; it keeps trying`],
   unknown: ["unknown", "bad", () => "its state cannot be read"],
-  ended: ["ended", "warn", (l, n) => `a signal ended it ${ago(l, n)}, and nobody had asked it to stop`],
+  ended: ["ended", "warn", (l, n) => `a signal ended it ${then(l, n)}, and nobody had asked it to stop`],
   absent: ["never ran", "still", () => "it has no tables yet"],
   starting: ["starting", "busy", (l, n) => `it is opening its tables, ${lasting(l, n)}`],
   restoring: ["restoring", "busy", (l, n) => `its tables are being restored from a savepoint, ${lasting(l, n)}`],
   working: ["at work", "busy", (l, n) => `${l.operation}, ${lasting(l, n)}`],
   paused: ["paused", "warn", (l, n) => `it reads no new data, ${lasting(l, n)}`],
   running: ["running", "good", (l, n) => lasting(l, n)],
-  finished: ["finished", "good", (l, n) => `it has processed all data, and ended ${ago(l, n)}`],
-  halted: ["stopped", "still", (l, n) => `a person ended its process or its Airflow ${ago(l, n)}`],
-  resting: ["stopped", "still", (l, n) => `it was asked to stop, and ended ${ago(l, n)}`],
+  finished: ["finished", "good", (l, n) => `it has processed all data, and ended ${then(l, n)}`],
+  halted: ["stopped", "still", (l, n) => `a person ended its process or its Airflow ${then(l, n)}`],
+  resting: ["stopped", "still", (l, n) => `it was asked to stop, and ended ${then(l, n)}`],
 };
 /** A condition that is not known here is shown by its name, and comes first. */
 const known = (name) => KNOWN[name] ?? [name, "warn", lasting];

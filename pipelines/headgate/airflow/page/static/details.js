@@ -2,7 +2,7 @@
 
 import { make, replace, table } from "./elements.js";
 import { copy } from "./shell.js";
-import { clock, moment, number, share, since, span } from "./words.js";
+import { ago, clock, moment, number, share, span } from "./words.js";
 
 /** A `<details>` whose content follows each answer, but only while it is open. */
 export function drawer(title, content, load) {
@@ -24,10 +24,11 @@ export function drawer(title, content, load) {
 }
 
 export function goldTables(stream, now) {
+  const changed = (time) => (time ? ago(time, now) : "–");
   const rows = stream.tables.account.gold.map((gold) => [
     gold.table,
     gold.final ? clock(gold.final, now) : "–",
-    changed(stream.tables.freshness?.gold[gold.table], now),
+    changed(stream.tables.freshness?.gold[gold.table]),
     number(gold.rows),
     `${number(gold.late)} of ${number(gold.pairs)} (${share(gold.late, gold.pairs) || "0 %"})`,
     number(gold.lag),
@@ -66,8 +67,6 @@ function comparison(backfill) {
   return `${tables} ${published ? "differed: published" : "differs: not published"}`;
 }
 
-const changed = (time, now) => (time ? `${span(since(time, now))} ago` : "–");
-
 export function partitions(stream, now) {
   const found = Object.entries(stream.status.backlog.partitions);
   found.sort(([, one], [, other]) => other.records - one.records || other.seconds - one.seconds);
@@ -87,7 +86,7 @@ export function driver(stream, now) {
     job.process,
     job.n === null ? "–" : number(job.n),
     job.backlog ?? "–",
-    `${span(since(job.renewed, now))} ago`,
+    ago(job.renewed, now),
   ]);
   const headers = ["job", "state", "process", "batch", "backlog", "last report"];
   return [

@@ -1,7 +1,7 @@
 // The numbers of a card.
 
 import { make } from "./elements.js";
-import { about, bytes, clock, moment, number, plural, share, since, span } from "./words.js";
+import { about, ago, bytes, clock, moment, number, plural, share, since, span } from "./words.js";
 
 const ONE = { files: "file", records: "record", batches: "batch" };
 
@@ -56,9 +56,9 @@ function backlog({ backlog: behind, is_alive: alive, condition }) {
 
 /** From the times of commits, so that a restart of the driver makes nothing look newer. */
 function gold(fresh, now) {
-  const record = fresh?.arrived ? `last record ${span(since(fresh.arrived, now))} ago` : "last record unknown";
+  const record = fresh?.arrived ? `last record ${ago(fresh.arrived, now)}` : "last record unknown";
   if (!fresh?.changed) return figure("Gold changed", "–", record);
-  return figure("Gold changed", `${span(since(fresh.changed, now))} ago`, record, null, moment(fresh.changed));
+  return figure("Gold changed", ago(fresh.changed, now), record, null, moment(fresh.changed));
 }
 
 function watermark(status, fresh, now) {
@@ -89,6 +89,6 @@ function savepoints({ number: count, damaged, newest }, now) {
   const broken = damaged ? `, ${number(damaged)} damaged` : "";
   if (!newest.length) return figure("Savepoints", number(count), damaged ? "all damaged" : "none taken", damaged ? "bad" : null);
   const [last] = newest;
-  const age = `last ${span(since(last.created, now))} ago${broken}`;
+  const age = `last ${ago(last.created, now)}${broken}`;
   return figure("Savepoints", number(count), age, damaged ? "bad" : null, last.id);
 }

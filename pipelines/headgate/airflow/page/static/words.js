@@ -26,6 +26,7 @@ export function span(seconds) {
 }
 
 export const since = (then, now) => (now - Date.parse(then)) / 1000;
+export const ago = (then, now) => `${span(since(then, now))} ago`;
 
 /** A time in UTC, written as tables and logs write it. */
 export const moment = (time) => new Date(time).toISOString().replace("T", " ").slice(0, 19) + "Z";

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.errors import cause_of
 from headgate.flow.sources.errors import FileNotReachedError
 from headgate.flow.sources.files.contents import WrongContentError
 from headgate.flow.sources.files.declared import FilesSource
@@ -115,7 +116,7 @@ class _ObservedFile(io.RawIOBase):
 def _cause(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is too little memory to read it"
-    return getattr(error, "strerror", None) or str(error)
+    return cause_of(error)
 
 
 def _remedy(address: str, error: Exception) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from headgate.errors import cause_of
 from headgate.flow.sources.errors import SourceError, UnreachableError
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.outages import is_outage
@@ -43,7 +44,7 @@ def reaching(folder: str) -> Iterator[None]:
 
 def _cause(error: OSError, folder: str) -> str:
     where = error.filename
-    what = error.strerror or str(error)
+    what = cause_of(error)
     return what if where in (None, folder) else f"{what}: {where}"
 
 

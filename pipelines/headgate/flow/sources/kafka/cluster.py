@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate.commands import shell_command
-from headgate.declaration.nearest import nearest
+from headgate.declaration.nearest import did_you_mean
 from headgate.declaration.secrets import secrets_in, without
 from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.errors import (
@@ -95,8 +95,7 @@ class Cluster:
 
     def _unknown(self, topic: str) -> UnknownTopicError:
         names = self._names()
-        near = nearest(topic, names)
-        hint = f' (did you mean "{near}"?)' if near else ""
+        hint = did_you_mean(topic, names)
         message = f"{self._source.servers} has no topic {topic}{hint}"
         return UnknownTopicError(message, remedy=_listed(names))
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.kafka.plan import option_lines
+from headgate.declaration.kafka.plan import dataset, option_lines
 from headgate.declaration.kafka.section import options_of, written_of
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.quantities import format_duration
@@ -117,8 +117,7 @@ class Kafka(Connector[KafkaSource]):
         return secrets_in(reads.options)
 
     def datasets(self, reads: KafkaSource) -> Iterable[tuple[str, str]]:
-        first = reads.servers.partition(",")[0].strip()
-        return ((f"kafka://{first}", reads.topic or reads.pattern or ""),)
+        return (dataset(reads.servers, reads.topic or reads.pattern or ""),)
 
     def would_read(self, section: Section, sink: object) -> bool:
         """Two lists of servers with a common broker belong to the same cluster."""

@@ -3,7 +3,8 @@
 const root = document.documentElement;
 export const BASE = root.dataset.base;
 
-export const at = (...parts) => `${BASE}/${parts.map(encodeURIComponent).join("/")}`;
+export const joined = (...parts) => parts.map(encodeURIComponent).join("/");
+export const at = (...parts) => `${BASE}/${joined(...parts)}`;
 
 /** A question without an answer. `passes` says that the same question may soon have one. */
 export class Refused extends Error {

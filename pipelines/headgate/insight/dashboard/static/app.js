@@ -15,13 +15,13 @@ const root = document.documentElement;
 function theme() {
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const isDark = () => root.dataset.theme === "dark";
   const say = () => {
     button.textContent = isDark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Switch to the ${isDark() ? "light" : "dark"} theme`);
   };
   button.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
+    root.dataset.theme = root.dataset.chosen = isDark() ? "light" : "dark";
     try {
       localStorage.setItem("headgate-theme", root.dataset.theme);
     } catch {

@@ -1,6 +1,6 @@
 // A dashboard that the project declares.
 
-import { ask } from "./api.js";
+import { ask, joined } from "./api.js";
 import { chart } from "./chart.js";
 import { h, redraw } from "./dom.js";
 import { exact, number } from "./format.js";
@@ -10,7 +10,7 @@ import { built, Part } from "./part.js";
 import { bars } from "./shapes.js";
 
 export function board(main, name) {
-  const address = `board/${encodeURIComponent(name)}`;
+  const address = joined("board", name);
   const refresh = built(main, async () => {
     const found = await ask(address);
     const charts = found.charts.map((each) => new Chart(address, each));
@@ -23,7 +23,7 @@ export function board(main, name) {
 
 class Chart {
   constructor(address, declared) {
-    this.address = `${address}/${encodeURIComponent(declared.name)}`;
+    this.address = `${address}/${joined(declared.name)}`;
     this.declared = declared;
     this.part = new Part();
     this.body = h("div", {});

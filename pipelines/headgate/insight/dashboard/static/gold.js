@@ -1,6 +1,6 @@
 // The page of a gold table: what it is, its figures over time, its top keys, and its rows.
 
-import { ask, at, BASE } from "./api.js";
+import { ask, at, BASE, joined } from "./api.js";
 import { chart } from "./chart.js";
 import { h, note, redraw, tiles } from "./dom.js";
 import { Filters } from "./filters.js";
@@ -11,7 +11,7 @@ import { built, Part } from "./part.js";
 import { bars } from "./shapes.js";
 
 export function gold(main, pipeline, table) {
-  const address = `gold/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
+  const address = joined("gold", pipeline, table);
   const refresh = built(main, async () => {
     const page = new GoldPage(address, pipeline, table, await ask(address));
     main.replaceChildren(...page.elements);

@@ -1,6 +1,6 @@
 // The ledger of a pipeline: where every event is.
 
-import { ask } from "./api.js";
+import { ask, joined } from "./api.js";
 import { h, note, redraw, tiles } from "./dom.js";
 import { count } from "./format.js";
 import { follow } from "./live.js";
@@ -16,7 +16,7 @@ export function ledger(main, pipeline) {
   main.replaceChildren(h("div", { class: "head" }, h("h1", {}, `Ledger of ${pipeline}`)), part.trouble, body);
   const refresh = () =>
     part.fill(async (signal) => {
-      const found = await ask(`ledger/${encodeURIComponent(pipeline)}`, "", signal);
+      const found = await ask(joined("ledger", pipeline), "", signal);
       redraw(body, found, () => content(found));
     });
   return follow([pipeline], () => true, refresh);

@@ -1,6 +1,6 @@
 // The first page: all pipelines and their gold tables.
 
-import { ask, at } from "./api.js";
+import { ask, at, joined } from "./api.js";
 import { h, note, redraw } from "./dom.js";
 import { ago, count, percent, time } from "./format.js";
 import { follow } from "./live.js";
@@ -84,6 +84,6 @@ function tableCard(pipeline, table, lines) {
 const entry = (name, value) => [h("dt", {}, name), h("dd", {}, value)];
 
 async function sparkline(pipeline, table, lines) {
-  const found = await ask(`gold/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}/series`, "width=60&top=1");
+  const found = await ask(joined("gold", pipeline, table, "series"), "width=60&top=1");
   lines.get(`${pipeline}/${table}`)?.replaceChildren(spark(found.series[0]?.v ?? [], `${found.figure} over time`));
 }

@@ -1,6 +1,6 @@
 // The pages of late rows, of quarantine and of rejected rows.
 
-import { ask, at } from "./api.js";
+import { ask, at, joined } from "./api.js";
 import { chart } from "./chart.js";
 import { h, redraw, tiles } from "./dom.js";
 import { count, span } from "./format.js";
@@ -10,7 +10,7 @@ import { Part } from "./part.js";
 import { bars } from "./shapes.js";
 
 export function late(main, pipeline, table) {
-  const address = `late/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
+  const address = joined("late", pipeline, table);
   return page(main, address, pipeline, `late/${table}`, {
     title: `Late rows of ${table}`,
     below: "A row is late for a window that had become final when it arrived. The windows that they missed:",
@@ -25,7 +25,7 @@ export function late(main, pipeline, table) {
 }
 
 export function quarantine(main, pipeline) {
-  return page(main, `quarantine/${encodeURIComponent(pipeline)}`, pipeline, "quarantine/", {
+  return page(main, joined("quarantine", pipeline), pipeline, "quarantine/", {
     title: `Quarantine of ${pipeline}`,
     below: "Records that are invalid, by the time of their arrival:",
     links: h("a", { href: at("ledger", pipeline) }, "Ledger"),
@@ -37,7 +37,7 @@ export function quarantine(main, pipeline) {
 }
 
 export function rejected(main, pipeline, table) {
-  const address = `rejected/${encodeURIComponent(pipeline)}/${encodeURIComponent(table)}`;
+  const address = joined("rejected", pipeline, table);
   return page(main, address, pipeline, `rejected/${table}`, {
     title: `Rejected rows of ${table}`,
     below: "Records that break rules, by the time of their arrival. A record may break several:",

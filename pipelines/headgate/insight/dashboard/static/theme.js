@@ -1,11 +1,16 @@
-// Before the first paint: the theme that was chosen, or the system's.
+// Before the first paint: the theme that was chosen, or the system's, which is followed.
 (() => {
-  const kept = (() => {
-    try {
-      return localStorage.getItem("headgate-theme");
-    } catch {
-      return null;
-    }
-  })();
-  if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => {
+    if (!root.dataset.chosen) root.dataset.theme = dark.matches ? "dark" : "light";
+  };
+  try {
+    const kept = localStorage.getItem("headgate-theme");
+    if (kept === "light" || kept === "dark") root.dataset.theme = root.dataset.chosen = kept;
+  } catch {
+    // Nothing is kept.
+  }
+  follow();
+  dark.addEventListener("change", follow);
 })();

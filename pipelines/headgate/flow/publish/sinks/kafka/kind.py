@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headgate.declaration.kafka.plan import option_lines
+from headgate.declaration.kafka.plan import dataset, option_lines
 from headgate.declaration.kafka.section import options_of, written_of
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.reading.checked import Report, Section
@@ -39,8 +39,7 @@ class Kafka(RunnableSink[KafkaSink]):
         return secrets_in(sink.options)
 
     def datasets(self, sink: KafkaSink) -> Iterable[tuple[str, str]]:
-        first = sink.servers.partition(",")[0].strip()
-        return ((f"kafka://{first}", sink.topic),)
+        return (dataset(sink.servers, sink.topic),)
 
     def writer(self, sink: KafkaSink, context: SinkContext) -> Writer:
         from headgate.flow.publish.sinks.kafka.writer import KafkaWriter
