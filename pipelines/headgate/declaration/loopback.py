@@ -1,4 +1,4 @@
-"""Which hosts are this machine."""
+"""Hosts at which servers listen."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def http_address(host: str, port: int, path: str) -> str:
+    """The address of a server; ``path`` begins with a slash."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"

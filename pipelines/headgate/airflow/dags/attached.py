@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from airflow.sdk import BaseOperator
 
+from headgate.airflow.dags.common import SINCE
 from headgate.declaration.nearest import nearest
 
 Callback: TypeAlias = Callable[..., None]
@@ -74,6 +75,8 @@ class Attached:
     def keywords(self, *tags: str, **default_args: Any) -> dict[str, Any]:
         """The keywords of a DAG with ``tags`` and ``default_args`` of its own."""
         return {
+            "start_date": SINCE,
+            "catchup": False,
             "tags": [*tags, *self.tags],
             "default_args": {**self.default_args, **default_args},
             **self.of_dags,

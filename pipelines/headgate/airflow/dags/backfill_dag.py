@@ -10,7 +10,7 @@ from airflow.timetables.interval import DeltaDataIntervalTimetable
 from headgate.airflow.dags import docs
 from headgate.airflow.dags.approvals import IF_APPROVED, approval
 from headgate.airflow.dags.attached import Attached
-from headgate.airflow.dags.common import RETRIES, SINCE, tables
+from headgate.airflow.dags.common import RETRIES, tables
 from headgate.airflow.interval import TO
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
@@ -39,8 +39,6 @@ def backfill(
     with DAG(
         f"{stream.name}__backfill",
         schedule=DeltaDataIntervalTimetable(schedule.every),
-        start_date=SINCE,
-        catchup=False,
         max_active_runs=16,
         max_active_tasks=_AT_A_TIME,
         params={

@@ -14,7 +14,7 @@ from headgate.airflow.dags import docs
 from headgate.airflow.dags.approvals import IF_APPROVED, approval
 from headgate.airflow.dags.attached import Access, Attached, Callbacks
 from headgate.airflow.dags.backfill_dag import backfill
-from headgate.airflow.dags.common import RETRIES, SINCE, Schedule, keywords, tables
+from headgate.airflow.dags.common import CONTINUOUS, RETRIES, Schedule, keywords, tables
 from headgate.airflow.dags.shared_dags import health, maintenance
 from headgate.airflow.operators.control_operator import ACTIONS, LABELS, ControlOperator
 from headgate.airflow.operators.decision_operator import DecisionOperator
@@ -131,12 +131,7 @@ def _stream(
     about = keywords(stream, launcher)
     with DAG(
         f"{stream.name}__stream",
-        schedule="@continuous",
-        start_date=SINCE,
-        catchup=False,
-        max_active_runs=1,
-        # The next run begins at once, so a stream that cannot start would fail without end.
-        max_consecutive_failed_dag_runs=3,
+        **CONTINUOUS,
         **attached.keywords("headgate", stream.name, **RETRIES),
         doc_md=docs.STREAM.format(
             **about,
@@ -162,11 +157,9 @@ def _control(
     with DAG(
         f"{stream.name}__control",
         schedule=None,
-        start_date=SINCE,
         # The trigger form has no effect while the DAG is paused. The DAG has no schedule, so it can
         # be on from the start.
         is_paused_upon_creation=False,
-        catchup=False,
         # A run that waits for an approval does not block others. Actions run one at a time.
         max_active_runs=16,
         params={
@@ -223,11 +216,7 @@ def _gold(declared: Declared, attached: Attached) -> DAG:
     about = tables(stream)
     with DAG(
         f"{stream.name}__gold",
-        schedule="@continuous",
-        start_date=SINCE,
-        catchup=False,
-        max_active_runs=1,
-        max_consecutive_failed_dag_runs=3,
+        **CONTINUOUS,
         **attached.keywords("headgate", stream.name, **RETRIES),
         doc_md=docs.GOLD.format(name=stream.name, tables=", ".join(f"`{name}`" for name in gold)),
     ) as dag:

@@ -10,6 +10,12 @@ from headgate.supervision.launcher import Stream
 Schedule: TypeAlias = timedelta | str | None
 """A text is a cron expression, or a preset such as ``@hourly``."""
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+CONTINUOUS: dict[str, Any] = {
+    "schedule": "@continuous",
+    "max_active_runs": 1,
+    # The next run begins at once, so one that cannot start would fail without end.
+    "max_consecutive_failed_dag_runs": 3,
+}
 RETRIES: dict[str, Any] = {"retries": 10, "retry_delay": timedelta(seconds=10)}
 """For workers that die, and for an answer of a person that arrives before the scheduler knows that
 the task waits: Airflow fails that attempt, and the next one asks again."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from airflow.sdk import DAG, TriggerRule
 
 from headgate.airflow.dags import docs
 from headgate.airflow.dags.attached import Attached
-from headgate.airflow.dags.common import SINCE, Schedule, keywords, tables
+from headgate.airflow.dags.common import Schedule, keywords, tables
 from headgate.airflow.operators.health_check import HealthCheck
 from headgate.airflow.operators.ledger_check import LedgerCheck
 from headgate.airflow.operators.reconciler import Reconciler
@@ -23,9 +24,14 @@ from headgate.supervision.launcher import Stream
 _NAMED = "{{ task.name }}"
 
 
-def _paused() -> bool | None:
-    """False (on) in the Airflow of ``headgate up``; elsewhere None: Airflow's setting applies."""
-    return False if MARK in os.environ else None
+def _keywords(schedule: Schedule, attached: Attached, retry_delay: timedelta) -> dict[str, Any]:
+    return {
+        "schedule": schedule,
+        "max_active_runs": 1,
+        # On in the Airflow of `headgate up`; elsewhere, Airflow's setting applies.
+        "is_paused_upon_creation": False if MARK in os.environ else None,
+        **attached.keywords("headgate", retries=2, retry_delay=retry_delay),
+    }
 
 
 def health(
@@ -38,14 +44,9 @@ def health(
     about = [dict(keywords(stream, launcher)) for stream in streams]
     with DAG(
         "headgate__health",
-        schedule=schedule,
-        start_date=SINCE,
-        catchup=False,
-        max_active_runs=1,
-        is_paused_upon_creation=_paused(),
         # For tasks that Airflow cannot run, for example while its API server starts. A failed check
         # is not retried.
-        **attached.keywords("headgate", retries=2, retry_delay=timedelta(seconds=30)),
+        **_keywords(schedule, attached, timedelta(seconds=30)),
         doc_md=docs.HEALTH.format(when=docs.when(schedule)),
     ) as dag:
         HealthCheck.partial(
@@ -62,13 +63,8 @@ def maintenance(
     mapped = {"map_index_template": _NAMED, **attached.slots}
     with DAG(
         "headgate__maintenance",
-        schedule=schedule,
-        start_date=SINCE,
-        catchup=False,
-        max_active_runs=1,
-        is_paused_upon_creation=_paused(),
         # A task may fail because a driver starts or ends at the same time: then it is tried again.
-        **attached.keywords("headgate", retries=2, retry_delay=timedelta(minutes=1)),
+        **_keywords(schedule, attached, timedelta(minutes=1)),
         doc_md=docs.MAINTENANCE.format(when=docs.when(schedule)),
     ) as dag:
         Reconciler.partial(task_id="reconcile", map_index_template=_NAMED).expand_kwargs(about)

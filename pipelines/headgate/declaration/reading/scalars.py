@@ -23,6 +23,8 @@ from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import DataType
 
 Quantity = TypeVar("Quantity", int, timedelta)
+Read = Callable[[str, object, Key], object]
+"""Reads a single value: its text, its value in YAML, and its key. Raises Invalid."""
 
 
 def _text(text: str, value: object, key: Key) -> str:
@@ -31,25 +33,14 @@ def _text(text: str, value: object, key: Key) -> str:
     return text
 
 
-def _name(text: str, value: object, key: Key) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"must be a name, not {text}")
-    check_name(text)
-    return text
+def _checked(what: str, check: Callable[[str], None]) -> Read:
+    def read(text: str, value: object, _: Key) -> str:
+        if not isinstance(value, str):
+            raise Invalid(f"must be {what}, not {text}")
+        check(text)
+        return text
 
-
-def _column(text: str, value: object, key: Key) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"must be the name of a column, not {text}")
-    check_column(text)
-    return text
-
-
-def _path(text: str, value: object, key: Key) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"must be the name of a column, not {text}")
-    check_path(text)
-    return text
+    return read
 
 
 def _field(text: str, value: object, key: Key) -> str:
@@ -125,11 +116,11 @@ def _bounded(number: Quantity, key: Key, show: Callable[[Quantity], str]) -> Qua
     return number
 
 
-SCALARS: Mapping[str, Callable[[str, object, Key], object]] = {
+SCALARS: Mapping[str, Read] = {
     "text": _text,
-    "name": _name,
-    "column": _column,
-    "path": _path,
+    "name": _checked("a name", check_name),
+    "column": _checked("the name of a column", check_column),
+    "path": _checked("the name of a column", check_path),
     "field": _field,
     "choice": _choice,
     "boolean": _boolean,
@@ -145,5 +136,4 @@ SCALARS: Mapping[str, Callable[[str, object, Key], object]] = {
     "pattern": _pattern,
     "start": _start,
 }
-"""Readers of single values by the kinds of keys. Each takes the text, its value in YAML, and the
-key, and raises Invalid."""
+"""Readers of single values by the kinds of keys."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from headgate import exit_codes
 from headgate.commands import shell_command
+from headgate.declaration.loopback import http_address
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, cause_of
 from headgate.insight.metrics import otlp
@@ -36,8 +37,7 @@ class Address:
     token: str | None = None
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/metrics"
+        return http_address(self.host, self.port, "/metrics")
 
 
 @contextmanager

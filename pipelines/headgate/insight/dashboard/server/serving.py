@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from headgate.commands import anywhere, shell_command
 from headgate.declaration.files import is_preferred, project_folder
-from headgate.declaration.loopback import is_loopback
+from headgate.declaration.loopback import http_address, is_loopback
 from headgate.errors import HeadgateError
 from headgate.insight.dashboard.errors import DashboardError
 from headgate.insight.dashboard.login.passwords import Password
@@ -52,8 +52,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}{self.base}/"
+        return http_address(self.host, self.port, f"{self.base}/")
 
 
 def checked_base(base: str) -> str:
