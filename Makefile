@@ -93,7 +93,7 @@ clean: ## Remove caches and build results; keeps .venv, landing/ and lake/
 # The classes that JVMs load; recorded again when the packages change. Tests run without them, too.
 .PHONY: classes
 classes: jars
-	@$(PY) -m headgate.machine.jars.class_archive || true
+	@$(PY) -m headgate.machine.jars.class_archive || echo "no archive of classes: JVMs start more slowly" >&2
 
 .PHONY: preflight
 preflight:

@@ -23,6 +23,7 @@ from headgate.commands import Place, pipeline_command, program, rendered, shell_
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.insight.querying.sql import select
+from headgate.setup.demo.project import lake
 from headgate.supervision.words import words
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def why_held(held: Held, folder: Path, file: Path) -> str:
     return (
         f"{hold.title} stayed at batch {hold.n}: batch {hold.upto} breaks a rule.\n  {hold.why}\n"
         f"It was released, as by this command, and caught up within {held.seconds:.1f} s:\n"
-        f"{rendered(release, Place(program(), str(file), str(folder)))}"
+        f"{rendered(release, Place(program(), str(file), str(lake(folder))))}"
     )
 
 
@@ -178,7 +179,7 @@ def why_late(row: tuple[Any, ...], allowed: timedelta) -> str:
 def next_commands(folder: Path, file: Path, servers: str | None = None) -> tuple[str, ...]:
     """Lines that can be pasted as they are. ``servers`` are those of a demo with a broker, which
     has ended."""
-    place = Place(program(), str(file), str(folder))
+    place = Place(program(), str(file), str(lake(folder)))
     hint = f"    # and move more files into {folder}/landing/bids"
     more = [f"{pipeline_command('run')}{hint}"]
     if servers is not None:

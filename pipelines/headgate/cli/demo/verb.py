@@ -52,7 +52,7 @@ def demo(
     from headgate.cli.ledger import summary
     from headgate.insight.ledger import balance
     from headgate.setup.demo.landing import into_folder
-    from headgate.setup.demo.project import landing, require_new
+    from headgate.setup.demo.project import lake, landing, require_new
 
     folder = Path(checked_root(root or tempfile.mkdtemp(prefix="headgate-demo-")))
     servers = None
@@ -63,16 +63,16 @@ def demo(
 
             declared, layout = _declare(folder, "auctions_kafka", servers)
             first_gold, held = _run(
-                declared, layout, folder, into_topic(servers), events, seed, json
+                declared, layout, str(lake(folder)), into_topic(servers), events, seed, json
             )
     else:
         declared, layout = _declare(folder, "auctions", None)
         deliver = into_folder(landing(folder))
-        first_gold, held = _run(declared, layout, folder, deliver, events, seed, json)
+        first_gold, held = _run(declared, layout, str(lake(folder)), deliver, events, seed, json)
     seconds = time.time() - psutil.Process().create_time()
     account = balance(layout, declared)
     measured = {
-        "root": str(folder),
+        "root": str(lake(folder)),
         "first_gold_seconds": first_gold,
         "held": held and encoded(held.hold),
         "released": held and encoded(held.given),
@@ -96,12 +96,13 @@ def _broker(folder: Path) -> Iterator[str]:
     from headgate.machine.jars import LockSet, fetch
     from headgate.setup.broker import FOLDER, topics
     from headgate.setup.broker.running import start
+    from headgate.setup.demo.project import lake
     from headgate.setup.demo.topic import PARTITIONS, TOPIC
 
     require_java()
     print("a Kafka broker starts …", file=sys.stderr)
     fetch(LockSet.KAFKA)
-    with start(folder / FOLDER) as broker:
+    with start(lake(folder) / FOLDER) as broker:
         topics.create(broker.servers, TOPIC, PARTITIONS)
         yield broker.servers
 
@@ -112,13 +113,13 @@ def _declare(folder: Path, example: str, servers: str | None) -> tuple[Pipeline,
     from headgate.setup.demo import project
 
     declared = load(project.make(folder, declaration.example(example), servers))
-    return declared, Layout.of(str(folder), declared.name)
+    return declared, Layout.of(str(project.lake(folder)), declared.name)
 
 
 def _run(
     declared: Pipeline,
     layout: Layout,
-    folder: Path,
+    root: str,
     deliver: Deliver,
     events: int,
     seed: int,
@@ -152,7 +153,7 @@ def _run(
     began = psutil.Process().create_time()
     first_gold: list[float] = []
     cores = os.cpu_count() or 2
-    task = Task(declared, str(folder), drain=True, cores=cores, jars=jars)
+    task = Task(declared, root, drain=True, cores=cores, jars=jars)
     with demo_screen(console(stderr=json), declared, layout, events) as (show, say):
 
         def watch(progress: Progress) -> None:

@@ -69,3 +69,8 @@ def require_new(folder: Path) -> None:
 
 def landing(folder: Path) -> Path:
     return folder / "landing" / "bids"
+
+
+def lake(folder: Path) -> Path:
+    """The root of the tables, apart from the landing folder."""
+    return folder / "lake"

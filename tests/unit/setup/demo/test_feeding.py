@@ -118,7 +118,7 @@ def test_why_a_bid_was_late() -> None:
 
 def test_what_to_type_next_is_about_this_demo(tmp_path: Path) -> None:
     commands = next_commands(tmp_path, tmp_path / "pipelines" / "auctions.yml")
-    assert sum(f"--root {tmp_path}" in command for command in commands) == 7
+    assert sum(f"--root {tmp_path}/lake" in command for command in commands) == 7
     spaced = next_commands(Path("/a b"), Path("/a b/c.yml"))
     assert all("'/a b/c.yml'" in command for command in spaced[:-1])
 
@@ -127,7 +127,7 @@ def test_after_a_demo_with_a_broker_one_can_have_it_again(tmp_path: Path) -> Non
     file = tmp_path / "pipelines" / "auctions_kafka.yml"
     commands = next_commands(tmp_path, file, "127.0.0.1:4711")
     again, *_ = [c for c in commands if "kafka up" in c]
-    assert again.endswith(f"kafka up --port 4711 --root {tmp_path}")
+    assert again.endswith(f"kafka up --port 4711 --root {tmp_path}/lake")
     assert not any("landing" in command for command in commands)
 
 

@@ -1,4 +1,4 @@
-"""The demo with its own broker."""
+"""The demo, with files and with its own broker."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.e2e
 
 
-def test_the_demo_with_a_broker_accounts_for_all_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kafka", [[], ["--kafka"]])
+def test_the_demo_accounts_for_all_and_leaves_nothing(tmp_path: Path, kafka: list[str]) -> None:
     root = tmp_path / "demo"
-    document = Said(tmp_path).json("demo", "--kafka", "--events", "1500", "--root", str(root))
+    document = Said(tmp_path).json("demo", *kafka, "--events", "1500", "--root", str(root))
     assert (document["read"], document["balanced"]) == (1500, True)
-    assert document["pipeline"] == "auctions_kafka"
+    assert document["root"] == str(root / "lake")
+    assert document["pipeline"] == ("auctions_kafka" if kafka else "auctions")
     assert document["gold"]["bids_per_minute"]["rows"] > 0
     assert [r["rule"] for r in document["held"]["results"] if not r["met"]] == [
         "average_is_plausible"
@@ -39,7 +41,7 @@ def test_a_demo_that_is_interrupted_leaves_nothing_running(tmp_path: Path) -> No
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        bronze = root / "auctions_kafka" / "bronze" / "bids" / "data"
+        bronze = root / "lake" / "auctions_kafka" / "bronze" / "bids" / "data"
         wait_until(lambda: bronze.exists() or demo.poll() is not None, "it read nothing", PATIENCE)
         assert demo.poll() is None
         assert knowing(root)
