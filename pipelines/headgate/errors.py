@@ -7,7 +7,7 @@ Every error that Headgate raises on purpose is a :class:`HeadgateError`. The com
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from headgate import exit_codes
 from headgate.commands import Place, rendered
@@ -88,3 +88,8 @@ def is_disk_full(error: BaseException) -> bool:
         or any(text in said_by(each) for text in DISK_FULL.values())
         for each in chain(error)
     )
+
+
+def joined_messages(messages: Iterable[str | None]) -> str | None:
+    """The messages that there are, in order; None if there is none."""
+    return "; ".join(filter(None, messages)) or None

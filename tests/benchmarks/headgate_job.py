@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.driver.driver import Driver
-from headgate.driver.progress import Progress
+from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
 from headgate.machine.jvm import java
 from tests.benchmarks.feed import SMALL_FILES
@@ -101,7 +101,7 @@ def main(folder: Path, *options: str) -> None:
     meter = Meter()
     meter.start()
 
-    def report(progress: Progress) -> None:
+    def report(progress: JobProgress) -> None:
         if progress.state == "running":
             meter.lap(compilations=_compilations())
             if "--in-turns" in options:

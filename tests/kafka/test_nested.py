@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.history.savepoints.deployment import deployment
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id

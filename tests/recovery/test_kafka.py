@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.driver.lease_store import LeaseHeldError
+from headgate.driver.lease import LeaseHeldError
 from headgate.driver.task import Task
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.driver.lease_store import LeaseHeldError
+from headgate.driver.lease import LeaseHeldError
 from headgate.driver.task import Task
 from tests.recovery.test_kills import Shop
 from tests.support.driver_here import run_here

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.backfill import CHANGE, GONE
 from headgate.flow.operations.requests import waiting
 from headgate.flow.publish.changes import changes

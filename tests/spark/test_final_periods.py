@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.insight.final_periods.periods import DAY, HOUR, Period
 from headgate.insight.final_periods.progress import MOST, Progress
 from headgate.insight.final_periods.rows import FinalRows

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.expectations.aggregates import AGGREGATES, Values
 from headgate.declaration.load import load
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold, Rejection, Release
 from headgate.flow.gates.validations import validations

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.driver.late_replaying import LateReplays
 from headgate.driver.opening import open_tables
-from headgate.driver.rebuild_request import NOTHING, RebuildRequest
 from headgate.driver.runtime import PipelineRuntime
+from headgate.driver.schedules import ScheduledLateReplays
+from headgate.driver.task import NO_REBUILD, RebuildRequest
 from headgate.flow.operations.requests import ask, waiting
 from headgate.flow.publish.changes import changes
 from headgate.insight.ledger.balance import balance
@@ -223,9 +223,9 @@ def test_a_schedule_replays_what_is_young_enough(
     scheduled = load(pipeline.file)
     assert scheduled.definitions == pipeline.definitions, "a schedule changes no table"
     engine = Engine(spark, scheduled, engine.root, now=engine.now)
-    replays = LateReplays(engine.layout, scheduled)
+    replays = ScheduledLateReplays(engine.layout, scheduled)
     for hours, count in ((0, 1), (1, 0), (23, 0), (25, 0)):
-        replays.keep(NOON + timedelta(hours=hours))
+        replays.run_due(NOON + timedelta(hours=hours))
         assert len(waiting(engine.layout)) == count, "nothing waits any more that is young enough"
         engine.take_in()
     sound(engine)
@@ -265,7 +265,7 @@ def silver_goes_ahead(engine: Engine) -> None:
         engine.ingest(end)
         engine.epoch += 1
         runtime = PipelineRuntime(engine.spark, engine.pipeline, engine.layout, ("silver",))
-        open_tables(runtime, engine.layout, engine.epoch, engine.clock(), NOTHING)
+        open_tables(runtime, engine.layout, engine.epoch, engine.clock(), NO_REBUILD)
         runtime.catch_up(engine.clock())
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load as read_declaration
 from headgate.declaration.model import Pipeline
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.bronze import stage as bronze_stage
 from headgate.flow.sources.contract import DeployedSource, connector_of
 from headgate.flow.sources.errors import SourceError

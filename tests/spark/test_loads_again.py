@@ -17,8 +17,7 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
 from headgate.declaration.load import load as read_declaration
-from headgate.driver.rebuild_request import RebuildRequest
-from headgate.driver.task import Task
+from headgate.driver.task import RebuildRequest, Task
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
 from headgate.history.loads.state import state_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.history.maintenance import retention
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints

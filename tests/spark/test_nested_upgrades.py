@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.driver.errors import DefinitionChangedError
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.history.savepoints.deployment import deployment
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.late_replay import meant
 from headgate.flow.publish import mirror
 from headgate.flow.publish.sinks.contract import KEY, SINKS, SinkContext

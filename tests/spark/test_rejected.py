@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.silver.ceilings import RuleStopsError
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id

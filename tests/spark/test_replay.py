@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.silver.replacements import Replacements
 from headgate.history.replay import requests
 from headgate.history.replay.refused import RefusedRecords, Selection

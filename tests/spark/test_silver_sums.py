@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.gates import documents
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine

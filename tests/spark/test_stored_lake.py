@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.history.loads import requests
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id

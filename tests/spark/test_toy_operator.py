@@ -17,7 +17,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe
 from headgate.driver.errors import DefinitionChangedError
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.history.savepoints.checkpoints import checkpoints
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.ledger import balance

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.declaration.plan import describe
 from headgate.driver.errors import DefinitionChangedError
-from headgate.driver.rebuild_request import RebuildRequest
 from headgate.driver.rereading import require_source
+from headgate.driver.task import RebuildRequest
 from headgate.history.savepoints.deployment import deployment
 from headgate.history.savepoints.errors import SavepointError
 from headgate.insight.ledger import balance

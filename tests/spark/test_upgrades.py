@@ -16,7 +16,7 @@ from headgate.declaration.digest import meaning_of, table_digests
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline, Source
 from headgate.driver.errors import DefinitionChangedError
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.bronze import stage as bronze_stage
 from headgate.flow.silver import quarantine
 from headgate.flow.silver import stage as silver_stage

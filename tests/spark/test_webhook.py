@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.flow.publish.sinks import contract
 from headgate.flow.publish.sinks.letters import DeadLetters
 from headgate.flow.publish.sinks.webhook import writer

@@ -38,7 +38,7 @@ def backfill(
 
 
 def publish(engine: Engine, outcome: Outcome, savepoint: str = "none") -> Request:
-    """Request the publication; the next ``take_in`` carries it out."""
+    """Request the publication; the next ``take_in_requests`` carries it out."""
     return ask_to_publish(engine.layout, outcome, savepoint, "a test", engine.clock())
 
 

@@ -14,21 +14,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline
-from headgate.driver.awaited_source import AwaitedSource
-from headgate.driver.catching_up import CatchUp
+from headgate.driver.job_input import PipelineSources, open_sources
 from headgate.driver.lease import Lease, highest_epoch
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
-from headgate.driver.operating import take_in
-from headgate.driver.pipeline_sources import PipelineSources
-from headgate.driver.progress import Progress
+from headgate.driver.operating import take_in_requests
+from headgate.driver.outages import AwaitedSource
+from headgate.driver.progress import JobProgress
 from headgate.driver.publishing import Publications
-from headgate.driver.reading import open_sources
-from headgate.driver.rebuild_request import NOTHING, RebuildRequest
-from headgate.driver.run import Run
+from headgate.driver.run import CatchUp, DriverRun
 from headgate.driver.run_control import RunControl
 from headgate.driver.runtime import PipelineRuntime
-from headgate.driver.task import Task
+from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
 from headgate.flow.sources.contract import DeployedSource, connector_of
 from headgate.flow.sources.files.log import FilesLog
 from headgate.flow.sources.files.micro_batches import FilesMicroBatches
@@ -56,7 +53,7 @@ class Engine:
     pipeline: Pipeline
     root: Path
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    anew: RebuildRequest = NOTHING
+    anew: RebuildRequest = NO_REBUILD
     epoch: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +115,7 @@ class Engine:
         for layer in ("silver", "gold"):
             self.epoch += 1
             runtime = PipelineRuntime(self.spark, self.pipeline, self.layout, (layer,))
-            open_tables(runtime, self.layout, self.epoch, self.clock(), NOTHING)
+            open_tables(runtime, self.layout, self.epoch, self.clock(), NO_REBUILD)
             runtime.catch_up(self.clock())
 
     def run_all(self) -> Engine:
@@ -139,11 +136,11 @@ class Engine:
 
     def operate(self, operation: str, **document: Any) -> None:
         """Request an operation; the next catch-up carries it out."""
-        self.runtime.intend(operation, document, self.clock())
+        self.runtime.request_operation(operation, document, self.clock())
 
     def take_in(self) -> None:
         """Take in requested replays and operations, as bronze's job does between two batches."""
-        take_in(self.layout, self.runtime, self.clock, lambda _: None)
+        take_in_requests(self.layout, self.runtime, self.clock, lambda _: None)
         self.catch_up()
 
     def begin_load(self, *topics: str, files: str | None = None, **more: Any) -> LoadRequest:
@@ -168,12 +165,12 @@ class Engine:
         )
         publications = Publications(self.runtime.publications, time.monotonic)
         return Loading(
-            Run(
+            DriverRun(
                 *(Task(self.pipeline, str(self.root)), self.layout, self.epoch, self.spark),
                 self.runtime,
                 catch_up=CatchUp(self.runtime, publications, self.clock),
                 publications=publications,
-                progress=Progress.begin(
+                progress=JobProgress.begin(
                     self.pipeline, self.layout, "fused", self.epoch, self.runtime
                 ),
                 control=control,

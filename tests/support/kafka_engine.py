@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headgate.driver.pipeline_sources import PipelineSources
-from headgate.driver.reading import open_sources
+from headgate.driver.job_input import PipelineSources, open_sources
 from headgate.lake.control.ownership import LAYERS
 from headgate.setup.broker.running import Broker
 from tests.oracle import SourceRecord

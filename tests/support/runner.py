@@ -17,7 +17,7 @@ from headgate import failpoints
 from headgate.cli.driving import jars_for
 from headgate.declaration.load import load
 from headgate.driver.driver import Driver
-from headgate.driver.lease_store import Change, LocalLeases
+from headgate.driver.lease import Change, LocalLeases
 from headgate.driver.task import Task
 from headgate.errors import HeadgateError
 from headgate.lake.control.ownership import LAYERS

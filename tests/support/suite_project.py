@@ -12,7 +12,7 @@ from typing import Any, Self
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.driver.rebuild_request import NOTHING, RebuildRequest
+from headgate.driver.task import NO_REBUILD, RebuildRequest
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
 from tests.support.tables import Row, read
@@ -59,7 +59,7 @@ class SuiteProject:
     def write_rules(self, text: str) -> None:
         self._suite.write_text(text)
 
-    def engine(self, anew: RebuildRequest = NOTHING) -> Engine:
+    def engine(self, anew: RebuildRequest = NO_REBUILD) -> Engine:
         """A new driver, with the current declaration and rules."""
         return Engine(self._spark, load(self.declaration), self.root, anew=anew)
 

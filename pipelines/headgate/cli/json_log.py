@@ -19,7 +19,7 @@ from headgate.supervision.log_lines import Event, LogFormat, json_line
 from headgate.supervision.words import STAGE
 
 if TYPE_CHECKING:
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
 
 _OF_BATCH = re.compile(r"batch (\d+): (.*)")
 
@@ -48,7 +48,7 @@ class JsonLog:
             self.stage = message
         return self.line("stage", message)
 
-    def batch(self, progress: Progress, text: str) -> str:
+    def batch(self, progress: JobProgress, text: str) -> str:
         self.n, self.stage = progress.n, None
         backlog = progress.backlog
         return self.line(

@@ -32,7 +32,7 @@ from headgate.cli.undone import LeftError, load_states
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
-from headgate.driver.lease_store import LeaseHeldError, TablesInUseError
+from headgate.driver.lease import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError, UsageError
 from headgate.flow.sources.contract import DeployedSource, connector_of
 from headgate.flow.sources.loading import LoadWanted

@@ -155,8 +155,7 @@ def require_done(state: LoadState) -> None:
 
 def _is_driven(layout: Layout, declared: Pipeline) -> bool:
     """Whether a driver of bronze holds its lease."""
-    from headgate.driver.lease import Lease
-    from headgate.driver.lease_store import LeaseHeldError
+    from headgate.driver.lease import Lease, LeaseHeldError
 
     try:
         Lease(layout, ("bronze",), declared.name).require_free(datetime.now(UTC))

@@ -90,7 +90,7 @@ def _drive(declared: Pipeline, root: str) -> tuple[bool, str]:
     driver runs; and what a person should know. While an operation such as a compaction has the
     tables, no driver can start."""
     from headgate.cli.driving import drive, driver_of_requests
-    from headgate.driver.lease_store import LeaseHeldError, TablesInUseError
+    from headgate.driver.lease import LeaseHeldError, TablesInUseError
 
     driver = driver_of_requests(declared, root)
     try:

@@ -19,9 +19,9 @@ from headgate.cli.output import console
 from headgate.supervision.words import GAP, STAGE, line, words
 
 if TYPE_CHECKING:
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
 
-Report = Callable[["Progress"], None]
+Report = Callable[["JobProgress"], None]
 Say = Callable[[str], None]
 
 AGAIN = 10.0
@@ -75,7 +75,7 @@ class Screen:
         self._stage = ""
         self._began = self._printed = self._clock()
         # The driver changes the object in place, also between batches.
-        self._progress: Progress | None = None
+        self._progress: JobProgress | None = None
 
     def say(self, stage: str) -> None:
         """Set the current stage; an empty ``stage`` shows nothing."""
@@ -87,7 +87,7 @@ class Screen:
             if stage and not self.live and self._progress is None:
                 self._print(stage)
 
-    def take(self, progress: Progress) -> None:
+    def take(self, progress: JobProgress) -> None:
         """Set the progress of the driver, after a batch or a change of its ``trouble``."""
         with self._lock:
             self._stage, self._progress = "", progress
@@ -124,7 +124,7 @@ class Screen:
             progress = words(self._progress, datetime.now(UTC))
             return Words((*progress, stage) if stage else progress)
 
-    def _print_batch(self, progress: Progress, text: str) -> None:
+    def _print_batch(self, progress: JobProgress, text: str) -> None:
         if (log := active()) and isinstance(self._out.file, JsonStream):
             self._out.file.put(log.batch(progress, text))
         else:

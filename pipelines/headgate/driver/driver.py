@@ -11,20 +11,24 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.driver import stream
-from headgate.driver.catching_up import CatchUp
 from headgate.driver.error_translation import translate_error
 from headgate.driver.lease import Lease
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
-from headgate.driver.operating import take_in, takes_requests
-from headgate.driver.progress import Progress
+from headgate.driver.operating import take_in_requests, takes_requests
+from headgate.driver.progress import JobProgress
 from headgate.driver.publishing import Publications
 from headgate.driver.refusing import require_apart
-from headgate.driver.run import Run
+from headgate.driver.run import CatchUp, DriverRun
 from headgate.driver.run_control import RunControl
 from headgate.driver.runtime import PipelineRuntime
-from headgate.driver.scratch import job_name, remove_orphaned, scratch_folder
-from headgate.driver.session import LocalSessions, SessionProvider, stop
+from headgate.driver.session import (
+    LocalSessions,
+    SessionProvider,
+    remove_orphaned,
+    scratch_folder,
+    stop,
+)
 from headgate.driver.task import Task
 from headgate.flow.operations import drain
 from headgate.flow.publish.circuit_breaker import Breaker
@@ -43,7 +47,7 @@ class Driver:
     def __init__(
         self,
         task: Task,
-        report: Callable[[Progress], None] = lambda _: None,
+        report: Callable[[JobProgress], None] = lambda _: None,
         say: Callable[[str], None] = lambda _: None,
         sessions: SessionProvider | None = None,
         tell: Callable[[str], None] = lambda _: None,
@@ -93,7 +97,7 @@ class Driver:
         require_whole(self._layout)
         require_apart(self._task.pipeline, self._layout)
         with self._lease.held(take_over=self._task.take_over) as epoch:
-            scratch = scratch_folder(self._layout, job_name(self._task.layers), epoch)
+            scratch = scratch_folder(self._layout, self._task.job, epoch)
             try:
                 self._run(epoch, scratch)
             finally:
@@ -145,22 +149,22 @@ class Driver:
         finally:
             run.publications.close()
 
-    def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> Run:
+    def _begin(self, spark: SparkSession, runtime: PipelineRuntime, epoch: int) -> DriverRun:
         """Create the run after its tables are open. From here on it has a status document."""
         task, control = self._task, self._control
         if "bronze" in task.layers:
             control.observe_pause()
-        progress = Progress.begin(
+        progress = JobProgress.begin(
             task.pipeline,
             self._layout,
-            job_name(task.layers),
+            task.job,
             epoch,
             runtime,
             paused=control.pause_latch.paused_since,
         )
         breaker = Breaker(self._layout, task.pipeline)
         publications = Publications(runtime.publications, time.monotonic, breaker.why_open)
-        return Run(
+        return DriverRun(
             *(task, self._layout, epoch, spark, runtime),
             catch_up=CatchUp(runtime, publications, _now),
             publications=publications,
@@ -178,11 +182,11 @@ class Driver:
         rereads = not takes_requests(runtime)
         if rereads:  # nothing is taken in before the new bronze is published
             runtime.catch_up(_now())
-        take_in(self._layout, runtime, _now, self._say)
+        take_in_requests(self._layout, runtime, _now, self._say)
         runtime.catch_up(_now())
         return rereads
 
-    def _load(self, run: Run) -> None:
+    def _load(self, run: DriverRun) -> None:
         """Carry out the open loads; the source is not read."""
         control, loading = self._control, Loading(run)
         try:
@@ -197,10 +201,10 @@ class Driver:
             run.publications.close()
         run.progress.finish(run.runtime, finished=not control.is_stopping)
 
-    def _process(self, run: Run) -> None:
+    def _process(self, run: DriverRun) -> None:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
-        take_in(self._layout, runtime, _now, self._say)
+        take_in_requests(self._layout, runtime, _now, self._say)
         self._say("catching up")
         run.catch_up.run(one_step=True)
         run.progress.caught_up(runtime)
@@ -208,7 +212,7 @@ class Driver:
         drains = run.task.drain and run.writes_bronze and not control.is_stopping
         if drains and not drain.is_drained(runtime.head.table.refresh()):
             self._say("draining windows")
-            runtime.intend(drain.NAME, {}, _now())
+            runtime.request_operation(drain.NAME, {}, _now())
         if not control.is_stopping:
             run.catch_up.run()
         if runtime.stages.trouble is not None:

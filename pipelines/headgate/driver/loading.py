@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
-from headgate.driver.awaited_source import AwaitedSource
 from headgate.driver.errors import StopRequested
 from headgate.driver.operating import takes_requests
-from headgate.driver.run import Run
+from headgate.driver.outages import AwaitedSource
+from headgate.driver.run import DriverRun
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
 from headgate.flow.operations.late_replay import UnmarkedError
@@ -42,7 +42,7 @@ class _Opened:
 
     def __init__(
         self,
-        run: Run,
+        run: DriverRun,
         request: LoadRequest,
         is_shared: Callable[[], bool],
     ) -> None:
@@ -76,7 +76,7 @@ class Loading:
     one, and the load stays open: a lost lease, a refused commit, a JVM that has ended, a full disk,
     and in a run with ``once`` a history that does not answer."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DriverRun) -> None:
         self._run = run
         self._opened: _Opened | None = None
         self._last: Step | None = None
@@ -212,7 +212,7 @@ class Loading:
             requests.change(run.layout, request, wish="done")
             return True
         run.say(f"load {request.id}: folding late rows")
-        run.runtime.intend("late_replay", document, run.clock())
+        run.runtime.request_operation("late_replay", document, run.clock())
         failpoint("load.replay_intended")
         run.catch_up.run(one_step=True)
         return True

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
-from headgate.driver.batch_lock import BatchLock
+from headgate.driver.run_control import BatchLock
 from headgate.errors import HeadgateError
 from headgate.history.maintenance.report import Report
 from headgate.history.maintenance.requests import Answer, Request, asked, write_answer

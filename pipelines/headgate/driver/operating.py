@@ -22,14 +22,14 @@ def takes_requests(runtime: PipelineRuntime) -> bool:
     return "bronze" in runtime.layers and runtime.head.table.name not in rebuilt
 
 
-def is_asked(layout: Layout, runtime: PipelineRuntime) -> bool:
+def has_requests(layout: Layout, runtime: PipelineRuntime) -> bool:
     """Whether there is a request that can be taken in now."""
     if not takes_requests(runtime):
         return False
     return replays.waiting(layout) is not None or bool(requests.waiting(layout))
 
 
-def take_in(
+def take_in_requests(
     layout: Layout,
     runtime: PipelineRuntime,
     clock: Callable[[], datetime],
@@ -41,7 +41,7 @@ def take_in(
 
     Raises CommitRefusedError, FencedError or UnknownOperationError.
     """
-    if not is_asked(layout, runtime):
+    if not has_requests(layout, runtime):
         return False
     for name, stage in runtime.bronze.items():
         done = carry_out(layout, runtime.pipeline.sources[name], stage, clock)
@@ -55,7 +55,7 @@ def take_in(
         held = runtime.head.table.refresh()
         is_meant = known(request.name).is_meant_at(request.document, held.generation)
         if is_meant and request.operation(held) is None:
-            runtime.intend(request.name, request.document, clock())
+            runtime.request_operation(request.name, request.document, clock())
             failpoint("operation.taken_in")
         requests.remove(layout, request)
     return True

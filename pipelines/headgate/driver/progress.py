@@ -15,8 +15,7 @@ from headgate.declaration.graph.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.driver.runtime import PipelineRuntime
-from headgate.driver.troubles import joined
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, joined_messages
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.lag import Sample, taken
 from headgate.lake.control.outage import Outage, combined
@@ -35,7 +34,7 @@ def _now() -> datetime:
 
 
 @dataclass
-class Progress:
+class JobProgress:
     """``seconds`` and ``rows`` describe the last batch. ``outage`` is that of the sources, None
     while they answer. ``trouble`` is a message about what fails now: the sources, a sink, a
     savepoint, a damaged table. ``backlog`` is None until the source has answered. ``state`` is
@@ -84,9 +83,9 @@ class Progress:
         epoch: int,
         runtime: PipelineRuntime,
         **more: Any,
-    ) -> Progress:
+    ) -> JobProgress:
         """The progress of a job that is about to continue from the tables' positions."""
-        progress = Progress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
+        progress = JobProgress(pipeline.name, job, epoch, datetime.now(UTC), layout, **more)
         progress.updated = _updated_before_crash(layout, job) or progress.since
         progress._take(runtime)
         progress._read = progress.read
@@ -177,7 +176,7 @@ class Progress:
         """Samples from before an outage of the source are not compared with later ones."""
         self.outage, self._also = outage, also
         said = outage.said(self.clock()) if outage else None
-        self.trouble = joined((said, also))
+        self.trouble = joined_messages((said, also))
         if outage is not None and not outage.is_of_load:
             self.samples = ()
 

@@ -11,8 +11,7 @@ from datetime import datetime
 from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.sinks import sink_of
-from headgate.driver.troubles import joined
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, joined_messages
 from headgate.flow.publish.contract import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
@@ -25,7 +24,7 @@ class NotPublishedError(HeadgateError, code=exit_codes.SOURCE):
 
 
 @dataclass(frozen=True)
-class Stuck:
+class StuckPublication:
     """A publication whose sink does not take rows. ``since`` is the time of the first failure,
     ``tried`` that of the last one, in seconds of the ``monotonic`` clock."""
 
@@ -48,7 +47,7 @@ class Publications:
         self._monotonic = monotonic
         self._why_paused = why_paused
         self._paused: str | None = None
-        self._stuck: dict[str, Stuck] = {}
+        self._stuck: dict[str, StuckPublication] = {}
         self._unfinished: set[str] = set()
 
     @property
@@ -56,7 +55,7 @@ class Publications:
         """A message about the publications that failed or pause; None if there are none."""
         paused = [f"publications pause: {self._paused}"] if self._paused else []
         failed = (f"publish {name}: {each.why}" for name, each in self._stuck.items())
-        return joined((*paused, *failed))
+        return joined_messages((*paused, *failed))
 
     @property
     def stuck(self) -> dict[str, dict[str, str]]:
@@ -96,7 +95,7 @@ class Publications:
                 raise
             since = before.since if before else now
             # Commands are rendered here: readers of the status document do not know the place.
-            self._stuck[name] = Stuck(rendered(failure), since, self._monotonic())
+            self._stuck[name] = StuckPublication(rendered(failure), since, self._monotonic())
             return
         if is_done:
             self._unfinished.discard(name)

@@ -1,18 +1,113 @@
-"""Stops and pauses of a run: a stop request, the end of input, a lost lease, a pause."""
+"""Stops and pauses of a run: a stop request, the end of input, a lost lease, a pause.
+
+The stream's thread runs micro-batches. A lock and a latch keep it and the supervising thread apart.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 
 from headgate.commands import pipeline_command
-from headgate.driver.batch_lock import BatchLock
 from headgate.driver.errors import StopRequested
 from headgate.driver.lease import Lease
-from headgate.driver.pause_latch import PauseLatch
 from headgate.lake.control.pausing import paused_since
 from headgate.lake.control.stopping import record_end, stop_requested
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import FencedError
+
+POLL_EVERY = 0.1  # seconds between checks while a batch waits
+
+
+class BatchLock:
+    """Lets one thread at a time use the tables of a job and their handles."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ending = threading.Event()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the running batch is the last one."""
+        return self._ending.is_set()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Held by a micro-batch. Raises StopRequested instead of waiting once ``end`` was called:
+        stopping the query waits for its batch, so a batch that waits here would be a deadlock."""
+        while not self._lock.acquire(timeout=POLL_EVERY):
+            if self.is_ending:
+                raise StopRequested
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def between_batches(self) -> Iterator[bool]:
+        """Held by the supervising thread. Waits until the running batch has ended. Yields True, as
+        ``if_free`` does if no batch runs."""
+        with self._lock:
+            yield True
+
+    @contextmanager
+    def if_free(self) -> Iterator[bool]:
+        """Held by the supervising thread if no batch runs. Yields whether the lock was taken."""
+        taken = self._lock.acquire(blocking=False)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._lock.release()
+
+    def end(self, stop: Callable[[], None]) -> None:
+        """Stop the query with ``stop`` after the running batch. A batch that waits for the lock
+        raises StopRequested."""
+        self._ending.set()
+        with self._lock:
+            stop()
+
+
+class PauseLatch:
+    """Open at first. The supervising thread opens and closes it; the stream's thread passes it."""
+
+    def __init__(self) -> None:
+        self._moved = threading.Condition()
+        self._since: datetime | None = None
+        self._inside = False
+
+    def set(self, since: datetime | None) -> None:
+        """Close the latch for a pause that began at ``since``; None opens it."""
+        with self._moved:
+            self._since = since
+            self._moved.notify_all()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._since is not None
+
+    @property
+    def paused_since(self) -> datetime | None:
+        """When the latch was closed; None while it is open or a batch still runs."""
+        with self._moved:
+            return None if self._inside else self._since
+
+    @contextmanager
+    def passage(self, check: Callable[[], None]) -> Iterator[None]:
+        """Run a micro-batch once the latch is open. Until then, ``check`` is called repeatedly and
+        may raise."""
+        with self._moved:
+            while self._since is not None:
+                check()
+                self._moved.wait(POLL_EVERY)
+            self._inside = True
+        try:
+            yield
+        finally:
+            with self._moved:
+                self._inside = False
 
 
 class RunControl:

@@ -233,7 +233,7 @@ class PipelineRuntime:
         followed = self.graph.read_by(self.layers)
         return tuple(self.table(node.path).reader() for node in followed)
 
-    def intend(self, operation: str, document: Document, now: datetime) -> None:
+    def request_operation(self, operation: str, document: Document, now: datetime) -> None:
         """Request an operation (``operations.carrying_out.intend``)."""
         intend(self.head.table, self.graph, operation, document, now)
 

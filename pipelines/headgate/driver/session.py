@@ -1,8 +1,15 @@
-"""Provides the Spark session of a driver."""
+"""Provides the Spark session of a driver, and its scratch folder.
+
+The folder has Spark's scratch files and its checkpoint. It is local, disposable, and used by one
+run of a driver.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,9 +21,11 @@ from typing import Protocol
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from headgate.driver import references
+from headgate.driver import planning
 from headgate.driver.errors import JavaEndedError
-from headgate.driver.workers_python import workers_python
+from headgate.driver.task import FUSED
+from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
 from headgate.machine.jars import class_archive, java
 from headgate.machine.jvm import (
     has_ended,
@@ -105,7 +114,7 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
     leave_out_checksum_files(spark)
     remember_functions(spark)
     register_null_on_error(spark)
-    references.register(spark)
+    planning.register(spark)
     return spark
 
 
@@ -181,3 +190,54 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.cleaner.periodicGC.interval": "10min",
     }
+
+
+_CHOSEN = "PYSPARK_PYTHON"
+
+
+@contextmanager
+def workers_python(scratch: Path) -> Iterator[None]:
+    """A session that is started in the ``with`` block starts its workers with the script, which is
+    in the folder ``scratch``. Changes nothing if the user has set PYSPARK_PYTHON."""
+    if _CHOSEN in os.environ:
+        yield
+        return
+    os.environ[_CHOSEN] = _script(scratch)
+    try:
+        yield
+    finally:
+        del os.environ[_CHOSEN]
+
+
+def _script(scratch: Path) -> str:
+    """The script; this Python if scripts cannot be executed, as on a volume with ``noexec``."""
+    path = os.environ.get("PYTHONPATH")
+    as_here = "unset PYTHONPATH" if path is None else f"export PYTHONPATH={shlex.quote(path)}"
+    script = scratch / "python"
+    script.write_text(f'#!/bin/sh\n{as_here}\nexec {shlex.quote(sys.executable)} "$@"\n')
+    script.chmod(0o755)
+    try:
+        subprocess.run([script, "-c", ""], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return sys.executable
+    return str(script)
+
+
+def scratch_folder(layout: Layout, job: str, epoch: int) -> Path:
+    return Path(layout.storage.uri(Layout.checkpoint(job, epoch)))
+
+
+def remove_orphaned(layout: Layout, layers: Sequence[str], epoch: int) -> None:
+    """Remove the scratch folders of killed drivers. Call it after all tables of ``layers`` are
+    fenced with ``epoch``.
+
+    Drivers of lower epochs that wrote no other layers can no longer commit; one that still runs
+    fails a little earlier. The folder of a fused driver stays if only some of its layers are
+    fenced: it may still write the others. The next start removes what cannot be removed now.
+    """
+    shared = scratch_folder(layout, FUSED, epoch).parent
+    for folder in shared.glob("*-*"):
+        job, _, number = folder.name.rpartition("-")
+        wrote = LAYERS if job == FUSED else (job,)
+        if number.isdecimal() and int(number) < epoch and set(wrote) <= set(layers):
+            shutil.rmtree(folder, ignore_errors=True)

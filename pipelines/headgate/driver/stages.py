@@ -16,7 +16,7 @@ from headgate.declaration.graph.operations import is_rejected
 from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
-from headgate.driver.troubles import joined
+from headgate.errors import joined_messages
 from headgate.flow.gates.gate import TableGate
 from headgate.flow.gold.operators.contract import GoldStage, stage_of
 from headgate.flow.operations import requests
@@ -65,7 +65,7 @@ class Stages:
     @property
     def trouble(self) -> str | None:
         """A message about the gold tables that cannot go on until a rebuild replaces them."""
-        return joined(self._damaged.values())
+        return joined_messages(self._damaged.values())
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""

@@ -8,19 +8,17 @@ import time
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headgate.driver import references
+from headgate.driver import planning
 from headgate.driver.batch_runner import BatchRunner
 from headgate.driver.errors import StopRequested
-from headgate.driver.late_replaying import LateReplays
+from headgate.driver.job_input import open_input
 from headgate.driver.loading import Loading
 from headgate.driver.maintaining import Maintaining
-from headgate.driver.operating import is_asked, take_in, takes_requests
-from headgate.driver.outage_lines import OutageLines
-from headgate.driver.planning import ends_path, planned_end
-from headgate.driver.reading import micro_batches
-from headgate.driver.run import Run
-from headgate.driver.savepointing import Schedule
-from headgate.driver.troubles import joined
+from headgate.driver.operating import has_requests, take_in_requests, takes_requests
+from headgate.driver.outages import OutageLines
+from headgate.driver.run import DriverRun
+from headgate.driver.schedules import ScheduledLateReplays, ScheduledSavepoints
+from headgate.errors import joined_messages
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.lake.control.outage import Outage, combined
 from headgate.lake.control.skip_request import asked_to_skip, has_skipped
@@ -35,7 +33,12 @@ TRIGGER = "250 milliseconds"
 MOST_PLANNED = 1000
 
 
-def process(run: Run) -> None:
+def _ends_path(layer: str) -> str:
+    """The path of the document that the reference source reads."""
+    return Layout.document(f"ends-{layer}")
+
+
+def process(run: DriverRun) -> None:
     """Run micro-batches until the job's input is processed (``once``) or the run ends.
 
     Raises the error that ended a batch, and FencedError if the lease was lost.
@@ -43,7 +46,7 @@ def process(run: Run) -> None:
     run.say("looking for input")
     supervisor = StreamSupervisor(run)
     try:
-        source = micro_batches(run, supervisor.waits)
+        source = open_input(run, supervisor.waits)
         source.poll(final=run.task.once)
     except StopRequested:
         return
@@ -53,10 +56,10 @@ def process(run: Run) -> None:
 class StreamSupervisor:
     """Supervises the query on the thread that starts it. Batches run on the stream's thread."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: DriverRun) -> None:
         self._run = run
-        self._schedule = Schedule(run.layout, run.task.pipeline)
-        self._late_replays = LateReplays(run.layout, run.task.pipeline)
+        self._savepoints = ScheduledSavepoints(run.layout, run.task.pipeline)
+        self._late_replays = ScheduledLateReplays(run.layout, run.task.pipeline)
         self._loading = Loading(run)
         self._outages = OutageLines()
         self._listed = self._fed = -math.inf
@@ -100,18 +103,18 @@ class StreamSupervisor:
             run.control.observe_pause()
         pending = 0 if run.control.pause_latch.is_closed else min(source.pending(), MOST_PLANNED)
         ends = [batches.position + number for number in range(1, pending + 1)]
-        write_document(run.layout.storage, ends_path(run.job), {"ends": ends})
+        write_document(run.layout.storage, _ends_path(run.job), {"ends": ends})
 
     def _start(self, batches: BatchRunner) -> StreamingQuery:
         run, storage = self._run, self._run.layout.storage
         checkpoint = f"{Layout.checkpoint(run.job, run.epoch)}/spark"
 
         def batch(_: DataFrame, number: int) -> None:
-            batches.run(lambda: planned_end(storage, checkpoint, number))
+            batches.run(lambda: planning.planned_end(storage, checkpoint, number))
 
         stream = (
-            run.spark.readStream.format(references.FORMAT)
-            .option("ends", storage.uri(ends_path(run.job)))
+            run.spark.readStream.format(planning.FORMAT)
+            .option("ends", storage.uri(_ends_path(run.job)))
             .option("start", str(batches.position))
         )
         writer = stream.load().writeStream.queryName(f"{run.task.pipeline.name}_{run.job}")
@@ -140,8 +143,8 @@ class StreamSupervisor:
             elif self._is_fed(time.monotonic()) and self._list(source):
                 self._plan(source, batches)
             if run.writes_bronze:
-                self._schedule.keep(run.clock())
-                self._late_replays.keep(run.clock())
+                self._savepoints.run_due(run.clock())
+                self._late_replays.run_due(run.clock())
             maintaining.step()
             if not self._loading.step(source.backlog, lambda: self._has_input(source)):
                 control.wait(POLL)
@@ -224,19 +227,19 @@ class StreamSupervisor:
         """Take waiting requests into bronze, and bring all tables up to bronze. During an outage,
         this waits for no batch, which may take long to fail."""
         run, lock = self._run, self._run.control.batch_lock
-        if is_asked(run.layout, run.runtime):
+        if has_requests(run.layout, run.runtime):
             with lock.if_free() if source.outage else lock.between_batches() as is_free:
-                if is_free and take_in(run.layout, run.runtime, run.clock, run.say):
+                if is_free and take_in_requests(run.layout, run.runtime, run.clock, run.say):
                     run.catch_up.run(one_step=True)
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
     def _also(self, source: MicroBatchSource) -> str | None:
         """The trouble for which the tables do not wait."""
-        run, scheduled = self._run, (self._schedule.trouble, self._late_replays.trouble)
+        run, scheduled = self._run, (self._savepoints.trouble, self._late_replays.trouble)
         tables = run.publications.trouble, run.runtime.stages.trouble
         troubles = source.remark, *tables, *scheduled
-        return joined(troubles)
+        return joined_messages(troubles)
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
         control = self._run.control

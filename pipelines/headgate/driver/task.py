@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.declaration.model import Pipeline
-from headgate.driver.rebuild_request import NOTHING, RebuildRequest
 from headgate.lake.control.ownership import LAYERS
+
+
+@dataclass(frozen=True)
+class RebuildRequest:
+    """``tables`` are paths of tables to rebuild. ``changed`` adds all tables that were made from
+    another declaration."""
+
+    tables: Sequence[str] = ()
+    changed: bool = False
+
+
+NO_REBUILD = RebuildRequest()
+
+
+FUSED = "fused"
 
 
 @dataclass(frozen=True)
@@ -27,8 +41,13 @@ class Task:
     drain: bool = False
     take_over: bool = False
     accept_gap: bool = False
-    rebuild: RebuildRequest = NOTHING
+    rebuild: RebuildRequest = NO_REBUILD
     only_open: bool = False
     loads: bool = False
     cores: int = 2
     jars: Sequence[Path] = ()
+
+    @property
+    def job(self) -> str:
+        """The name of the job: ``fused``, or its layer."""
+        return FUSED if len(self.layers) == len(LAYERS) else self.layers[0]

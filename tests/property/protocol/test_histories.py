@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from headgate.declaration.load import load
-from headgate.driver.rebuild_request import RebuildRequest
+from headgate.driver.task import RebuildRequest
 from headgate.lake.storage.format import FORMAT
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import CommitRefusedError, FencedError

@@ -15,7 +15,7 @@ from headgate.cli.lifecycle.background import _start
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
-from headgate.driver.progress import Progress
+from headgate.driver.progress import JobProgress
 from headgate.errors import HeadgateError
 from headgate.insight.ledger import balance
 from headgate.insight.querying.names import tables
@@ -261,7 +261,7 @@ def test_the_line_of_a_pipeline_that_waits() -> None:
     from headgate.supervision.words import line
 
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
-    progress = Progress("tiny", "fused", 1, noon, Layout.of("/lake", "tiny"), updated=noon)
+    progress = JobProgress("tiny", "fused", 1, noon, Layout.of("/lake", "tiny"), updated=noon)
     progress.backlog = Backlog("records", 1200, partitions={"bids/0": PartitionBacklog(1200, 34.2)})
     progress.paused, progress.trouble = noon, "no answer for 12 s"
     said = line(progress, noon)

@@ -14,7 +14,7 @@ from headgate.cli import load_following as following
 from headgate.cli import log_file
 from headgate.cli.load_following import follow, hindrance
 from headgate.driver.driver import Driver
-from headgate.driver.lease_store import LeaseHeldError
+from headgate.driver.lease import LeaseHeldError
 from headgate.flow.gates import documents
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests

@@ -13,7 +13,7 @@ from headgate.cli.lifecycle.concluding import failure_recorded
 from headgate.cli.lifecycle.per_layer import LayerFailedError
 from headgate.commands import pipeline_command, program
 from headgate.declaration.model import Pipeline
-from headgate.driver.lease_store import LeaseHeldError
+from headgate.driver.lease import LeaseHeldError
 from headgate.errors import HeadgateError
 from headgate.flow.sources.errors import SourceError
 from headgate.lake.control.failure import Failure, last_failure, record_failure

@@ -10,7 +10,7 @@ import pytest
 from headgate.cli import driving, requesting
 from headgate.cli.requesting import await_request, carried_out
 from headgate.driver.driver import Driver
-from headgate.driver.lease_store import LeaseHeldError, TablesInUseError
+from headgate.driver.lease import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError
 from headgate.flow.operations import requests
 from headgate.lake.tables.operation import Operation

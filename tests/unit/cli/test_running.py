@@ -184,10 +184,10 @@ def test_a_stage_is_shown_at_once_and_again_while_it_lasts() -> None:
 
 
 def test_once_there_are_batches_a_stage_is_shown_only_if_it_lasts() -> None:
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
 
     shown = Watched()
-    shown.screen.take(Progress("tiny", "gold", 1, NOW, Layout.of("/lake", "tiny")))
+    shown.screen.take(JobProgress("tiny", "gold", 1, NOW, Layout.of("/lake", "tiny")))
     assert [line.split("  ")[1] for line in shown.after(AGAIN)] == ["gold 0"]
     shown.screen.say("batch 1: reading")
     assert shown.after(AGAIN - 1) == []
@@ -197,9 +197,9 @@ def test_once_there_are_batches_a_stage_is_shown_only_if_it_lasts() -> None:
 
 
 def test_a_line_of_progress() -> None:
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
 
-    progress = Progress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
+    progress = JobProgress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
     progress.n, progress.rows, progress.seconds = 3, 5000, 2.0
     progress.backlog, progress.watermark = Backlog("files", 2, 1_500_000), NOW
     progress.changed = NOW - timedelta(seconds=4)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate.driver.batch_lock import BatchLock
 from headgate.driver.batch_runner import BatchRunner
-from headgate.driver.pause_latch import PauseLatch
+from headgate.driver.run_control import BatchLock, PauseLatch
 from headgate.lake.control.backlog import Backlog
 
 

@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.driver import driver as module
-from headgate.driver import lease_store, stream
+from headgate.driver import lease, stream
 from headgate.driver.driver import Driver
 from headgate.driver.errors import JavaDiedError, JavaEndedError
-from headgate.driver.progress import Progress
+from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
 from headgate.flow.operations.requests import ask
 from headgate.lake.control.backlog import Backlog
@@ -92,7 +92,7 @@ def test_a_full_disk_replaces_no_error_and_keeps_no_scratch(
         def start(self, name: str, scratch: Path) -> SparkSession:
             (scratch / "shuffle").mkdir(parents=True)
             folders.append(scratch)
-            monkeypatch.setattr(lease_store, "write_document", write)
+            monkeypatch.setattr(lease, "write_document", write)
             return super().start(name, scratch)
 
     with pytest.raises(JavaEndedError):
@@ -105,7 +105,7 @@ def test_a_stop_ends_the_wait_for_sinks(
 ) -> None:
     """Also the stop request of another process, which is a document."""
     monkeypatch.setattr(stream, "process", lambda _: None)
-    monkeypatch.setattr(module, "take_in", lambda *_: None)
+    monkeypatch.setattr(module, "take_in_requests", lambda *_: None)
     tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
     tables.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
     task = Task(tables.runtime.pipeline, str(tmp_path), once=True)
@@ -142,7 +142,7 @@ def test_a_run_that_only_catches_up_reports_what_the_tables_have_then(
     tables.commit("bronze/b", n=3, total={"read": 60})
     tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
     tables.runtime.stages = SimpleNamespace(trouble=None)
-    progress = Progress.begin(tables.runtime.pipeline, tables.layout, "fused", 1, tables.runtime)
+    progress = JobProgress.begin(tables.runtime.pipeline, tables.layout, "fused", 1, tables.runtime)
     lines: list[str] = []
 
     def catch_up(**_: object) -> None:
@@ -150,7 +150,7 @@ def test_a_run_that_only_catches_up_reports_what_the_tables_have_then(
         tables.commit("gold/one", n=3, total={"late": 7})
 
     monkeypatch.setattr(stream, "process", lambda run: lines.append(line(run.progress, NOW)))
-    monkeypatch.setattr(module, "take_in", lambda *_: None)
+    monkeypatch.setattr(module, "take_in_requests", lambda *_: None)
     task = Task(tables.runtime.pipeline, str(tmp_path))
     run: Any = SimpleNamespace(
         runtime=tables.runtime,
@@ -172,7 +172,7 @@ def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
     rebuild. That driver then also reads the loads again."""
     done, runtime = list[str](), tables.runtime
     runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
-    runtime.intend = lambda name, *_: done.append(name)
+    runtime.request_operation = lambda name, *_: done.append(name)
 
     def catch_up(_: datetime) -> None:
         done.append("a catch-up")
@@ -184,3 +184,8 @@ def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
     assert driver._bring_level(runtime)
     assert done == ["a catch-up", "drain", "a catch-up"]
     assert not driver._bring_level(runtime)
+
+
+def test_a_job_is_called_after_its_layers(tmp_path: Path) -> None:
+    tasks = [Task(declared(tmp_path), str(tmp_path), layers) for layers in (LAYERS, ("silver",))]
+    assert [task.job for task in tasks] == ["fused", "silver"]

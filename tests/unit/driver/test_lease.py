@@ -9,9 +9,14 @@ import pytest
 from filelock import FileLock
 
 from headgate.driver import lease as module
-from headgate.driver import lease_store
-from headgate.driver.lease import Lease, highest_epoch
-from headgate.driver.lease_store import Change, LeaseHeldError, Leases, TablesInUseError
+from headgate.driver.lease import (
+    Change,
+    Lease,
+    LeaseHeldError,
+    Leases,
+    TablesInUseError,
+    highest_epoch,
+)
 from headgate.lake.control.ownership import LAYERS, lease_path
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.layout import Layout
@@ -41,7 +46,7 @@ def test_a_frozen_process_in_the_lock_is_told_of(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise even a take-over would wait for it forever, without a message."""
-    monkeypatch.setattr(lease_store, "LOCKED_FOR", 0.1)
+    monkeypatch.setattr("headgate.driver.lease.LOCKED_FOR", 0.1)
     lease = Lease(tables.layout, LAYERS, "p")
     lease.take()
     with FileLock(tables.layout.storage.uri("_headgate/lease.lock")):
@@ -82,7 +87,7 @@ def test_a_renewal_that_fails_is_tried_again(
 
     lease = Lease(tables.layout, LAYERS, "p")
     lease.take()
-    monkeypatch.setattr(lease_store, "write_document", write)
+    monkeypatch.setattr("headgate.driver.lease.write_document", write)
     assert renewed.wait(PATIENCE)
     assert failed.is_set()
     assert not lease.is_lost
@@ -111,7 +116,7 @@ def test_the_error_of_the_work_outranks_that_of_the_release(
 
     def work() -> None:
         with Lease(tables.layout, LAYERS, "p").held():
-            monkeypatch.setattr(lease_store, "write_document", _on_a_full_disk)
+            monkeypatch.setattr("headgate.driver.lease.write_document", _on_a_full_disk)
             raise ValueError("the work")
 
     with pytest.raises(ValueError, match="the work"):
@@ -122,7 +127,7 @@ def test_a_lease_that_cannot_be_released_after_all_is_done_is_an_error(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(OSError, match="No space"), Lease(tables.layout, LAYERS, "p").held():
-        monkeypatch.setattr(lease_store, "write_document", _on_a_full_disk)
+        monkeypatch.setattr("headgate.driver.lease.write_document", _on_a_full_disk)
 
 
 def _on_a_full_disk(*arguments: object) -> None:

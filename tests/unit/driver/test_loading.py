@@ -13,9 +13,9 @@ import pytest
 from py4j.protocol import Py4JError
 
 from headgate.driver import loading as module
-from headgate.driver.awaited_source import AwaitedSource
 from headgate.driver.errors import StopRequested
 from headgate.driver.loading import Loading
+from headgate.driver.outages import AwaitedSource
 from headgate.flow.operations.late_replay import UnmarkedError
 from headgate.flow.sources.errors import SourceError, UnreachableError
 from headgate.flow.sources.loading import LoadPlan

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.driver.batch_lock import BatchLock
 from headgate.driver.maintaining import LEAST, Maintaining
+from headgate.driver.run_control import BatchLock
 from headgate.history.maintenance.requests import (
     Answer,
     Request,

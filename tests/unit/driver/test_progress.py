@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.declaration.load import load
-from headgate.driver.progress import IDLE_WRITES, Progress
+from headgate.driver.progress import IDLE_WRITES, JobProgress
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.outage import Outage
 from headgate.lake.control.stopping import record_end
@@ -42,8 +42,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def progress(tables: Tables, clock: Clock) -> Progress:
-    made = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
+def progress(tables: Tables, clock: Clock) -> JobProgress:
+    made = JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
     made.batch_done(tables.runtime, Backlog("files", 0, 0))
     return made
 
@@ -55,7 +55,7 @@ def seen(tables: Tables) -> dict[str, Any]:
 
 
 def test_a_minute_without_events_is_written_as_it_goes(
-    tables: Tables, progress: Progress, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, progress: JobProgress, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writes: list[str] = []
     write = Storage.write
@@ -75,7 +75,7 @@ def test_a_minute_without_events_is_written_as_it_goes(
 
 @pytest.mark.parametrize("outage", [None, AWAY])
 def test_it_is_written_after_the_clock_was_set_back(
-    tables: Tables, progress: Progress, clock: Clock, outage: Outage | None
+    tables: Tables, progress: JobProgress, clock: Clock, outage: Outage | None
 ) -> None:
     """Otherwise a supervisor takes an idle driver for a stuck one."""
 
@@ -93,7 +93,7 @@ def test_it_is_written_after_the_clock_was_set_back(
 
 
 def test_what_other_jobs_and_operations_did_is_seen(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     tables.commit("gold/two", kind="operation", operation=1, total={"final": 7})
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
@@ -104,7 +104,7 @@ def test_what_other_jobs_and_operations_did_is_seen(
 
 
 def test_while_a_batch_runs_only_its_backlog_is_told(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     tables.refreshed.clear()
     clock.tick(6)
@@ -130,7 +130,7 @@ def test_a_backlog_reads_as_a_sentence_would(backlog: Backlog, said: str) -> Non
 
 
 def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     clock.tick(60)
     progress.idle(Backlog("files", 0, 0), tables.runtime)
@@ -145,7 +145,7 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
 
 
 def test_a_bronze_with_fewer_rows_that_replaces_another_is_a_new_beginning(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     for n, read in ((2, 100), (1, 50), (2, 60)):
         clock.tick(7)
@@ -157,7 +157,7 @@ def test_a_bronze_with_fewer_rows_that_replaces_another_is_a_new_beginning(
 
 
 def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     clock.tick(6)
     progress.idle(Backlog("records", 0), None)
@@ -168,7 +168,7 @@ def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
 
 
 def test_an_outage_and_a_pause_are_written_at_once(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     behind = Backlog("records", 5)
     assert not progress.idle(behind, tables.runtime)
@@ -186,7 +186,7 @@ def test_an_outage_and_a_pause_are_written_at_once(
 
 @pytest.mark.parametrize("outage", [None, AWAY])
 def test_only_an_outage_of_the_source_keeps_a_driver_from_being_up_to_date(
-    tables: Tables, progress: Progress, clock: Clock, outage: Outage | None
+    tables: Tables, progress: JobProgress, clock: Clock, outage: Outage | None
 ) -> None:
     clock.tick(900)
     progress.idle(Backlog("records", 0), tables.runtime, outage, also="publish out: it is down")
@@ -200,7 +200,7 @@ def test_only_an_outage_of_the_source_keeps_a_driver_from_being_up_to_date(
 
 
 def test_a_batch_of_one_source_does_not_end_the_outage_of_another(
-    tables: Tables, progress: Progress
+    tables: Tables, progress: JobProgress
 ) -> None:
     """Or of a load. Otherwise a busy source would hide the outage from checks and alerts."""
     progress.idle(Backlog("batches", 1), None, AWAY)
@@ -211,7 +211,7 @@ def test_a_batch_of_one_source_does_not_end_the_outage_of_another(
 
 
 def test_a_batch_does_not_end_the_trouble_of_a_sink(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     behind = Backlog("records", 5)
     assert progress.idle(behind, tables.runtime, also="publish out: it is down")
@@ -227,7 +227,7 @@ def test_a_batch_does_not_end_the_trouble_of_a_sink(
 
 
 def test_a_sink_that_is_down_does_not_hide_how_the_backlog_changes(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     for also in (None, "publish out: it is down", None):
         clock.tick(5)
@@ -238,7 +238,7 @@ def test_a_sink_that_is_down_does_not_hide_how_the_backlog_changes(
 
 
 def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     for count in (10, 20, 30):
         clock.tick(5)
@@ -255,7 +255,7 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
 @pytest.mark.slow
 @pytest.mark.parametrize("apart", [{"outage": AWAY}, {"paused": NOON}])
 def test_a_pause_and_an_outage_begin_the_samples_anew(
-    tables: Tables, progress: Progress, clock: Clock, apart: dict[str, Any]
+    tables: Tables, progress: JobProgress, clock: Clock, apart: dict[str, Any]
 ) -> None:
     for more in ({}, apart, {}):
         clock.tick(5)
@@ -264,7 +264,7 @@ def test_a_pause_and_an_outage_begin_the_samples_anew(
 
 
 def test_gold_changed_when_its_commits_say(
-    tables: Tables, progress: Progress, clock: Clock
+    tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     assert seen(tables)["changed"] is None
     for name, minutes in (("one", 5), ("two", 3)):
@@ -279,25 +279,25 @@ def test_a_driver_that_was_killed_on_request_has_not_crashed(
     tables: Tables, tmp_path: Path
 ) -> None:
     """`headgate down` kills a driver whose batch lasts longer than a minute."""
-    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
+    JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
     record_end(tables.layout, 1)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
-    began = Progress.begin(load(file), tables.layout, "fused", 2, tables.runtime)
+    began = JobProgress.begin(load(file), tables.layout, "fused", 2, tables.runtime)
     assert began.updated == began.since
 
 
 def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_path: Path) -> None:
     """The first driver was up to date at noon. The later ones die in their first batch."""
-    Progress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
+    JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     for epoch in (2, 3):
-        began = Progress.begin(load(file), tables.layout, "fused", epoch, tables.runtime)
+        began = JobProgress.begin(load(file), tables.layout, "fused", epoch, tables.runtime)
         assert began.since > NOON
         assert (seen(tables)["epoch"], seen(tables)["updated"]) == (epoch, NOON.isoformat())
     began.finish(tables.runtime, finished=True)
-    rested = Progress.begin(load(file), tables.layout, "fused", 4, tables.runtime)
+    rested = JobProgress.begin(load(file), tables.layout, "fused", 4, tables.runtime)
     assert rested.updated == rested.since, "after a rest nobody expects it to be level"
 
 
@@ -305,20 +305,20 @@ def test_the_first_batch_of_a_driver_took_no_longer_than_it_runs(
     tables: Tables, clock: Clock
 ) -> None:
     long_ago = NOON - timedelta(hours=1)
-    began = Progress("p", "fused", 2, NOON, tables.layout, updated=long_ago, clock=clock)
+    began = JobProgress("p", "fused", 2, NOON, tables.layout, updated=long_ago, clock=clock)
     clock.tick(4)
     began.batch_done(tables.runtime, Backlog("files"))
     assert (began.seconds, began.updated) == (4.0, clock.now)
 
 
-def test_files_are_not_sampled(tables: Tables, progress: Progress, clock: Clock) -> None:
+def test_files_are_not_sampled(tables: Tables, progress: JobProgress, clock: Clock) -> None:
     clock.tick(5)
     progress.idle(Backlog("files", 1, 10), tables.runtime)
     assert progress.samples == ()
 
 
 def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clock) -> None:
-    progress = Progress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
+    progress = JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
     progress.waits(AWAY)
     assert (seen(tables)["trouble"], seen(tables)["backlog"]) == (SAID, None)
     clock.tick(1)
@@ -331,7 +331,7 @@ def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clo
 
 @pytest.mark.parametrize(("finished", "state"), [(True, "finished"), (False, "stopped")])
 def test_an_end_in_good_order_leaves_no_trouble(
-    tables: Tables, progress: Progress, finished: bool, state: str
+    tables: Tables, progress: JobProgress, finished: bool, state: str
 ) -> None:
     progress.waits(AWAY)
     progress.finish(tables.runtime, finished=finished)

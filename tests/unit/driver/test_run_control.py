@@ -1,18 +1,142 @@
-"""What ends a run."""
+"""Stops and pauses of a run, and the lock and the latch between its threads."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from headgate.driver.errors import StopRequested
 from headgate.driver.lease import Lease
-from headgate.driver.run_control import RunControl
+from headgate.driver.run_control import BatchLock, PauseLatch, RunControl
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.documents import read_document, write_document
 from headgate.lake.storage.layout import Layout
+
+PATIENCE = 20.0  # seconds until a thread counts as hanging
+
+
+def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
+    lock = BatchLock()
+    outcome: list[str] = []
+
+    def batch() -> None:
+        try:
+            with lock.batch():
+                outcome.append("ran")
+        except StopRequested:
+            outcome.append("gave up")
+
+    stream = threading.Thread(target=batch, daemon=True)
+
+    def stop() -> None:
+        """Like Spark's stop: it runs while a batch begins, and waits for that batch."""
+        stream.start()
+        stream.join(PATIENCE)
+        outcome.append("hangs" if stream.is_alive() else "stopped")
+
+    lock.end(stop)
+    assert outcome == ["gave up", "stopped"]
+    assert lock.is_ending
+
+
+def test_the_batch_that_runs_is_waited_for() -> None:
+    lock = BatchLock()
+    outcome: list[str] = []
+    running, go_on = threading.Event(), threading.Event()
+
+    def batch() -> None:
+        with lock.batch():
+            running.set()
+            assert go_on.wait(PATIENCE)
+            outcome.append("done")
+
+    threads = [threading.Thread(target=batch)]
+    threads[0].start()
+    assert running.wait(PATIENCE)
+    with lock.if_free() as free:
+        assert not free
+    threads.append(threading.Thread(target=lock.end, args=[lambda: outcome.append("stopped")]))
+    threads[1].start()
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert outcome == ["done", "stopped"]
+
+
+def test_the_lock_is_released_after_an_error() -> None:
+    lock = BatchLock()
+    for hold in (lock.batch, lock.between_batches, lock.if_free):
+        with pytest.raises(ZeroDivisionError), hold():
+            raise ZeroDivisionError
+    with lock.if_free() as free:
+        assert free
+
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+def nothing() -> None:
+    pass
+
+
+def test_an_open_latch_lets_batches_through() -> None:
+    latch = PauseLatch()
+    with latch.passage(nothing):
+        assert latch.paused_since is None
+    assert not latch.is_closed
+
+
+def test_the_batch_that_runs_is_finished_before_the_pause_is_told() -> None:
+    latch = PauseLatch()
+    with latch.passage(nothing):
+        latch.set(NOON)
+        assert latch.is_closed
+        assert latch.paused_since is None
+    assert latch.paused_since == NOON
+
+
+def test_a_closed_latch_holds_a_batch_until_it_opens() -> None:
+    latch, passed = PauseLatch(), threading.Event()
+    latch.set(NOON)
+    looked = threading.Event()
+
+    def batch() -> None:
+        with latch.passage(looked.set):
+            passed.set()
+
+    thread = threading.Thread(target=batch)
+    thread.start()
+    assert looked.wait(PATIENCE)
+    assert not passed.is_set()
+    assert latch.paused_since == NOON
+    latch.set(None)
+    assert passed.wait(PATIENCE)
+    thread.join(PATIENCE)
+    assert latch.paused_since is None
+
+
+def test_a_batch_that_waits_still_hears_a_stop() -> None:
+    latch = PauseLatch()
+    latch.set(NOON)
+
+    def stop() -> None:
+        raise StopRequested
+
+    with pytest.raises(StopRequested), latch.passage(stop):
+        pytest.fail("a closed latch was passed")
+    assert latch.paused_since == NOON
+
+
+def test_a_batch_that_fails_leaves_the_gate_free() -> None:
+    latch = PauseLatch()
+    with pytest.raises(ValueError, match="bad"), latch.passage(nothing):
+        raise ValueError("bad")
+    latch.set(NOON)
+    assert latch.paused_since == NOON
 
 
 def test_a_stop_is_heeded_if_it_was_requested_since_the_lease_was_taken(tmp_path: Path) -> None:

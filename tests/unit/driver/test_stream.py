@@ -11,12 +11,11 @@ from typing import Any, cast
 
 import pytest
 
-from headgate.driver.batch_lock import BatchLock
 from headgate.driver.batch_runner import BatchRunner
 from headgate.driver.errors import StopRequested
-from headgate.driver.pause_latch import PauseLatch
-from headgate.driver.progress import Progress
-from headgate.driver.run import Run
+from headgate.driver.progress import JobProgress
+from headgate.driver.run import DriverRun
+from headgate.driver.run_control import BatchLock, PauseLatch
 from headgate.driver.stream import StreamSupervisor
 from headgate.flow.operations.requests import ask, waiting
 from headgate.flow.sources.loading import LoadPlan
@@ -43,7 +42,7 @@ class Running:
     def __post_init__(self) -> None:
         runtime = self.tables.runtime
         runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
-        runtime.intend = lambda name, *_: self.done.append(name)
+        runtime.request_operation = lambda name, *_: self.done.append(name)
         progress = SimpleNamespace(batch_done=lambda *_: None)
         run: Any = SimpleNamespace(
             layout=self.tables.layout,
@@ -57,7 +56,7 @@ class Running:
             say=lambda _: None,
             clock=lambda: NOW,
         )
-        self.supervisor = StreamSupervisor(cast(Run, run))
+        self.supervisor = StreamSupervisor(cast(DriverRun, run))
 
     def catch_up(self, *, one_step: bool = False) -> None:
         self.done.append("a step" if one_step else "a catch-up")
@@ -120,12 +119,12 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     told = list[str]()
     run.tell = told.append
     layout, later = running.tables.layout, NOW + timedelta(minutes=15)
-    run.progress = Progress("p", "fused", 1, NOW, layout, updated=NOW, clock=lambda: later)
+    run.progress = JobProgress("p", "fused", 1, NOW, layout, updated=NOW, clock=lambda: later)
     run.job, run.task.once = "fused", True
     run.control.observe_pause = run.catch_up.run_rest = lambda: None
     run.publications = SimpleNamespace(stuck={}, trouble="publish out: it is down")
     run.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
-    running.supervisor._schedule.trouble = "no savepoint"
+    running.supervisor._savepoints.trouble = "no savepoint"
     source = SimpleNamespace(
         pending=lambda: 0,
         backlog=lambda: Backlog("files", 0),

@@ -29,7 +29,7 @@ from headgate.supervision.words import words
 if TYPE_CHECKING:
     from headgate.cli.demo.verb import Held
     from headgate.declaration.model import Pipeline
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
     from headgate.insight.ledger.account import Ledger
     from headgate.lake.storage.layout import Layout
 
@@ -66,13 +66,13 @@ class _Filling:
         self._declared = declared
         self._layout = layout
         self._events = events
-        self._progress: Progress | None = None
+        self._progress: JobProgress | None = None
         self._stage = "starting Spark"
         self._began = time.monotonic()
         self._gold: Table | None = None
         self.ended = threading.Event()
 
-    def take(self, progress: Progress) -> None:
+    def take(self, progress: JobProgress) -> None:
         self._progress = progress
 
     def say(self, stage: str) -> None:

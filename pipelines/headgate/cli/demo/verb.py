@@ -31,7 +31,7 @@ from headgate.setup.demo.outlier import TABLE, outlier
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
 
 
 def demo(
@@ -156,7 +156,7 @@ def _run(
     task = Task(declared, root, drain=True, cores=cores, jars=jars)
     with demo_screen(console(stderr=json), declared, layout, events) as (show, say):
 
-        def watch(progress: Progress) -> None:
+        def watch(progress: JobProgress) -> None:
             gold = [t for name, t in progress.totals.items() if kind_of(name) == GOLD]
             if not first_gold and any(total.get("folded") for total in gold):
                 first_gold.append(round(time.time() - began, 1))

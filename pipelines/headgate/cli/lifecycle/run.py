@@ -40,9 +40,8 @@ from headgate.cli.undone import (
 from headgate.commands import rendered
 from headgate.declaration.graph.graph import Layer
 from headgate.declaration.kinds import GOLD, SILVER
-from headgate.driver.rebuild_request import NOTHING, RebuildRequest
 from headgate.driver.refusing import require_unchanged
-from headgate.driver.task import Task
+from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.log_lines import options_of
@@ -50,7 +49,7 @@ from headgate.supervision.log_lines import options_of
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.driver.driver import Driver
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
     from headgate.errors import HeadgateError
 
 
@@ -174,7 +173,7 @@ def _drive_layers(task: Task, layout: Layout, options: Sequence[str]) -> str | N
 
     declared = task.pipeline
     opening = replace(task, only_open=True, drain=False, accept_gap=False)
-    if task.rebuild != NOTHING or rebuild_progress(layout, declared):
+    if task.rebuild != NO_REBUILD or rebuild_progress(layout, declared):
         opened = _drive(replace(opening, once=False), layout)
         if opened.was_asked_to_stop:
             return _STOPPED if task.once else None
@@ -182,7 +181,9 @@ def _drive_layers(task: Task, layout: Layout, options: Sequence[str]) -> str | N
         return _STOPPED if task.once else None
     if task.once and (rebuild_progress(layout, declared) or has_open_load(layout)):
         # Bronze's job, which publishes a rebuild and ends loads, has ended before gold's.
-        return _drive(replace(opening, rebuild=NOTHING, take_over=False, loads=True), layout).left
+        return _drive(
+            replace(opening, rebuild=NO_REBUILD, take_over=False, loads=True), layout
+        ).left
     return None
 
 
@@ -203,7 +204,7 @@ def _drive(task: Task, layout: Layout) -> Driver:
         from headgate.driver.driver import Driver
         from headgate.machine.jars.class_archive import record_in_background
 
-        def report(progress: Progress) -> None:
+        def report(progress: JobProgress) -> None:
             shown.take(progress)
             if progress.batches == 1:
                 record_in_background()

@@ -20,8 +20,7 @@ from headgate.declaration.graph.graph import graph_of
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import parse_duration, plural
-from headgate.driver.lease import Lease
-from headgate.driver.lease_store import TablesInUseError
+from headgate.driver.lease import Lease, TablesInUseError
 from headgate.errors import HeadgateError
 from headgate.history.maintenance.report import Amount, Compacted, Report, Vacuumed
 from headgate.history.maintenance.requests import What

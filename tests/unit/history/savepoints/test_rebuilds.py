@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 
 from headgate.declaration.suites.model import Suite
 from headgate.driver.errors import DefinitionChangedError
-from headgate.driver.rebuild_request import RebuildRequest
 from headgate.driver.refusing import require_tables
+from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.late_replay import meant
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.rebuilds import (

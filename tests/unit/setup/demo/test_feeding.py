@@ -136,7 +136,7 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
 
     from headgate.cli.demo.screen import _Filling
     from headgate.cli.output import grid
-    from headgate.driver.progress import Progress
+    from headgate.driver.progress import JobProgress
     from headgate.lake.storage.layout import Layout
 
     declared = load(project.make(tmp_path, example("auctions")))
@@ -145,7 +145,7 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     out = Console(width=200, record=True, file=(tmp_path / "screen").open("w"))
     out.print(shown.render())
     totals = {"bronze/bids": {"read": 50}}
-    progress = Progress(
+    progress = JobProgress(
         "auctions", "fused", 1, START, layout, n=2, rows=50, seconds=10.0, totals=totals
     )
     shown.take(progress)

@@ -13,7 +13,7 @@ from typing import Any, Unpack, cast
 import pytest
 
 from headgate.declaration.model import Pipeline
-from headgate.driver.awaited_source import AwaitedSource
+from headgate.driver.outages import AwaitedSource
 from headgate.flow.sources.kafka import batches
 from headgate.flow.sources.kafka.micro_batches import KafkaMicroBatches
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.driver.pipeline_sources import PipelineSources
+from headgate.driver.job_input import PipelineSources
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload

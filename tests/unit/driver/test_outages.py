@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.driver.outage_lines import OutageLines
-from headgate.driver.retry import Retry, pause_after
+from headgate.driver.outages import OutageLines, Retry, pause_after
 from headgate.flow.sources.errors import UnreachableError
 from headgate.lake.control.outage import Outage, combined
 

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import LateSchedule
-from headgate.driver.late_replaying import LOOK_EVERY, LateReplays, is_due
+from headgate.driver.schedules import CHECK_EVERY, ScheduledLateReplays, is_replay_due
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.state import commit_time
 from tests.support.charted import DECLARATION
@@ -44,25 +44,25 @@ def document(table: str, hours_ago: float, by: str = "schedule") -> dict[str, ob
 def test_a_replay_is_due_when_the_last_scheduled_one_is_old_enough(
     documents: list[dict[str, object]], due: bool
 ) -> None:
-    assert is_due("sales", DAILY, documents, [], NOON) is due
+    assert is_replay_due("sales", DAILY, documents, [], NOON) is due
 
 
 @pytest.mark.parametrize(("table", "due"), [("sales", False), ("other", True)])
 def test_none_is_due_while_one_is_not_carried_out(table: str, due: bool) -> None:
     """For example, a gate holds the table. Each replay would stay in bronze's commits forever."""
     open_ = [document(table, 50)]
-    assert is_due("sales", DAILY, [document("sales", 50)], open_, NOON) is due
+    assert is_replay_due("sales", DAILY, [document("sales", 50)], open_, NOON) is due
 
 
 def test_tables_are_looked_at_at_once_after_a_clock_was_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[datetime] = []
-    monkeypatch.setattr(LateReplays, "_ask", lambda *given: looked.append(given[-1]))
+    monkeypatch.setattr(ScheduledLateReplays, "_ask", lambda *given: looked.append(given[-1]))
     file = tmp_path / "shop.yml"
     file.write_text(DECLARATION + "    late: {replay_every: 1 day, within: 30 days}\n")
-    replays = LateReplays(Layout.of(str(tmp_path), "shop"), load(file))
+    replays = ScheduledLateReplays(Layout.of(str(tmp_path), "shop"), load(file))
     back = NOON - timedelta(hours=3)
-    for now in (NOON, NOON + LOOK_EVERY / 2, back, back + LOOK_EVERY / 2, back + LOOK_EVERY):
-        replays.keep(now)
-    assert looked == [NOON, back, back + LOOK_EVERY]
+    for now in (NOON, NOON + CHECK_EVERY / 2, back, back + CHECK_EVERY / 2, back + CHECK_EVERY):
+        replays.run_due(now)
+    assert looked == [NOON, back, back + CHECK_EVERY]

@@ -1,4 +1,7 @@
-"""Requests replays of late rows on the schedule of each gold table."""
+"""What a running pipeline does on a schedule: savepoints, and replays of late rows.
+
+Both run in bronze's job. Nothing waits for them, and a failure does not end the driver.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,12 @@ from headgate.declaration.graph.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
 from headgate.declaration.names import REPLAYED
+from headgate.declaration.settings import SavepointSchedule
 from headgate.errors import HeadgateError
 from headgate.flow.operations.late_replay import meant
 from headgate.flow.operations.requests import ask, waiting
+from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.store import create, prune, savepoints
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.frames import micros
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -24,7 +30,56 @@ from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import commit_time, time_of
 from headgate.lake.tables.table import Table
 
-LOOK_EVERY = timedelta(minutes=1)
+NOTE = "scheduled"
+AGAIN_AFTER = timedelta(minutes=1)
+"""The delay after which a failed savepoint is tried again, unless its interval is shorter."""
+
+
+class ScheduledSavepoints:
+    """Takes the savepoints of a pipeline, and deletes old ones."""
+
+    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+        self._layout = layout
+        self._pipeline = pipeline
+        self.trouble: str | None = None
+        self._due: datetime | None = None
+
+    def run_due(self, now: datetime) -> Savepoint | None:
+        """Take a savepoint if one is due, and delete those that need not be kept."""
+        schedule = self._pipeline.savepoints
+        if schedule is None:
+            return None
+        self._due = self._due or self._first(schedule, now)
+        # A later due time was computed before the clock was set back, and is ignored.
+        if now < self._due <= now + schedule.every:
+            return None
+        self._due = now + min(schedule.every, AGAIN_AFTER)
+        try:
+            taken = create(self._layout, self._pipeline, now, NOTE)
+            self._due = now + schedule.every
+            self._prune(schedule, now)
+        except (HeadgateError, OSError) as error:
+            self.trouble = f"no savepoint at {now:%F %T}Z: {error}"
+            return None
+        self.trouble = None
+        return taken
+
+    def _first(self, schedule: SavepointSchedule, now: datetime) -> datetime:
+        """When the first savepoint of this driver is due, after those of earlier drivers.
+        Savepoints of the future come from a clock that was ahead, and are ignored."""
+        try:
+            found = (s for s in savepoints(self._layout) if isinstance(s, Savepoint))
+            taken = [s.created for s in found if s.created <= now]
+        except (HeadgateError, OSError):
+            return now  # taking a savepoint reports the same error
+        return max(taken) + schedule.every if taken else now
+
+    def _prune(self, schedule: SavepointSchedule, now: datetime) -> None:
+        keep, keep_for = schedule.keep, schedule.keep_for
+        prune(self._layout, self._pipeline, now, keep=keep, keep_for=keep_for)
+
+
+CHECK_EVERY = timedelta(minutes=1)
 _BY = "schedule"
 
 Documents = Iterable[Mapping[str, Any]]
@@ -40,9 +95,8 @@ class _Scheduled:
     late: Table
 
 
-class LateReplays:
-    """Runs in bronze's job. Nothing waits for a replay. A request that fails does not end the
-    driver."""
+class ScheduledLateReplays:
+    """Requests the replays of late rows of each gold table with a schedule."""
 
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         table = partial(Table, layout.storage, pipeline=pipeline.name)
@@ -56,13 +110,13 @@ class LateReplays:
         self._next: datetime | None = None
         self.trouble: str | None = None
 
-    def keep(self, now: datetime) -> None:
+    def run_due(self, now: datetime) -> None:
         """Request the replays that are due."""
         # A next time that is further away comes from a clock that was ahead.
-        is_early = self._next is not None and now < self._next <= now + LOOK_EVERY
+        is_early = self._next is not None and now < self._next <= now + CHECK_EVERY
         if not self._scheduled or is_early:
             return
-        self._next = now + LOOK_EVERY
+        self._next = now + CHECK_EVERY
         try:
             for each in self._scheduled:
                 self._ask(each, now)
@@ -77,7 +131,7 @@ class LateReplays:
         done = [each.document for each in asked if each.number <= gold.operation]
         open_ = [each.document for each in asked if each.number > gold.operation]
         open_ += [request.document for request in waiting(self._layout)]
-        if not is_due(table.declared.name, table.schedule, done, open_, now):
+        if not is_replay_due(table.declared.name, table.schedule, done, open_, now):
             return
         watermark = GoldPayload.of(gold).watermark
         if watermark is None:
@@ -89,7 +143,7 @@ class LateReplays:
         ask(self._layout, "late_replay", document, now)
 
 
-def is_due(
+def is_replay_due(
     name: str, schedule: LateSchedule, done: Documents, open_: Documents, now: datetime
 ) -> bool:
     """Whether a table's next replay is due. It is not while another one is ``open_``, for example
