@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.measures import MEASURES
+from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.type_parser import parse_type
 from headgate.flow.gold.states import state_type, value

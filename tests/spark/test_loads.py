@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.load import load as read_declaration
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
 from headgate.flow.bronze import stage as bronze_stage
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import SourceError
 from headgate.history.loads import requests
 from headgate.insight.ledger.balance import balance

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.late_replay import meant
 from headgate.flow.publish import mirror
-from headgate.flow.publish.sinks.contract import KEY, SINKS, SinkContext
+from headgate.flow.publish.sinks.writers import KEY, SinkContext
 from headgate.history.savepoints.clone import clone
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.publication import PublicationPayload

@@ -19,7 +19,7 @@ from headgate.driver.error_translation import translate_error
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.flow.operations.late_replay import meant
 from headgate.flow.publish.position import PublicationChangedError
-from headgate.flow.publish.sinks.contract import Outgoing, Writer, headers_of
+from headgate.flow.publish.sinks.writers import Outgoing, Writer, headers_of
 from headgate.flow.publish.stage import LogStage
 from headgate.lake.tables import catching_up
 from headgate.lake.tables.errors import DamagedFileError

@@ -13,11 +13,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.expressions.tokens import commas, tokenize
-from headgate.declaration.measures import MEASURES
 from headgate.declaration.names import SILVER_COLUMNS
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import (

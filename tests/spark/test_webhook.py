@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.driver.task import RebuildRequest
-from headgate.flow.publish.sinks import contract
+from headgate.flow.publish.sinks import writers
 from headgate.flow.publish.sinks.letters import DeadLetters
 from headgate.flow.publish.sinks.webhook import writer
 from headgate.flow.publish.sinks.webhook.delivery import Delivery
@@ -135,7 +135,7 @@ def test_each_row_once(
         return Delivery(messages, *settings)
 
     if source.startswith("quarantine"):
-        monkeypatch.setattr(contract, "_PART", 1_000)
+        monkeypatch.setattr(writers, "_PART", 1_000)
     else:
         monkeypatch.setattr(writer, "ROWS_PER_PIECE", 10)
     monkeypatch.setattr(writer, "Delivery", delivery)

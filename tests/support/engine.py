@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Pipeline
 from headgate.driver.job_input import PipelineSources, open_sources
 from headgate.driver.lease import Lease, highest_epoch
@@ -26,7 +27,7 @@ from headgate.driver.run import CatchUp, DriverRun
 from headgate.driver.run_control import RunControl
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.files.log import FilesLog
 from headgate.flow.sources.files.micro_batches import FilesMicroBatches
 from headgate.flow.sources.loading import LoadWanted

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from headgate.declaration.graph.operations import Document
+from headgate.declaration.contracts.operation import Document
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.operators.windows import Windows
-from headgate.flow.operations.contract import Change, Place
 from headgate.flow.operations.drain import Drain
+from headgate.flow.operations.place import Change, Place
 from headgate.flow.silver.stage import SilverStage
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.micro_batches import BatchEnd

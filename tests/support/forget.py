@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import Document
+from headgate.declaration.contracts.operation import Document, TableOperation
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.flow.operations.place import Change, Place
 from headgate.lake.tables.data_file import FINAL
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.state import State

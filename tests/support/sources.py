@@ -15,10 +15,11 @@ from typing import Any, cast
 
 import pytest
 
+from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.kinds import kind_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.flow.sources.contract import CONNECTORS, DeployedSource
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.flow.sources.records import PartedRecords

@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.flow.publish.sinks.contract import Outgoing, RunnableSink, SinkContext, Writer
+from headgate.flow.publish.sinks.writers import Outgoing, SinkContext, Writer
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class BookWriter(Writer):
         return book
 
 
-class BookKind(RunnableSink[Book]):
+class BookKind(Sink[Book]):
     key = Key(
         "book",
         "section",

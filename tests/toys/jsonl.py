@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.flow.publish.sinks.contract import Outgoing, RunnableSink, SinkContext, Writer
+from headgate.flow.publish.sinks.writers import Outgoing, SinkContext, Writer
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class LinesWriter(Writer):
         return f"{self._path} takes no lines" if isinstance(error, OSError) else None
 
 
-class LinesKind(RunnableSink[Lines]):
+class LinesKind(Sink[Lines]):
     key = Key(
         "jsonl",
         "section",

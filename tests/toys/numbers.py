@@ -17,9 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from headgate.declaration.contracts.source import Connector, Session
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Report, Section
-from headgate.flow.sources.contract import Connector, DeployedSource, Session
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.flow.sources.records import PartedRecords, Rows

@@ -17,7 +17,7 @@ from headgate.declaration.names import Columns
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.declaration.types import BIGINT, TIMESTAMP
-from headgate.flow.gold.operators.contract import FoldOperator
+from headgate.flow.gold.operators.fold_operator import FoldOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -28,11 +28,11 @@ ENDED = "ended at once; nothing is lost: the next start goes on from the last co
 def jars_for(pipeline: Pipeline) -> tuple[Path, ...]:
     """The jars of Spark's Kafka connector if the pipeline reads or writes topics, else none. Raises
     HeadgateError if they are missing."""
-    from headgate.declaration.sinks import sink_of
-    from headgate.declaration.sources import kind_of_source
+    from headgate.declaration.contracts.sink import sink_of
+    from headgate.declaration.contracts.source import connector_of
     from headgate.machine.jars import cached_jars
 
-    reads = any(kind_of_source(source).needs_jars for source in pipeline.sources.values())
+    reads = any(connector_of(source).needs_jars for source in pipeline.sources.values())
     if not reads and not any(sink_of(each).needs_jars for each in pipeline.publish.values()):
         return ()
     try:

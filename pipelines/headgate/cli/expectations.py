@@ -16,6 +16,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond, write_new
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command, rendered, shell_command
+from headgate.declaration.contracts.operator import begin_of, gold_columns
 from headgate.declaration.expectations import profiling
 from headgate.declaration.expectations.exporting import exported, left_out
 from headgate.declaration.expectations.importing import imported
@@ -23,7 +24,6 @@ from headgate.declaration.expectations.written import suite_text
 from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.declaration.names import Columns
-from headgate.declaration.operators import begin_of, gold_columns
 from headgate.declaration.quantities import plural
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.suites.plan import asked, suite_plan

@@ -34,13 +34,13 @@ from headgate.cli.requesting import PATIENCE, await_request, carried_out, person
 from headgate.cli.rows import as_text, cells, table_of
 from headgate.cli.screen import waiting as shown_waiting
 from headgate.commands import pipeline_command
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.operators import begin_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
-from headgate.flow.gold.operators.contract import is_final
+from headgate.flow.gold.stage import is_final
 from headgate.flow.operations import late_replay, requests
 from headgate.flow.operations.requests import Request
 from headgate.insight.querying.sql import select

@@ -29,12 +29,13 @@ from headgate.cli.output import grid, respond
 from headgate.cli.requesting import person
 from headgate.cli.screen import waiting
 from headgate.cli.undone import LeftError, load_states
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
 from headgate.driver.lease import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError, UsageError
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.loading import LoadWanted
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest, folder_of

@@ -15,18 +15,18 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.contracts.sink import SINKS
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
 from headgate.errors import HeadgateError, UsageError
-from headgate.flow.publish.sinks.contract import (
-    SINKS,
+from headgate.flow.publish.sinks.letters import DeadLetters, Letter, dead_letters
+from headgate.flow.publish.sinks.writers import (
     NoLettersError,
     SinkAwayError,
     SinkContext,
     SinkRefusalError,
 )
-from headgate.flow.publish.sinks.letters import DeadLetters, Letter, dead_letters
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table

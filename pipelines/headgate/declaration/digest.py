@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headgate.declaration.contracts.operator import operator_of
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.expressions.tokens import canonical
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import (
@@ -25,8 +27,6 @@ from headgate.declaration.model import (
     SilverTable,
     Source,
 )
-from headgate.declaration.operators import operator_of
-from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import DataType
 
 # Increased when the meaning of a declaration changes without its text changing.
@@ -110,7 +110,7 @@ def _plain(value: Any) -> Any:
         return value
     fields = _fields(value, _NOT_MEANT.get(type(value), ()))
     if isinstance(value, Source):
-        fields[value.kind] = _fields(value.reads, kind_of_source(value).not_meant)
+        fields[value.kind] = _fields(value.reads, connector_of(value).not_meant)
     if isinstance(value, GoldTable):
         fields |= _plain(operator_of(value).meaning(value.operator))
     if isinstance(value, SilverTable) and value.suite is not None:

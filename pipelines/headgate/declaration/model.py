@@ -117,7 +117,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Source:
-    """Where records come from. ``kind`` is the name of a member of ``declaration.sources``, and
+    """Where records come from. ``kind`` is the name of a package of ``headgate.flow.sources``, and
     ``reads`` says, as a frozen dataclass of that kind, what is read.
 
     ``expect_input_every`` and ``expect_event_time_within`` are limits of health checks; None for no

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.declaration.ambiguous import same_ids
+from headgate.declaration.contracts.measure import MEASURES
+from headgate.declaration.contracts.operator import columns_of, gold_columns, operator_of
+from headgate.declaration.contracts.sink import Sink, sink_of
+from headgate.declaration.contracts.source import CONNECTORS, connector_of
 from headgate.declaration.expressions.spark import readable
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, REJECTED, SILVER
-from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import (
     Derived,
     GoldTable,
@@ -19,10 +22,7 @@ from headgate.declaration.model import (
     Source,
 )
 from headgate.declaration.names import WHY_LATE
-from headgate.declaration.operators import columns_of, gold_columns, operator_of
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.sinks import SinkKind, sink_of
-from headgate.declaration.sources import SOURCES, kind_of_source
 from headgate.declaration.suites.plan import suite_lines, suite_plan
 from headgate.declaration.time_forms import TimeForm
 from headgate.declaration.types import DataType
@@ -55,7 +55,7 @@ def _source(source: Source) -> dict[str, Any]:
     record = source.record
     time = record.event_time
     described: dict[str, Any] = {
-        source.kind: kind_of_source(source).plan(source.reads),
+        source.kind: connector_of(source).plan(source.reads),
         **_expected(source),
         "event_id": list(record.event_id) or "the position in the source",
         "event_time": {"column": time.column, **_times(time.form)},
@@ -104,7 +104,7 @@ def _reasons(pipeline: Pipeline) -> list[str]:
 
 def _reasons_of(source: Source) -> list[str]:
     record = source.record
-    has_tombstones = kind_of_source(source).has_tombstones and not record.ignores_tombstones
+    has_tombstones = connector_of(source).has_tombstones and not record.ignores_tombstones
     reasons = ["tombstone"] if has_tombstones else []
     reasons += ["unparsable", "not_an_object"]
     reasons += ["missing_id"] if record.event_id else []
@@ -224,9 +224,9 @@ def _source_lines(source: Mapping[str, Any]) -> list[str]:
     same = "duplicates are not detected"
     if duplicates:
         same = f"within {duplicates['within']}, differing: {duplicates['differing']}"
-    kind = next(name for name in SOURCES.names() if name in source)
+    kind = next(name for name in CONNECTORS.names() if name in source)
     return [
-        *SOURCES[kind].lines(source[kind]),
+        *CONNECTORS[kind].lines(source[kind]),
         f"  id       {ids if isinstance(ids, str) else ', '.join(ids)}",
         f"  time     {source['event_time']['column']} ({_form(source['event_time'])})",
         *(f"  time     {name} ({_form(times)})" for name, times in source["times"].items()),
@@ -283,7 +283,7 @@ def _table_lines(table: Mapping[str, Any]) -> list[str]:
     return lines + [f"    {name:<{width}}  {type_}" for name, type_ in table["schema"].items()]
 
 
-def _publication_lines(publication: Mapping[str, Any], kind: SinkKind[Any]) -> list[str]:
+def _publication_lines(publication: Mapping[str, Any], kind: Sink[Any]) -> list[str]:
     when = publication["when"]
     rows = {"final": "of final windows", "update": "of each update of a window"}.get(when, "all")
     where, *more = kind.lines(publication[kind.key.name])

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from headgate.declaration.contracts.sink import sink_of
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kafka.values import SECRET_PATTERN, assigned_secrets
 from headgate.declaration.model import Pipeline
-from headgate.declaration.sinks import sink_of
-from headgate.declaration.sources import kind_of_source
 
 _SHORTEST = 3  # shorter ones occur in any text
 
 
 def secrets_of(pipeline: Pipeline) -> frozenset[str]:
     """The secrets of the sources and of the sinks."""
-    read = (kind_of_source(each).secrets(each.reads) for each in pipeline.sources.values())
+    read = (connector_of(each).secrets(each.reads) for each in pipeline.sources.values())
     written = (sink_of(each).secrets(each.sink) for each in pipeline.publish.values())
     return frozenset(chain.from_iterable((*read, *written)))
 

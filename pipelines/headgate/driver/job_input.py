@@ -10,12 +10,12 @@ from typing import Protocol
 
 from pyspark.sql import SparkSession
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import kind_of
 from headgate.driver.outages import AwaitedSource
 from headgate.driver.run import DriverRun
 from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import joined_messages
-from headgate.flow.sources.contract import connector_of
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.outage import Outage, combined

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.driver.errors import StopRequested
 from headgate.driver.operating import takes_requests
 from headgate.driver.outages import AwaitedSource
@@ -18,7 +19,6 @@ from headgate.driver.run import DriverRun
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
 from headgate.flow.operations.late_replay import UnmarkedError
-from headgate.flow.sources.contract import connector_of
 from headgate.flow.sources.errors import UnreachableError
 from headgate.flow.sources.micro_batches import SourceContext
 from headgate.history.loads import requests

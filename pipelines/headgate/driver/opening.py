@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.driver.errors import DefinitionChangedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from headgate.declaration.graph.operations import Document, known
+from headgate.declaration.contracts.operation import Document, operation_named
 from headgate.declaration.kinds import GOLD
 from headgate.driver.runtime import PipelineRuntime
 from headgate.failpoints import failpoint
@@ -53,7 +53,7 @@ def take_in_requests(
             requests.remove(layout, request)
             continue
         held = runtime.head.table.refresh()
-        is_meant = known(request.name).is_meant_at(request.document, held.generation)
+        is_meant = operation_named(request.name).is_meant_at(request.document, held.generation)
         if is_meant and request.operation(held) is None:
             runtime.request_operation(request.name, request.document, clock())
             failpoint("operation.taken_in")

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
-from headgate.declaration.sinks import sink_of
+from headgate.declaration.contracts.sink import sink_of
 from headgate.errors import HeadgateError, joined_messages
 from headgate.flow.publish.contract import Stage
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
@@ -28,7 +28,7 @@ def require_free(declared: Pipeline, layout: Layout) -> None:
 
 def require_apart(declared: Pipeline, layout: Layout) -> None:
     """Raises SourceError if a source reads from the folder in which tables are written."""
-    from headgate.flow.sources.contract import connector_of
+    from headgate.declaration.contracts.source import connector_of
 
     root = parent(layout.storage.root)
     for source in declared.sources.values():
@@ -39,7 +39,8 @@ def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> 
     """Raises SourceError if the folder or topic of a source cannot be used, or is where tables are
     written: a person has to correct it. Returns remarks about sources that are away, which a driver
     waits for. A run with ``once`` does not: then this raises UnreachableError."""
-    from headgate.flow.sources.contract import DeployedSource, connector_of
+    from headgate.declaration.contracts.source import connector_of
+    from headgate.flow.sources.deployed_source import DeployedSource
     from headgate.flow.sources.errors import UnreachableError
 
     require_apart(declared, layout)
@@ -119,7 +120,8 @@ def require_unchanged(declared: Pipeline, layout: Layout, *, once: bool = False)
 def _require_unchanged(
     declared: Pipeline, layout: Layout, states: States, *, once: bool = False
 ) -> None:
-    from headgate.flow.sources.contract import DeployedSource, connector_of
+    from headgate.declaration.contracts.source import connector_of
+    from headgate.flow.sources.deployed_source import DeployedSource
     from headgate.flow.sources.errors import UnreachableError
     from headgate.lake.tables.payloads.bronze import BronzePayload
     from headgate.lake.tables.state import State

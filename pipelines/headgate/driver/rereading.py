@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.model import Pipeline
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.storage.layout import Layout

@@ -9,8 +9,9 @@ from itertools import chain
 
 from pyspark.sql import SparkSession
 
-from headgate.declaration.graph.graph import graph_of
-from headgate.declaration.graph.operations import Document
+from headgate.declaration.contracts.operation import Document
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
@@ -19,7 +20,7 @@ from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gates.gate import gate_of
 from headgate.flow.operations.carrying_out import intend
 from headgate.flow.publish.stages import stage_of
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.declarations import all_kept
 from headgate.history.savepoints.rebuilds import Rebuild

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
 from headgate.declaration.names import REPLAYED

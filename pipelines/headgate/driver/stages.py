@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headgate.commands import rendered
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import is_rejected
+from headgate.declaration.contracts.operation import is_rejected
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
 from headgate.errors import joined_messages
 from headgate.flow.gates.gate import TableGate
-from headgate.flow.gold.operators.contract import GoldStage, stage_of
+from headgate.flow.gold.stage import GoldStage, stage_of
 from headgate.flow.operations import requests
 from headgate.flow.operations.carrying_out import Operations
 from headgate.flow.silver.stage import SilverStage

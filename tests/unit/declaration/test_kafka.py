@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.errors import Problem
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.model import Pipeline, Publication
-from headgate.declaration.sources import kind_of_source
 from headgate.flow.sources.kafka.declared import KafkaSource
 from tests.support.declared import kafka_of, source_of
 from tests.unit.declaration.test_wrong_declarations import Wrong
@@ -38,7 +38,7 @@ def test_defaults_are_those_of_the_model(kafka: str, read: Read) -> None:
     shop = read(text)
     assert kafka_of(shop) == KafkaSource("localhost:9092", "orders", None, "earliest")
     source = source_of(shop)
-    assert (source.kind, kind_of_source(source).format(source.reads)) == ("kafka", "json")
+    assert (source.kind, connector_of(source).format(source.reads)) == ("kafka", "json")
 
 
 def test_every_key_is_read(kafka: str, read: Read) -> None:

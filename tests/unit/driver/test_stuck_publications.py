@@ -10,7 +10,7 @@ import pytest
 
 from headgate.commands import pipeline_command
 from headgate.driver.publishing import TRY_AGAIN, NotPublishedError, Publications
-from headgate.flow.publish.sinks.contract import SinkRefusalError
+from headgate.flow.publish.sinks.writers import SinkRefusalError
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -34,9 +34,9 @@ from headgate.cli.options import (
     time_range,
 )
 from headgate.cli.output import respond
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.declaration.operators import columns_of
 from headgate.history.backfill.compatibility import require_compatible, require_windows
 from headgate.history.backfill.reports import as_published, reports, taken_back
 from headgate.insight.lineage.emitting import send_backfill

@@ -10,7 +10,7 @@ from headgate.cli.machine_faults import machine_fault
 from headgate.cli.options import command
 from headgate.cli.restoring import restore_in_place
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.deployment import Deployment

@@ -38,7 +38,7 @@ from headgate.cli.undone import (
     stopped_loads,
 )
 from headgate.commands import rendered
-from headgate.declaration.graph.graph import Layer
+from headgate.declaration.graph import Layer
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.driver.refusing import require_unchanged
 from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
@@ -158,7 +158,7 @@ def check_gap(declared: Pipeline, accept_gap: bool) -> None:
     """Raises BadParameter for a source that cannot have a gap."""
     if not accept_gap:
         return
-    from headgate.flow.sources.contract import connector_of
+    from headgate.declaration.contracts.source import connector_of
 
     why = [connector_of(source).why_no_gap for source in declared.sources.values()]
     if None not in why:

@@ -15,12 +15,12 @@ import typer
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import grid, respond
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE, FILES
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
 from headgate.driver.lease import Lease
 from headgate.errors import HeadgateError, UsageError
-from headgate.flow.sources.contract import connector_of
 from headgate.flow.sources.files.changes import Change
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile, is_aside

@@ -16,7 +16,7 @@ from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
 from headgate.declaration.errors import Invalid
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import parse_duration, plural

@@ -19,12 +19,13 @@ from headgate.cli.requesting import PATIENCE, await_request, person
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.bronze.copies import CorrectedCopies
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.replay import corrections, requests
 from headgate.history.replay.corrections import CorrectedRecord, unchanged
 from headgate.history.replay.refused import RefusedRecords, Selection

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from headgate.declaration import types
+from headgate.declaration.contracts.measure import measure_name
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import coercion
 from headgate.declaration.expressions.functions import (
@@ -29,7 +30,6 @@ from headgate.declaration.expressions.typed import (
     sql,
     with_article,
 )
-from headgate.declaration.measures import measure_of
 from headgate.declaration.nearest import nearest
 from headgate.declaration.patterns import group_count
 
@@ -57,7 +57,7 @@ def find_function(name: str) -> Function:
     found = functions().get(lower)
     if found is not None:
         return found
-    if measure_of(lower) is not None:
+    if measure_name(lower) is not None:
         raise Invalid(f"{lower}() is a measure: it belongs under measures")
     if lower in AGGREGATES:
         raise Invalid(f"{lower}() is an aggregate that is not supported")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from headgate.declaration.contracts.measure import MEASURES, MeasureFunction, measure_name
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_condition, parse_expression
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.tokens import Token, closing, commas, tokenize
 from headgate.declaration.expressions.typed import shown
-from headgate.declaration.measures import MEASURES, MeasureKind, measure_of
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.nearest import nearest
 from headgate.declaration.types import is_nested
@@ -55,13 +55,13 @@ def usage(function: str) -> str:
     return f"{function}({', '.join(MEASURES[function].takes)})"
 
 
-def _check_count(function: str, kind: MeasureKind, count: int) -> None:
+def _check_count(function: str, kind: MeasureFunction, count: int) -> None:
     if count != (wanted := len(kind.takes)):
         arguments = "one argument" if wanted == 1 else f"{wanted} arguments"
         raise Invalid(f"{function}() takes {arguments}, not {count}: {usage(function)}")
 
 
-def _argument(function: str, kind: MeasureKind, text: str, scope: Scope) -> Argument:
+def _argument(function: str, kind: MeasureFunction, text: str, scope: Scope) -> Argument:
     expression = parse_expression(text, scope)
     if is_nested(expression.type) and not kind.takes_nested:
         raise Invalid(f"{function}() takes one value, not {shown(expression.type)}")
@@ -88,7 +88,7 @@ def _text(text: str, part: tuple[Token, ...]) -> str:
 def _function(tokens: tuple[Token, ...]) -> str:
     first = tokens[0].lower
     is_call = len(tokens) > 1 and tokens[1].text == "(" and tokens[0].kind == "word"
-    found = measure_of(first)
+    found = measure_name(first)
     if is_call and found is not None:
         return found
     names = MEASURES.names()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.keys.key import Key
-from headgate.declaration.sinks import SINKS
 
 WHEN = ("final", "update")
 _ROWS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
 from headgate.declaration.model import Duplicates, Record
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.sources import SOURCES
 from headgate.declaration.time_forms import TimeForm
 
 _TIMES = (
@@ -166,11 +166,11 @@ _EXPECTATIONS = (
 
 def source_key() -> Key:
     """The key of a source. It contains a key for each kind of source that is installed."""
-    names = SOURCES.names()
+    names = CONNECTORS.names()
     return Key(
         "SOURCE",
         "section",
         "One source: a folder of files or Kafka topics.",
         one_of=names,
-        children=(*(SOURCES[name].key for name in names), RECORD, *_EXPECTATIONS),
+        children=(*(CONNECTORS[name].key for name in names), RECORD, *_EXPECTATIONS),
     )

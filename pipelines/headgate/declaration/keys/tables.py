@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from headgate.declaration.contracts.measure import MEASURES
+from headgate.declaration.contracts.operator import OPERATORS
 from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
-from headgate.declaration.measures import MEASURES
-from headgate.declaration.operators import OPERATORS
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
 _COMPUTED = "write expressions in `columns`, and a condition in `where`"

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
+from headgate.declaration.contracts.measure import MEASURES
+from headgate.declaration.contracts.operator import OPERATORS
 from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
 from headgate.declaration.expressions.measure import usage
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
-from headgate.declaration.measures import MEASURES
-from headgate.declaration.operators import OPERATORS
 from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reference.expectations import expectations
 from headgate.declaration.reference.schema import json_text

@@ -6,13 +6,13 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from headgate.declaration.contracts.measure import MEASURES
+from headgate.declaration.contracts.operator import OPERATORS
 from headgate.declaration.expressions.expression import parse_column, parse_scalar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.measure import parse_measure
-from headgate.declaration.measures import MEASURES
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
 from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
-from headgate.declaration.operators import OPERATORS
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
 from headgate.declaration.sections.silver import ReadSuite, checked, condition, derive, reference
 from headgate.declaration.suites.subject import VersionSubject

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from headgate.declaration.contracts.sink import SINKS
+from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.keys.publish import WHEN
 from headgate.declaration.model import Publication, PublishedLayer
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Report, Section
-from headgate.declaration.sinks import SINKS
-from headgate.declaration.sources import SOURCES
 
 _OWNERS: dict[PublishedLayer, str] = {
     "gold": "gold table",
@@ -80,7 +80,7 @@ def _check_no_loop(
 ) -> None:
     place = at.get(SINKS[kind].place)
     for name, of in sources.items():
-        given = ((kind, of.section(kind)) for kind in SOURCES.names())
-        if place and any(SOURCES[kind].would_read(part, sink) for kind, part in given if part):
+        given = ((kind, of.section(kind)) for kind in CONNECTORS.names())
+        if place and any(CONNECTORS[kind].would_read(part, sink) for kind, part in given if part):
             what = f"is a {SINKS[kind].place} that the source {name!r} reads"
             report.at(place, f"{what}: what is published would return")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import shown, with_article
 from headgate.declaration.model import Column, Duplicates, Record, Source
@@ -14,7 +15,6 @@ from headgate.declaration.names import RESCUED, column_like, in_other_case
 from headgate.declaration.nearest import nearest
 from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
 from headgate.declaration.sections.times import build_event_time, build_times
-from headgate.declaration.sources import SOURCES
 from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import (
     DOUBLE,
@@ -29,18 +29,18 @@ from headgate.declaration.types import (
 
 def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
     """The source, or None after reporting what is wrong with it."""
-    given = {kind: of for kind in SOURCES.names() if (of := section.section(kind))}
-    made = {kind: SOURCES[kind].build(of, report, project) for kind, of in given.items()}
+    given = {kind: of for kind in CONNECTORS.names() if (of := section.section(kind))}
+    made = {kind: CONNECTORS[kind].build(of, report, project) for kind, of in given.items()}
     record = _record(section.section("record"), report)
     read = [(kind, reads) for kind, reads in made.items() if reads is not None]
     if record is None or not read:
         return None
     kind, reads = read[0]
-    if SOURCES[kind].format(reads) == "csv":
+    if CONNECTORS[kind].format(reads) == "csv":
         _check_flat(record, section, report)
-    record = replace(record, ignores_tombstones=SOURCES[kind].ignores_tombstones(reads))
+    record = replace(record, ignores_tombstones=CONNECTORS[kind].ignores_tombstones(reads))
     expected = section.values("expect_input_every", "expect_event_time_within")
-    return Source(name, record, kind, SOURCES[kind].with_record(reads, record), **expected)
+    return Source(name, record, kind, CONNECTORS[kind].with_record(reads, record), **expected)
 
 
 def _check_flat(record: Record, section: Section, report: Report) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
-from headgate.declaration.sources import kind_of_source
 from headgate.flow.bronze.id_index import Flags
 from headgate.lake.tables.record_shape import record_schema
 from headgate.lake.tables.replay import Position, positions_of
@@ -22,7 +22,7 @@ def copies_schema(source: Source) -> pa.Schema:
     """``partition`` and ``offset`` are those of the source's record that a copy goes back to, and
     ``was_valid`` says whether the corrected record is valid in bronze. ``value`` is the copy; for
     CSV it is a JSON object of its cells as texts. The other columns are as in ``record_schema``."""
-    records = record_schema(kind_of_source(source).place)
+    records = record_schema(connector_of(source).place)
     return records.append(pa.field("was_valid", pa.bool_()))
 
 
@@ -47,7 +47,7 @@ class CorrectedCopies:
     def records(self) -> pa.Table:
         """The copies as records at the positions of the source's records. If a record's id is its
         position, the copy then has the same id."""
-        kind = kind_of_source(self.source)
+        kind = connector_of(self.source)
         is_csv = kind.format(self.source.reads) == "csv"
         wanted = record_schema(kind.place, has_document=is_csv)
         rows = self.rows.drop_columns("was_valid")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Record, Source
-from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Struct
 from headgate.lake.tables.frames import struct_type
 from headgate.lake.tables.record_shape import HEADERS
@@ -32,7 +32,7 @@ def bronze_type(source: Source) -> StructType:
             "key": BINARY,
             "headers": HEADERS,
             "value": BINARY,
-            kind_of_source(source).place: STRING,
+            connector_of(source).place: STRING,
             "ingested_at": TIMESTAMP,
             "seen_at": TIMESTAMP,
             "event_id": STRING,

@@ -13,9 +13,9 @@ from typing import ParamSpec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Source
-from headgate.declaration.sources import kind_of_source
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.batches import (
     IN_DRIVER,
@@ -78,7 +78,7 @@ class BronzeStage:
         self._source = source
         self.type = bronze_type(source)
         self.table = table
-        format = kind_of_source(source).format(source.reads)
+        format = connector_of(source).format(source.reads)
         self._decoding = Decoding(source.record, format, f"headgate/{uuid.uuid4().hex[:12]}")
         self._dedup_index: DedupIndex | None = None
         self._footers = Footers(self.table)

@@ -11,11 +11,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.expectations.validation import validate
 from headgate.declaration.kinds import GOLD, LATE, SILVER, name_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.operators import columns_of
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM
 from headgate.failpoints import failpoint

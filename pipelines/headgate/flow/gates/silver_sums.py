@@ -18,10 +18,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, DoubleType, FloatType
 
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
-from headgate.declaration.operators import operator_of
 from headgate.declaration.suites.model import Rule
 from headgate.lake.tables.earlier_files import files_at
 from headgate.lake.tables.frames import Rows

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable, Measure
-from headgate.declaration.operators import columns_of
 from headgate.declaration.types import Struct
 from headgate.flow.gold.schema import gold_type
 from headgate.flow.gold.states import fold, merged, state_type, value

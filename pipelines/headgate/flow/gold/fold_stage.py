@@ -23,7 +23,7 @@ from headgate.flow.gold.late_replay import LATE_TIME, LateReplay
 from headgate.flow.gold.pairs import Pairs
 from headgate.flow.gold.recomputing import Meant, final_rows
 from headgate.flow.gold.schema import gold_type, late_type, state_field, time_column
-from headgate.flow.operations.contract import Place
+from headgate.flow.operations.place import Place
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.catching_up import files_of, steps
 from headgate.lake.tables.data_file import DataFile

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.declaration.graph.operations import Document
+from headgate.declaration.contracts.operation import Document
+from headgate.declaration.contracts.operator import begin_of, columns_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, STATUS_COLUMNS
-from headgate.declaration.operators import begin_of, columns_of
 from headgate.flow.gold.aggregator import batch_constants
 from headgate.flow.gold.fold import Fold
 from headgate.flow.gold.schema import gold_type, state_field, time_column
-from headgate.flow.operations.contract import Change
+from headgate.flow.operations.place import Change
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.earlier_files import files_at
 from headgate.lake.tables.frames import Rows, micros, row_type

@@ -17,8 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.names import REPLAYED
-from headgate.declaration.operators import begin_of
 from headgate.flow.gold.aggregator import batch_constants
 from headgate.flow.gold.fold import Fold
 from headgate.flow.gold.late_replay import Selection

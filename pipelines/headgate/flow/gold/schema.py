@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructField, StructType
 
+from headgate.declaration.contracts.operator import begin_of, columns_of, gold_columns
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import WHY_LATE
-from headgate.declaration.operators import begin_of, columns_of, gold_columns
 from headgate.declaration.types import Struct
 from headgate.flow.gold.states import state_type
 from headgate.lake.tables.data_file import STATE

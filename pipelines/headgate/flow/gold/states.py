@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from headgate.declaration.measures import MEASURES, Fold
+from headgate.declaration.contracts.measure import MEASURES, MeasureFold
 from headgate.declaration.model import Measure
 from headgate.declaration.types import Struct
 
 _PLACE = re.compile(r"\{(old|new)(?:\.(\w+))?\}")
 
 
-def fold(measure: Measure) -> Fold:
+def fold(measure: Measure) -> MeasureFold:
     """How ``measure`` is folded."""
     return MEASURES[measure.function].fold(measure)
 

@@ -1,4 +1,5 @@
 """Operations on tables, each carried out between two batches. Each kind is a module.
 
-``contract.py`` defines what a module must provide. ``drain.py`` is an example.
+``declaration/contracts/operation.py`` defines what a module must provide. ``drain.py`` is an
+example.
 """

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import TAKEN_BACK, Document
+from headgate.declaration.contracts.operation import TAKEN_BACK, Document, TableOperation
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, name_of
-from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.flow.operations.place import Change, Place
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.globs import literal
 from headgate.lake.tables.damage import damaged_file

@@ -12,10 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import Document, is_rejected, known
+from headgate.declaration.contracts.operation import (
+    OPERATIONS,
+    Document,
+    is_rejected,
+    operation_named,
+)
+from headgate.declaration.graph import Graph
 from headgate.failpoints import failpoint
-from headgate.flow.operations.contract import OPERATIONS, Place
+from headgate.flow.operations.place import Place
 from headgate.lake.tables.history import Watermarks
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -26,7 +31,7 @@ from headgate.lake.tables.table import Table
 def intend(bronze: Table, graph: Graph, name: str, document: Document, now: datetime) -> None:
     """Request an operation. Bronze's job does this between batches. Nothing is requested if the
     operation touches no table. Raises UnknownOperationError, CommitRefusedError, FencedError."""
-    if not known(name).touches(graph, document):
+    if not operation_named(name).touches(graph, document):
         return
     held = bronze.refresh()
     state = held.held("operation", bronze.epoch)
@@ -44,7 +49,7 @@ def tell_extended(bronze: Table, made_as: Mapping[str, tuple[str, str]], now: da
     state = bronze.refresh().held("extend", bronze.epoch)
     payload = BronzePayload.of(state)
     told = tuple(
-        replace(each, document=known(each.name).extended(each.document, made_as))
+        replace(each, document=operation_named(each.name).extended(each.document, made_as))
         for each in payload.operations
     )
     if told != tuple(payload.operations):
@@ -98,7 +103,7 @@ class Operations:
         return operation.number > done and self._touches(operation, path)
 
     def _touches(self, operation: Operation, path: str) -> bool:
-        return path in known(operation.name).touches(self.graph, operation.document)
+        return path in operation_named(operation.name).touches(self.graph, operation.document)
 
 
 def _carry_out(operation: Operation, place: Place, now: datetime) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import Document
+from headgate.declaration.contracts.operation import Document, TableOperation
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.flow.operations.place import Change, Place
 from headgate.lake.tables.data_file import FINAL, STATE
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.bronze import BronzePayload

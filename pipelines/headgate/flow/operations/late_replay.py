@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import Document
+from headgate.declaration.contracts.operation import Document, TableOperation
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, LATE, name_of
 from headgate.declaration.names import REPLAYED
 from headgate.errors import UsageError
-from headgate.flow.operations.contract import Change, Place, TableOperation
+from headgate.flow.operations.place import Change, Place
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 

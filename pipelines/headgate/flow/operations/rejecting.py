@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from headgate.declaration.graph.operations import REJECTED, is_rejected
+from headgate.declaration.contracts.operation import REJECTED, is_rejected
 from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import datetime
 
 from headgate.flow.publish.position import Position
-from headgate.flow.publish.sinks.contract import Mirror, Writer, failure_of
+from headgate.flow.publish.sinks.writers import Mirror, Writer, failure_of
 from headgate.lake.tables.data_file import DataFile
 
 

@@ -18,7 +18,7 @@ from headgate.failpoints import failpoint
 from headgate.flow.gates.events import GateEvent, GateEvents
 from headgate.flow.publish.contract import Stage
 from headgate.flow.publish.position import MOST_UNSENT, Position
-from headgate.flow.publish.sinks.contract import Outgoing, Writer
+from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 

@@ -22,7 +22,7 @@ from headgate.flow.publish.gate_events import EVENTS, number_of, rows_of
 from headgate.flow.publish.identity import log_id
 from headgate.flow.publish.mirror_calls import Call, CallingStage
 from headgate.flow.publish.position import MOST_UNSENT, Position
-from headgate.flow.publish.sinks.contract import KEY, Difference, Mirror, SinkRefusalError, Version
+from headgate.flow.publish.sinks.writers import KEY, Difference, Mirror, SinkRefusalError, Version
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
-from headgate.declaration.operators import begin_of
 from headgate.lake.storage.copies import copy_id
 from headgate.lake.tables.table import Table
 

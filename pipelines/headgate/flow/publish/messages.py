@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.model import GoldTable, Publication
-from headgate.declaration.operators import begin_of
 from headgate.flow.publish.identity import JSON, key_of_gold
 from headgate.lake.tables.frames import struct_of
 from headgate.lake.tables.projection import Projection

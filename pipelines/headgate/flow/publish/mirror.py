@@ -19,7 +19,7 @@ from headgate.flow.publish.difference import NetFiles, net_files, whole
 from headgate.flow.publish.identity import JSON, identity_of, log_id
 from headgate.flow.publish.mirror_calls import Call, CallingStage
 from headgate.flow.publish.position import MOST_UNSENT, Position
-from headgate.flow.publish.sinks.contract import (
+from headgate.flow.publish.sinks.writers import (
     KEY,
     Difference,
     Mirror,

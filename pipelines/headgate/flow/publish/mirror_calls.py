@@ -11,7 +11,7 @@ from functools import partial
 from headgate.flow.publish.background import Background
 from headgate.flow.publish.contract import Stage
 from headgate.flow.publish.position import Position
-from headgate.flow.publish.sinks.contract import BRIEFLY, Mirror, Version
+from headgate.flow.publish.sinks.writers import BRIEFLY, Mirror, Version
 
 Call = Callable[[], Version]
 """Changes the mirror, and returns the version that it has then."""

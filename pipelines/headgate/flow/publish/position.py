@@ -8,7 +8,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from headgate import exit_codes
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
 from headgate.errors import HeadgateError

@@ -11,15 +11,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Pipeline
-from headgate.declaration.sources import kind_of_source
 from headgate.failpoints import failpoint
 from headgate.flow.publish.changes import changes
 from headgate.flow.publish.contract import Stage
 from headgate.flow.publish.identity import key_of_gold
 from headgate.flow.publish.messages import BATCH, of_gold, of_late, of_quarantine
 from headgate.flow.publish.position import MOST_UNSENT, Position
-from headgate.flow.publish.sinks.contract import Outgoing, Writer
+from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.tables.catching_up import grouped
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.frames import Rows, row_type
@@ -141,7 +141,7 @@ class LogStage(Stage):
         columns = row_type(self.source).fieldNames()
         if publication.layer == "quarantine":
             source = self._pipeline.sources[publication.table]
-            return of_quarantine(publication, columns, kind_of_source(source).place)
+            return of_quarantine(publication, columns, connector_of(source).place)
         table = self._pipeline.gold[publication.table]
         if publication.layer == "late":
             return of_late(publication, columns, table)

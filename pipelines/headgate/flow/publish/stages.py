@@ -10,7 +10,7 @@ from headgate.flow.publish.gate_events import GateEventStage
 from headgate.flow.publish.gate_mirror import GateMirrorStage
 from headgate.flow.publish.mirror import MirrorStage
 from headgate.flow.publish.position import Position
-from headgate.flow.publish.sinks.contract import Mirror, SinkContext, writer_of
+from headgate.flow.publish.sinks.writers import Mirror, SinkContext, writer_of
 from headgate.flow.publish.stage import LogStage
 from headgate.lake.storage.files import Storage
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
-from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import BIGINT, BINARY, INT, STRING, TIMESTAMP
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.damage import read_sound, require_sound
@@ -39,7 +39,7 @@ def quarantine_type(source: Source) -> StructType:
             "event_time": TIMESTAMP,
             **dict.fromkeys(("reason", "column", "detail", "table"), STRING),
             "value": BINARY,
-            kind_of_source(source).place: STRING,
+            connector_of(source).place: STRING,
             "ingested_at": TIMESTAMP,
         }
     )

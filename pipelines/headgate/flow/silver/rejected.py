@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
 from headgate.declaration.names import WARNINGS
-from headgate.declaration.sources import kind_of_source
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Struct
 from headgate.flow.silver.transform import REJECTED
@@ -40,7 +40,7 @@ def rejected_type(source: Source) -> StructType:
             "rules": _RULES,
             "suite": STRING,
             "value": BINARY,
-            kind_of_source(source).place: STRING,
+            connector_of(source).place: STRING,
             "ingested_at": TIMESTAMP,
         }
     )

@@ -8,9 +8,9 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Record, SilverTable, Source
 from headgate.declaration.names import WARNINGS
-from headgate.declaration.sources import kind_of_source
 from headgate.flow.silver.rules import MASK, RowRules
 from headgate.lake.tables.frames import struct_type
 from headgate.lake.tables.payloads.silver import OUTCOMES
@@ -73,7 +73,7 @@ def depends_on_values_alone(source: Source, table: SilverTable) -> bool:
     rules = table.suite.rules if table.suite else ()
     texts = [*(column.expression for column in table.columns), table.where or ""]
     texts += [rule.condition for rule in rules]
-    is_csv = kind_of_source(source).format(source.reads) == "csv"
+    is_csv = connector_of(source).format(source.reads) == "csv"
     return not is_csv and not any(_ELSEWHERE.search(text) for text in texts)
 
 

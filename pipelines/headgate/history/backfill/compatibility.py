@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headgate.commands import pipeline_command, shell_command
+from headgate.declaration.contracts.operator import begin_of, columns_of
 from headgate.declaration.digest import Meaning, meaning_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.names import Columns
-from headgate.declaration.operators import begin_of, columns_of
 from headgate.declaration.types import differences
 from headgate.history.backfill.errors import OtherDeclarationError
 

@@ -13,16 +13,16 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.names import STATUS_COLUMNS
-from headgate.declaration.operators import columns_of
 from headgate.failpoints import failpoint
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.late_replay import Selection
-from headgate.flow.gold.operators.contract import stage_of
 from headgate.flow.gold.recomputing import Meant
 from headgate.flow.gold.schema import gold_type
+from headgate.flow.gold.stage import stage_of
 from headgate.flow.operations.backfill import Patch, digest_of
 from headgate.flow.silver.stage import SilverStage
 from headgate.history.backfill.comparing import Comparison

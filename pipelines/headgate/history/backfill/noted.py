@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headgate.declaration.graph.graph import graph_of
-from headgate.declaration.graph.operations import Document, known
+from headgate.declaration.contracts.operation import Document, operation_named
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.flow.operations.requests import waiting
@@ -36,7 +36,7 @@ def _operations(layout: Layout, pipeline: Pipeline, note: str) -> Iterator[tuple
     bronze = head_table(layout, pipeline)
     for operation in BronzePayload.of(bronze.refresh()).operations:
         if _has(operation.document, note):
-            touched = known(operation.name).touches(graph, operation.document)
+            touched = operation_named(operation.name).touches(graph, operation.document)
             for path in map(GOLD.path, pipeline.gold):
                 if path in touched:
                     yield operation, Table(layout.storage, path, pipeline=pipeline.name)

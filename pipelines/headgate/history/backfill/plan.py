@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
-from headgate.declaration.graph.operations import Document, is_rejected, known
+from headgate.declaration.contracts.operation import Document, is_rejected, operation_named
+from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.operators import begin_of
 from headgate.flow.operations.late_replay import has_marks
 from headgate.history.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
 from headgate.history.backfill.errors import NotBackfilledError, OtherDeclarationError
@@ -132,8 +132,8 @@ def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
 
 
 def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
-    is_touched = path in known(operation.name).touches(graph_of(pipeline), operation.document)
-    return is_touched and not is_rejected(operation.document, path)
+    touched = operation_named(operation.name).touches(graph_of(pipeline), operation.document)
+    return path in touched and not is_rejected(operation.document, path)
 
 
 def _overlaps(document: Document, wanted: Range) -> bool:

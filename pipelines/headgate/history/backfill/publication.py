@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.declaration.graph.operations import is_rejected
+from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.kinds import GOLD
 from headgate.history.backfill.report import Published
 from headgate.lake.storage.layout import Layout

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import Graph
-from headgate.declaration.graph.operations import TAKEN_BACK, is_rejected, known
+from headgate.declaration.contracts.operation import TAKEN_BACK, is_rejected, operation_named
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.lake.tables.data_file import DataFile
@@ -69,7 +69,9 @@ def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> N
     """Raises NotBackfilledError if a table has carried out an operation that is not in
     ``KNOWN``."""
     for each in operations:
-        if each.name not in KNOWN and path in known(each.name).touches(graph, each.document):
+        if each.name in KNOWN:
+            continue
+        if path in operation_named(each.name).touches(graph, each.document):
             raise NotBackfilledError(
                 f"{path} has carried out the operation {each.name}, which cannot be computed again",
                 remedy="use another tool, for a range of event time that the operation has not "

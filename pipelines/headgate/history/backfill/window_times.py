@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.operators import operator_of
 
 _MICRO = timedelta(microseconds=1)
 

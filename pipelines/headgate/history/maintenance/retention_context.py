@@ -8,7 +8,7 @@ from functools import partial
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import RECORDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError

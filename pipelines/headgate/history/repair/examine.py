@@ -13,10 +13,10 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import FILES, PUBLICATION
 from headgate.declaration.model import Pipeline
-from headgate.flow.sources.contract import connector_of
 from headgate.history.repair.describe import describe
 from headgate.history.repair.documents import UNFINISHED, DamagedDocument, damaged_documents
 from headgate.history.repair.files_log import Filling, filling

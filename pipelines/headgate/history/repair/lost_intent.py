@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph import Graph
 from headgate.history.savepoints.resets import Target
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.log import read_commit

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.history.repair.version_history import TableVersion, VersionHistory
 from headgate.lake.tables.agreement import covers

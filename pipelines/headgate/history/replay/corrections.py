@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate import exit_codes
-from headgate.declaration.sources import kind_of_source
+from headgate.declaration.contracts.source import connector_of
 from headgate.errors import HeadgateError, cause_of
 from headgate.flow.bronze.copies import CorrectedCopies, copies_schema
 from headgate.history.replay.refused import Refused, RefusedRecords
@@ -243,7 +243,7 @@ def copies(
     source = records.source
     kept = records.headers(each.position for each in corrected) if corrected else {}
     rows = [_copy(each, records.origin(each.position), kept[each.position]) for each in corrected]
-    place = kind_of_source(source).place
+    place = connector_of(source).place
     for row in rows:
         row[place] = row.pop("where")
         row["seen_at"] = now

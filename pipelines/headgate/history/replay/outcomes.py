@@ -18,7 +18,7 @@ from headgate.declaration.model import Pipeline, SilverTable
 from headgate.declaration.names import WARNINGS
 from headgate.flow.bronze.copies import POSITION, CorrectedCopies
 from headgate.flow.bronze.stage import BronzeStage
-from headgate.flow.gold.operators.contract import GoldStage, stage_of
+from headgate.flow.gold.stage import GoldStage, stage_of
 from headgate.flow.silver.copies import Copy, candidates, first_copies
 from headgate.flow.silver.transform import REJECTED as IS_REJECTED
 from headgate.flow.silver.transform import SilverTransform

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import QUARANTINE, REJECTED
 from headgate.declaration.model import Pipeline, Source
-from headgate.declaration.sources import kind_of_source
 from headgate.flow.silver.copies import Copy, Earlier
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
@@ -185,7 +185,7 @@ class RefusedRecords:
 
     def _quarantine(self) -> str:
         self._register("quarantine", self._at.quarantine)
-        place = kind_of_source(self.source).place
+        place = connector_of(self.source).place
         return f"""
             SELECT 'quarantine' AS "table", q.partition, q."offset", event_id, event_time,
                    [reason] AS reasons, "column", detail, "{place}" AS place, ingested_at, value,
@@ -196,7 +196,7 @@ class RefusedRecords:
 
     def _rejected(self, name: str) -> str:
         self._register(f"rejected_{name}", self._at.rejected[name])
-        place = kind_of_source(self.source).place
+        place = connector_of(self.source).place
         return f"""
             SELECT 'rejected.{name}' AS "table", partition, "offset", event_id, event_time,
                    list_transform(rules, lambda rule: rule.id) AS reasons, NULL AS "column",

@@ -13,11 +13,11 @@ from itertools import islice
 
 import pyarrow.parquet as pq
 
-from headgate.declaration.graph.graph import Graph, graph_of
-from headgate.declaration.graph.operations import known
+from headgate.declaration.contracts.operation import operation_named
+from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.operators import columns_of
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.history import lineage
@@ -137,7 +137,7 @@ def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
 
 def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOperation]:
     for each in BronzePayload.of(at.bronze.state).operations:
-        kind = known(each.name)
+        kind = operation_named(each.name)
         touched = [path for path in kind.touches(graph, each.document) if path in at.tables]
         waiting = tuple(p for p in touched if at.tables[p].state.operation < each.number)
         if waiting:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from deltalake import Schema
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.additions import nested_columns, only_adds
 from headgate.history.savepoints.compatibility import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
-from headgate.flow.sources.contract import DeployedSource, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.loads.reopening import again, loads_of
 from headgate.history.loads.requests import folder_of
 from headgate.lake.storage.layout import Layout

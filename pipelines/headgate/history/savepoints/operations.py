@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headgate.declaration.graph.operations import KINDS
+from headgate.declaration.contracts.operation import OPERATIONS
 from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.storage.layout import Layout
@@ -24,5 +24,5 @@ def operations_of(layout: Layout, savepoint: Savepoint) -> Sequence[Operation]:
 def files_of(layout: Layout, savepoint: Savepoint) -> Iterator[str]:
     """The files beside the tables, in the pipeline's folder. Raises as :func:`operations_of`."""
     for each in operations_of(layout, savepoint):
-        if (kind := KINDS.get(each.name)) is not None:
+        if (kind := OPERATIONS.get(each.name)) is not None:
             yield from kind.files(each.document)

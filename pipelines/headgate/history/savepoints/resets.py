@@ -17,7 +17,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import TableNotFoundError
 
 from headgate.commands import SEE_DAMAGE
-from headgate.declaration.graph.operations import known
+from headgate.declaration.contracts.operation import operation_named
 from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.lake.storage.documents import Document, decoded, encoded
@@ -197,7 +197,7 @@ def _as_of(
     then = {each.number: each for each in asked}
     return tuple(
         then.get(each.number)
-        or replace(each, document=known(each.name).taken_back(each.document, savepoint))
+        or replace(each, document=operation_named(each.name).taken_back(each.document, savepoint))
         for each in now
     )
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.history.loads.reopening import take_back

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from headgate.commands import shell_command
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.operators import operator_of
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.declarations import table_made_from
 from headgate.lake.storage.layout import Layout

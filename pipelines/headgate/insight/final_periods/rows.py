@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.operators import columns_of
 from headgate.insight.final_periods.finality import as_computed, final_at
 from headgate.insight.final_periods.periods import HOUR, Period
 from headgate.insight.final_periods.progress import Position

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headgate.flow.sources.contract import UnreadInput
+from headgate.flow.sources.deployed_source import UnreadInput
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from headgate.declaration.contracts.operator import operator_of
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.operators import operator_of
-from headgate.flow.sources.contract import DeployedSource, UnreadInput, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
 from headgate.insight.ledger.account import (
     AcceptedGap,
     Difference,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
-from headgate.declaration.operators import begin_of
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
 from headgate.lake.tables.positions import (

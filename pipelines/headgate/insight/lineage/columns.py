@@ -10,9 +10,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.expressions.tokens import tokenize
 from headgate.declaration.model import GoldTable, Measure, Record, SilverTable
-from headgate.declaration.operators import columns_of
 
 How = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION", "FILTER", "GROUP_BY"]
 """A subtype of a transformation, in the words of OpenLineage's column lineage facet."""

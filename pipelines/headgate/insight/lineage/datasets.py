@@ -19,12 +19,12 @@ from openlineage.client.facet_v2 import (
     schema_dataset,
 )
 
-from headgate.declaration.graph.graph import Node
+from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.sink import sink_of
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.graph import Node
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.declaration.operators import columns_of
-from headgate.declaration.sinks import sink_of
-from headgate.declaration.sources import kind_of_source
 from headgate.declaration.types import TIMESTAMP, DataType
 from headgate.insight.lineage.columns import (
     EVENT_TIME,
@@ -57,7 +57,7 @@ def inputs(declared: Pipeline, layout: Layout, node: Node) -> list[InputDataset]
 def _above(declared: Pipeline, layout: Layout, node: Node) -> list[Name]:
     if node.kind == BRONZE:
         source = declared.sources[node.name]
-        return [*kind_of_source(source).datasets(source.reads)]
+        return [*connector_of(source).datasets(source.reads)]
     return [table_name(layout, path) for path in node.upstream]
 
 

@@ -28,10 +28,10 @@ from openlineage.client.facet_v2 import (
     processing_engine_run,
 )
 
-from headgate.declaration.graph.graph import Node, graph_of
+from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.graph import Node, graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, name_of
 from headgate.declaration.model import Pipeline
-from headgate.declaration.operators import begin_of
 from headgate.insight.lineage import datasets
 from headgate.insight.lineage.hours import Range
 from headgate.insight.lineage.quality import RuleOutcome, rule_outcomes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headgate.declaration.graph.graph import Node
+from headgate.declaration.graph import Node
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.declaration.suites.model import Suite, count_key

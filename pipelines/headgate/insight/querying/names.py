@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from headgate.commands import Place
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS, REJECTED
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout

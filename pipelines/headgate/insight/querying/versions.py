@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import Node, graph_of
+from headgate.declaration.graph import Node, graph_of
 from headgate.declaration.kinds import BRONZE, RECORDS
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError

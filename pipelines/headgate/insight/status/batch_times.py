@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.history.savepoints.checkpoints import Checkpoint, history

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from headgate.declaration.contracts.operation import operation_named
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.files import declaration_words
-from headgate.declaration.graph.operations import known as kind_of
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.suites.plan import asked
 from headgate.flow.gates import documents
@@ -58,7 +58,7 @@ def held_version(layout: Layout, declared: Pipeline, hold: Hold) -> HeldVersion:
     what, by = hold.what, declaration_words(declared.file.name, is_own=True)
     operation = operation_of(layout, declared, hold) if hold.is_of_operation else None
     if operation is not None:
-        what = f"{kind_of(operation.name).named(operation.document)} after batch {hold.n:,}"
+        what = f"{operation_named(operation.name).named(operation.document)} after batch {hold.n:,}"
         if "declaration" in operation.document:
             by = declaration_words(**operation.document["declaration"])
     return HeldVersion(hold, what, by, documents.rows_of(layout, hold))

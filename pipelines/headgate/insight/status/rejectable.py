@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.operations import is_rejected
+from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import FILES
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
-from headgate.flow.sources.contract import DeployedSource, UnreadInput, connector_of
+from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
 from headgate.flow.sources.naming import some_of
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.log import newest_commit

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.commands import SEE_DAMAGE
-from headgate.declaration.graph.graph import Node, graph_of
+from headgate.declaration.graph import Node, graph_of
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import KINDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout

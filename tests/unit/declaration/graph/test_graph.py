@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headgate.errors
-from headgate.declaration.graph.graph import Graph, graph_of
+from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import (
     BRONZE,
     FILES,

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
-from headgate.declaration.graph.graph import graph_of
-from headgate.declaration.graph.operations import UnknownOperationError, known
+from headgate.declaration.contracts.operation import (
+    OPERATIONS,
+    TableOperation,
+    UnknownOperationError,
+    operation_named,
+)
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.flow.operations.carrying_out import Operations, intend
-from headgate.flow.operations.contract import OPERATIONS, Place, TableOperation
+from headgate.flow.operations.place import Place
 from headgate.history.savepoints.checkpoints import checkpoints
 from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.operation import Operation
@@ -101,10 +106,10 @@ def test_every_member_has_a_case() -> None:
 @pytest.mark.slow
 def test_it_touches_tables_that_are_built_and_says_what_it_does(lake: Lake, case: Case) -> None:
     graph = graph_of(lake.pipeline)
-    touched = known(case.name).touches(graph, case.document)
+    touched = operation_named(case.name).touches(graph, case.document)
     assert touched
     assert all(graph[path].kind.is_built for path in touched)
-    assert known(case.name).describe(case.document)
+    assert operation_named(case.name).describe(case.document)
 
 
 @pytest.mark.slow
@@ -171,9 +176,9 @@ def test_status_says_who_has_still_to_do_it(lake: Lake, case: Case) -> None:
     asked = ask(lake, case)
     (waiting,) = checkpoints(lake.layout, lake.pipeline).operations
     assert (waiting.number, waiting.name, waiting.n) == (1, case.name, 2)
-    touched = known(case.name).touches(graph_of(lake.pipeline), case.document)
+    touched = operation_named(case.name).touches(graph_of(lake.pipeline), case.document)
     assert set(waiting.tables) == set(touched)
-    assert waiting.what == known(case.name).describe(case.document)
+    assert waiting.what == operation_named(case.name).describe(case.document)
     for path in touched:
         asked.carry_out([place(table(lake, path))], 2, NOW)
     assert checkpoints(lake.layout, lake.pipeline).operations == ()

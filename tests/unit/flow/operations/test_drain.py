@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.flow.operations.carrying_out import intend
 from headgate.flow.operations.drain import NAME, is_drained
 from headgate.lake.tables.snapshot import head_table

@@ -21,7 +21,7 @@ from headgate.flow.publish import mirror_calls
 from headgate.flow.publish.gate_events import GateEventStage
 from headgate.flow.publish.gate_mirror import GateMirrorStage
 from headgate.flow.publish.position import Position
-from headgate.flow.publish.sinks.contract import (
+from headgate.flow.publish.sinks.writers import (
     KEY,
     Difference,
     Mirror,

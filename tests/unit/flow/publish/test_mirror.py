@@ -19,7 +19,7 @@ from headgate.flow.publish.difference import NetFiles, net_files
 from headgate.flow.publish.identity import log_id
 from headgate.flow.publish.mirror import MirrorStage
 from headgate.flow.publish.position import Position
-from headgate.flow.publish.sinks.contract import Difference, Mirror, SinkRefusalError, Version
+from headgate.flow.publish.sinks.writers import Difference, Mirror, SinkRefusalError, Version
 from headgate.lake.tables.table import Table
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake
 

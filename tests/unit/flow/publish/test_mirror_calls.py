@@ -10,7 +10,7 @@ import pytest
 
 from headgate.flow.publish import mirror_calls as module
 from headgate.flow.publish.mirror_calls import Call, MirrorCalls
-from headgate.flow.publish.sinks.contract import Difference, Mirror, Version
+from headgate.flow.publish.sinks.writers import Difference, Mirror, Version
 
 
 def version(number: int) -> Version:

@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.errors import DeclarationError
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.keys.source import source_key
 from headgate.declaration.kinds import KINDS
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.secrets import secrets_of
-from headgate.declaration.sources import SOURCES
-from headgate.flow.sources.contract import CONNECTORS
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from tests.support.declared import source_of
@@ -52,11 +51,11 @@ def log(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 def test_every_kind_has_a_case() -> None:
-    assert SOURCES.names() == CONNECTORS.names() == tuple(case.kind for case in CASES)
+    assert CONNECTORS.names() == tuple(case.kind for case in CASES)
 
 
 def test_its_keys_are_one_section_of_a_source(case: Case) -> None:
-    kind = SOURCES[case.kind]
+    kind = CONNECTORS[case.kind]
     assert (kind.key.name, kind.key.kind) == (case.kind, "section")
     assert kind.key.doc
     names = [key.name for key in source_key().children]
@@ -72,14 +71,14 @@ def test_what_it_reads_is_a_frozen_value(case: Case, pipeline: Pipeline) -> None
     assert source.kind == case.kind
     assert is_dataclass(source.reads)
     assert source == source_of(declared(case.keys, pipeline.file.parent))
-    assert SOURCES[case.kind].not_meant <= {field.name for field in fields(source.reads)}
-    hash(SOURCES[case.kind].format(source.reads))
+    assert CONNECTORS[case.kind].not_meant <= {field.name for field in fields(source.reads)}
+    hash(CONNECTORS[case.kind].format(source.reads))
 
 
 def test_its_plan_is_a_document_and_lines(case: Case, pipeline: Pipeline) -> None:
     document = plan(pipeline)
     assert json.loads(json.dumps(document)) == document
-    kind = SOURCES[case.kind]
+    kind = CONNECTORS[case.kind]
     assert document["sources"]["orders"][case.kind] == kind.plan(source_of(pipeline).reads)
     lines = kind.lines(json.loads(json.dumps(document))["sources"]["orders"][case.kind])
     assert lines[0].startswith(f"  {case.kind:<8} ")
@@ -131,8 +130,8 @@ def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None
         "import sys; from pathlib import Path\n"
         "from headgate.declaration.load import load\n"
         "from headgate.declaration.plan import describe\n"
-        "from headgate.declaration.graph.graph import graph_of\n"
-        "from headgate.flow.sources.contract import connector_of\n"
+        "from headgate.declaration.graph import graph_of\n"
+        "from headgate.declaration.contracts.source import connector_of\n"
         "pipeline = load(Path(sys.argv[1])); describe(pipeline); graph_of(pipeline)\n"
         "source = pipeline.sources['orders']\n"
         "connector_of(source).plan(source.reads)\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.flow.operations.carrying_out import intend
 from headgate.flow.operations.late_replay import meant
 from headgate.flow.operations.requests import ask, remove, waiting

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.flow.operations.backfill import Patch
 from headgate.flow.operations.carrying_out import intend
 from headgate.flow.operations.requests import ask, remove, waiting

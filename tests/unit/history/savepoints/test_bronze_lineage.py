@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.flow.operations.carrying_out import intend
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.restore import restore

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.stages import Stages
 from headgate.errors import HeadgateError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
 from headgate.flow.operations.carrying_out import intend
 from headgate.history.backfill.selection import in_force

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headgate.declaration.expectations.result import RuleResult
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.flow.gates.documents import Release
 from headgate.flow.gates.validations import Validation, ValidationLog

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from headgate.declaration.graph.graph import Graph, graph_of
+from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.model import Publication
 from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.parts import durations as module

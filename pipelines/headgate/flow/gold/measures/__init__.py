@@ -1,4 +1,4 @@
 """Measures of gold tables: one module per measure, named as in a declaration.
 
-``declaration/measures.py`` says what a module has to bring. ``sum.py`` is an example.
+``declaration/contracts/measure.py`` defines what a module must provide. ``sum.py`` is an example.
 """

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeGuard
 
+from headgate.declaration.contracts.measure import StateField
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.typed import with_article
-from headgate.declaration.measures import StateField
 from headgate.declaration.model import Measure
 from headgate.declaration.types import (
     BIGINT,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.measures import Fold, MeasureKind, StateField
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, STRING, DataType
 
 _EMPTY = "\\u0000headgate: an empty text"  # not a text that producers send
 
 
-class ApproxCountDistinct(MeasureKind):
+class ApproxCountDistinct(MeasureFunction):
     """A HyperLogLog sketch with 2^12 registers: standard error 1.6 %.
 
     The estimate is always taken from a union. The estimate of a sketch that was never in a union
@@ -24,7 +24,7 @@ class ApproxCountDistinct(MeasureKind):
     def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return BIGINT
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         argument, type_ = measure.argument(), measure.arguments[0].type
         if type_ in (FLOAT, DOUBLE):
             # -0.0 equals 0.0, but its text is different.
@@ -37,7 +37,7 @@ class ApproxCountDistinct(MeasureKind):
             "case when {old} is null then {new} when {new} is null then {old} "
             "else hll_union({old}, {new}) end"
         )
-        return Fold(
+        return MeasureFold(
             {"sketch": StateField(BINARY, f"hll_sketch_agg({argument})", merge)},
             "coalesce(hll_sketch_estimate(hll_union({sketch}, {sketch})), 0)",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import DOUBLE, DataType, Decimal, is_decimal
 from headgate.flow.gold.measures.adding import (
@@ -21,7 +21,7 @@ _SHORT = 28
 decimals if the sum is longer."""
 
 
-class Average(MeasureKind):
+class Average(MeasureFunction):
     result = "decimal(p + 4, s + 4) for decimal(p, s); double for others"
     keeps = "a sum, exact for integers and decimals, and a count"
     synonyms = ("mean",)
@@ -33,7 +33,7 @@ class Average(MeasureKind):
             return Decimal(min(38, argument.precision + 4), min(38, argument.scale + 4))
         return DOUBLE
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         if is_decimal(argument := measure.arguments[0].type):
             longest = min(LONGEST, argument.precision + 10)
             digits = sorted({max(argument.scale, min(_SHORT, longest)), longest})
@@ -43,7 +43,7 @@ class Average(MeasureKind):
             value = f"coalesce({', '.join(each)})"
         else:
             value = f"cast({total(measure)} as double) / {{n}}"
-        return Fold(
+        return MeasureFold(
             {"n": counted(measure), **summed(measure)},
             f"case when {{n}} > 0 then {cast(value, measure.type)} end",
         )

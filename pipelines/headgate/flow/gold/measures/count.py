@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, DataType
 from headgate.flow.gold.measures.adding import counted
 
 
-class Count(MeasureKind):
+class Count(MeasureFunction):
     result = "bigint"
     keeps = "a count"
     takes_rows = True
@@ -21,8 +21,8 @@ class Count(MeasureKind):
     def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return BIGINT
 
-    def fold(self, measure: Measure) -> Fold:
-        return Fold({"n": counted(measure)}, "{n}")
+    def fold(self, measure: Measure) -> MeasureFold:
+        return MeasureFold({"n": counted(measure)}, "{n}")
 
 
 MEMBER = Count()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.measures import Fold, MeasureKind, StateField
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, Array, DataType
 
 
-class CountDistinct(MeasureKind):
+class CountDistinct(MeasureFunction):
     result = "bigint"
     keeps = "every distinct value; grows with their number"
 
     def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return BIGINT
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         merge = (
             "case when {old} is null then {new} when {new} is null then {old} "
             "else array_union({old}, {new}) end"
@@ -24,7 +24,7 @@ class CountDistinct(MeasureKind):
         values = StateField(
             Array(measure.arguments[0].type), f"collect_set({measure.argument()})", merge
         )
-        return Fold({"set": values}, "cast(coalesce(size({set}), 0) as bigint)")
+        return MeasureFold({"set": values}, "cast(coalesce(size({set}), 0) as bigint)")
 
 
 MEMBER = CountDistinct()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, DataType
 from headgate.flow.gold.measures.adding import added, require_condition
 
 
-class CountIf(MeasureKind):
+class CountIf(MeasureFunction):
     """The number of rows for which a condition is true."""
 
     result = "bigint"
@@ -22,8 +22,8 @@ class CountIf(MeasureKind):
         require_condition("count_if", arguments[0].type)
         return BIGINT
 
-    def fold(self, measure: Measure) -> Fold:
-        return Fold({"n": added(BIGINT, f"count_if({measure.argument()})")}, "{n}")
+    def fold(self, measure: Measure) -> MeasureFold:
+        return MeasureFold({"n": added(BIGINT, f"count_if({measure.argument()})")}, "{n}")
 
 
 MEMBER = CountIf()

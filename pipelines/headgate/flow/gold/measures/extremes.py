@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headgate.declaration.measures import Fold, MeasureKind, StateField
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import (
     BIGINT,
@@ -26,7 +26,7 @@ _POSITION = {
 }
 
 
-class Extreme(MeasureKind):
+class Extreme(MeasureFunction):
     """``function`` is the aggregate over rows, ``merge`` the function of two values."""
 
     result = "the argument's type"
@@ -38,12 +38,13 @@ class Extreme(MeasureKind):
     def type_of(self, arguments: Sequence[Argument]) -> DataType:
         return arguments[0].type
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         type_ = measure.type
         partial = f"{self._function}({_one_zero(measure.argument(), type_)})"
         merge = _one_zero(f"{self._merge}({{old}}, {{new}})", type_)
         # States of older versions have -0.0, too.
-        return Fold({"value": StateField(type_, partial, merge)}, _one_zero("{value}", type_))
+        field = StateField(type_, partial, merge)
+        return MeasureFold({"value": field}, _one_zero("{value}", type_))
 
 
 class Logical(Extreme):
@@ -69,10 +70,10 @@ class Edge(Extreme):
 
     keeps = "one value and its position"
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         return self._row(measure, dict(_POSITION))
 
-    def _row(self, measure: Measure, row: dict[str, Argument]) -> Fold:
+    def _row(self, measure: Measure, row: dict[str, Argument]) -> MeasureFold:
         """The value of the row that is first or last by ``row``, of those whose last argument is
         not null."""
         row["value"] = Argument(measure.argument(), measure.type)
@@ -81,7 +82,7 @@ class Edge(Extreme):
         partial = f"{self._function}(named_struct({named})) filter (where {is_meant})"
         type_ = Struct.of({name: each.type for name, each in row.items()})
         field = StateField(type_, partial, f"{self._merge}({{old}}, {{new}})")
-        return Fold({"row": field}, "{row}.value")
+        return MeasureFold({"row": field}, "{row}.value")
 
 
 class ValueAt(Edge):
@@ -91,6 +92,6 @@ class ValueAt(Edge):
     keeps = "one value, its order and its position"
     takes = ("x", "order")
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         order = Argument(measure.argument(1), measure.arguments[1].type)
         return self._row(measure, {"order": order, **_POSITION})

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import ClassVar
 
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.errors import Invalid
-from headgate.declaration.measures import Fold, MeasureKind, StateField
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, DataType, Map, Struct
 from headgate.flow.gold.measures.adding import require_number
@@ -20,7 +20,7 @@ _COUNTS = Map(DOUBLE, BIGINT)
 _STATE = Struct.of({"rounded": BOOLEAN, "counts": _COUNTS})
 
 
-class Percentile(MeasureKind):
+class Percentile(MeasureFunction):
     """The state is how often each value occurs. Once there are more than ``_MOST`` distinct values,
     each is rounded to 7 binary digits, by at most 1/128 of itself; beyond ±1e290, to infinity.
 
@@ -54,7 +54,7 @@ class Percentile(MeasureKind):
                 return share
         raise Invalid(f"{self.name}() takes a number from 0 to 1 as p, such as 0.95")
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         # The sum of -0.0 and 0.0 is 0.0.
         rows = f"sort_array(collect_list(cast(({measure.argument()}) as double) + 0D))"
         counts = _let("_v", rows, _counted("_v", str, lambda begin, end: f"{end} - {begin}"))
@@ -63,7 +63,7 @@ class Percentile(MeasureKind):
         union = f"map_zip_with({old}, {new}, (_k, _a, _b) -> coalesce(_a, 0) + coalesce(_b, 0))"
         is_rounded = "coalesce({old}.rounded, false) or coalesce({new}.rounded, false)"
         field = StateField(_STATE, _bounded("false", counts), _bounded(is_rounded, union))
-        return Fold(
+        return MeasureFold(
             {"values": field}, _percentile("{values}.counts", self.share(measure.arguments))
         )
 

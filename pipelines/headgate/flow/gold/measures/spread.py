@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headgate.declaration.measures import Fold, MeasureKind, StateField
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import DOUBLE, DataType
 from headgate.flow.gold.measures.adding import counted, require_number
@@ -14,7 +14,7 @@ OF_SAMPLE = "double (of a sample; null for fewer than two values)"
 OF_ALL = "double (of all values)"
 
 
-class Spread(MeasureKind):
+class Spread(MeasureFunction):
     """The state is the count, the mean and the sum of squared differences.
 
     States are merged as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
@@ -31,7 +31,7 @@ class Spread(MeasureKind):
         require_number(self.name, arguments[0].type)
         return DOUBLE
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         value = f"cast(({measure.argument()}) as double)"
         joint = "{old.n} * {new.n} / cast({old.n} + {new.n} as double)"
         mean = "{old.mean} + ({new.mean} - {old.mean}) * {new.n} / ({old.n} + {new.n})"
@@ -42,7 +42,7 @@ class Spread(MeasureKind):
         fewer = int(self.of_sample)
         spread = f"{{squares}} / ({{n}} - {fewer})"
         spread = f"sqrt({spread})" if self.is_root else spread
-        return Fold(
+        return MeasureFold(
             {
                 "n": counted(measure),
                 "mean": StateField(DOUBLE, f"avg({value})", _unless_empty("mean", mean)),

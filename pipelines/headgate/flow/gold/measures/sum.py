@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.measures import Fold, MeasureKind
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.types import BIGINT, DOUBLE, INTEGRALS, DataType, Decimal, is_decimal
 from headgate.flow.gold.measures.adding import require_summable, summed, total
 
 
-class Sum(MeasureKind):
+class Sum(MeasureFunction):
     result = (
         "bigint for integers; decimal(p + 10, s) for decimal(p, s); double for others. Null if it "
         "does not fit, or has more than 37 digits"
@@ -24,9 +24,9 @@ class Sum(MeasureKind):
             return Decimal(min(38, argument.precision + 10), argument.scale)
         return BIGINT if argument in INTEGRALS else DOUBLE
 
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         # A plain cast would wrap around.
-        return Fold(summed(measure), f"try_cast({total(measure)} as {measure.type})")
+        return MeasureFold(summed(measure), f"try_cast({total(measure)} as {measure.type})")
 
 
 MEMBER = Sum()

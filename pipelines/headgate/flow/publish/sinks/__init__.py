@@ -1,5 +1,6 @@
 """Sinks of publications: one folder each, found by its name (``headgate.registry``).
 
-``contract.py`` defines what a folder must provide. ``tests/toys`` has small examples: ``jsonl.py``
-is a log, ``book.py`` a mirror.
+``declaration/contracts/sink.py`` defines what a folder must provide, ``writers.py`` what its writer
+or mirror does. ``tests/toys`` has small examples: ``jsonl.py`` sends at least once, ``book.py`` is
+transactional.
 """

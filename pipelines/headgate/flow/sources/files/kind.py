@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.commands import pipeline_command
+from headgate.declaration.contracts.source import Connector, Session
 from headgate.declaration.kinds import FILES as FILES_LOG
 from headgate.declaration.model import Record, RecordFormat
 from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reading.checked import Report, Section
-from headgate.flow.sources.contract import Connector, DeployedSource, Session, UnreadInput
+from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.keys import FILES
 from headgate.flow.sources.files.landing import require_apart, require_landing

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headgate.flow.sources.contract import DeployedSource
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import OtherKindError, SourceError
 from headgate.flow.sources.files.declared import FileOrder, FilesSource
 from headgate.flow.sources.files.landing import require_apart

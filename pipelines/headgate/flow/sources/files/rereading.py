@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headgate.errors import HeadgateError
-from headgate.flow.sources.contract import DeployedSource
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog
 from headgate.flow.sources.loading import LoadPlan

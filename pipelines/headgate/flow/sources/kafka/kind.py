@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.declaration.contracts.source import Connector, Session
 from headgate.declaration.kafka.plan import dataset, option_lines
 from headgate.declaration.kafka.section import options_of, written_of
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.declaration.secrets import secrets_in
-from headgate.flow.sources.contract import Connector, DeployedSource, Session
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.keys import KAFKA
 

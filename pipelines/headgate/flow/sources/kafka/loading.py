@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.quantities import plural
-from headgate.flow.sources.contract import DeployedSource
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import OtherKindError, SourceError
 from headgate.flow.sources.kafka.batches import KafkaBatches
 from headgate.flow.sources.kafka.cluster import Cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headgate.flow.sources.contract import Session
+from headgate.declaration.contracts.source import Session
 from headgate.flow.sources.kafka.cluster import Cluster
 from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.listing import decoded

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headgate.declaration.contracts.operator import gold_columns
 from headgate.declaration.errors import Invalid
 from headgate.declaration.model import GoldTable
-from headgate.declaration.operators import gold_columns
 from headgate.insight.dashboard.boards.model import TableName
 from headgate.insight.dashboard.questions.sql import duck_type
 from headgate.insight.dashboard.reading.engine import first_line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.contracts.operator import operator_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
-from headgate.declaration.operators import operator_of
 from headgate.flow.gates.documents import holds
 from headgate.insight.dashboard.questions.span import span
 from headgate.insight.dashboard.questions.view import GoldView

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from headgate.declaration.measures import MEASURES
+from headgate.declaration.contracts.measure import MEASURES
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.operators import columns_of
 from headgate.declaration.types import is_number, is_time
 from headgate.insight.dashboard.errors import BadQuestionError
 

@@ -9,7 +9,7 @@ from threading import Lock
 
 from headgate.commands import Place, anywhere
 from headgate.declaration.errors import DeclarationError
-from headgate.declaration.graph.graph import graph_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.load import load
 from headgate.declaration.model import GoldTable, Pipeline

@@ -13,8 +13,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.kinds import LATE, QUARANTINE, REJECTED
-from headgate.declaration.operators import columns_of
 from headgate.insight.dashboard.questions import about as about_page
 from headgate.insight.dashboard.questions import refused
 from headgate.insight.dashboard.questions.refused import RefusedQuestion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from datetime import timedelta
 
-from headgate.declaration.graph.graph import Graph, Node
+from headgate.declaration.graph import Graph, Node
 from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER
 from headgate.insight.metrics.definitions import STAGES
 from headgate.insight.metrics.histograms import Histograms

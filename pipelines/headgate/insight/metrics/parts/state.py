@@ -9,9 +9,9 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable
-from headgate.declaration.operators import columns_of
 from headgate.insight.metrics.parts.contract import Part, Place
 from headgate.insight.metrics.parts.tables import TablesPart
 from headgate.insight.metrics.samples import Samples

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from headgate.declaration.graph.graph import Graph, graph_of
+from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, RECORDS, SILVER, Kind
 from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.limits import limits_of

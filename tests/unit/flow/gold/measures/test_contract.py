@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.load import load
-from headgate.declaration.measures import MEASURES
 from headgate.declaration.plan import plan
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import BIGINT, INT
@@ -21,11 +21,11 @@ from tests.support.toys import plugged_in
 ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")
 
 TOY = """
-from headgate.declaration.measures import StateField, Fold, MeasureKind
+from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.types import DOUBLE
 
 
-class Product(MeasureKind):
+class Product(MeasureFunction):
     result, keeps = "double", "a product"
     also_called = ("prod",)
 
@@ -34,7 +34,8 @@ class Product(MeasureKind):
 
     def fold(self, measure):
         merge = "coalesce({old}, 1) * coalesce({new}, 1)"
-        return Fold({"p": StateField(DOUBLE, f"product({measure.argument()})", merge)}, "{p}")
+        field = StateField(DOUBLE, f"product({measure.argument()})", merge)
+        return MeasureFold({"p": field}, "{p}")
 
 
 MEMBER = Product()
@@ -111,7 +112,9 @@ def test_a_measure_of_another_package_is_declared_like_any(tmp_path: Path) -> No
     assert (said["type"], said["state"]) == ("double", "a product")
     (measure,) = pipeline.gold["per_hour"].measures
     assert merged(measure, "p", "o", "n") == "coalesce(o.`p`, 1) * coalesce(n.`p`, 1)"
-    with pytest.raises(TypeError, match=r"headgate.flow.gold.measures: wrong is no MeasureKind"):
+    with pytest.raises(
+        TypeError, match=r"headgate.flow.gold.measures: wrong is no MeasureFunction"
+    ):
         MEASURES.get("wrong")
 
 

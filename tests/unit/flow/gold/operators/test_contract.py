@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import headgate
+from headgate.declaration.contracts.operator import OPERATORS, begin_of, columns_of, operator_of
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.keys.tables import gold_key
 from headgate.declaration.names import SILVER_COLUMNS, STATUS_COLUMNS, WHY_LATE, check_name
-from headgate.declaration.operators import OPERATORS, begin_of, columns_of, operator_of
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.types import TIMESTAMP
@@ -151,7 +151,7 @@ def test_declarations_are_read_without_spark() -> None:
 
 def test_modules_beside_the_members_are_none() -> None:
     assert OPERATORS.names() == ("windows", "slots")
-    assert OPERATORS.get("contract") is None
+    assert OPERATORS.get("fold_operator") is None
 
 
 def test_no_other_module_knows_what_a_window_looks_like() -> None:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from headgate.declaration.contracts.sink import SINKS, sink_of
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.keys.publish import publication_key
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.secrets import secrets_of
-from headgate.declaration.sinks import SINKS, sink_of
-from headgate.flow.publish.sinks.contract import SinkContext, writer_of
+from headgate.flow.publish.sinks.writers import SinkContext, writer_of
 from headgate.lake.storage.files import Storage
 from tests.support.sinks import CASES, SECRET, Case, declared
 from tests.support.toys import INSTALLED, toys
@@ -40,7 +40,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 def test_every_sink_has_a_case() -> None:
     assert SINKS.names() == ("kafka", "postgres", "webhook", "book", "jsonl")
     assert set(SINKS.names()) == {case.name for case in CASES}
-    assert SINKS.get("contract") is None
+    assert SINKS.get("writers") is None
 
 
 def test_its_key_has_its_name(case: Case) -> None:

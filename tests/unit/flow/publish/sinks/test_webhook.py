@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
+from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.errors import DeclarationError
 from headgate.flow.publish.sinks import letters
-from headgate.flow.publish.sinks.contract import SINKS, Outgoing, SinkContext
 from headgate.flow.publish.sinks.letters import DeadLetters
 from headgate.flow.publish.sinks.webhook import receiver as requests
 from headgate.flow.publish.sinks.webhook.declared import WebhookSink
@@ -30,6 +30,7 @@ from headgate.flow.publish.sinks.webhook.delivery import pause
 from headgate.flow.publish.sinks.webhook.receiver import Message, as_header
 from headgate.flow.publish.sinks.webhook.signing import signature
 from headgate.flow.publish.sinks.webhook.writer import ReceiverAwayError, WebhookWriter
+from headgate.flow.publish.sinks.writers import Outgoing, SinkContext
 from headgate.lake.storage.files import Storage
 from headgate.machine.process_tree.ports import free_port
 from tests.support.receiver import Receiver, Request, receiving

@@ -13,7 +13,7 @@ from headgate.declaration.model import GoldTable
 from headgate.declaration.names import WINDOW_COLUMNS, Columns
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
-from headgate.flow.gold.operators.contract import FoldOperator
+from headgate.flow.gold.operators.fold_operator import FoldOperator
 
 if TYPE_CHECKING:
     from headgate.flow.gold.assignment import Assignment

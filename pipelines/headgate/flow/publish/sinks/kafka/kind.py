@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.kafka.plan import dataset, option_lines
 from headgate.declaration.kafka.section import options_of, written_of
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.declaration.reading.checked import Report, Section
 from headgate.declaration.secrets import secrets_in
-from headgate.flow.publish.sinks.contract import RunnableSink, SinkContext, Writer
 from headgate.flow.publish.sinks.kafka.keys import KAFKA
+from headgate.flow.publish.sinks.writers import SinkContext, Writer
 
 
-class Kafka(RunnableSink[KafkaSink]):
+class Kafka(Sink[KafkaSink]):
     key = KAFKA
     place = "topic"
     needs_jars = True

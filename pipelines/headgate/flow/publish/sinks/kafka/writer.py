@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from headgate.declaration.kafka.sink import KafkaSink
 from headgate.flow.kafka_errors import kafka_errors
-from headgate.flow.publish.sinks.contract import Outgoing, Writer
+from headgate.flow.publish.sinks.writers import Outgoing, Writer
 
 # An unreachable broker must not delay gold for minutes: rows are sent again later.
 _PRODUCER = {

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyarrow import types
 
-from headgate.flow.publish.sinks.contract import KEY, SinkRefusalError
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
+from headgate.flow.publish.sinks.writers import KEY, SinkRefusalError
 
 _SCALARS = (
     (types.is_boolean, "boolean"),

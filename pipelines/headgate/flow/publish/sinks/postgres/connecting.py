@@ -17,9 +17,9 @@ import psycopg2
 from psycopg2.errors import LockNotAvailable
 
 from headgate.declaration.secrets import without
-from headgate.flow.publish.sinks.contract import SinkContext
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
 from headgate.flow.publish.sinks.postgres.url import secrets_in_url
+from headgate.flow.publish.sinks.writers import SinkContext
 
 if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection

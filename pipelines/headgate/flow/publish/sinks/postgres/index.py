@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from psycopg2.sql import SQL, Identifier
 
-from headgate.flow.publish.sinks.contract import KEY, SinkRefusalError
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
+from headgate.flow.publish.sinks.writers import KEY, SinkRefusalError
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor

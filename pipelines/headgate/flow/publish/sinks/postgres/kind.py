@@ -9,13 +9,14 @@ from typing import Any
 
 from headgate import exit_codes
 from headgate.commands import install_extra
+from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.errors import Invalid
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.errors import HeadgateError
-from headgate.flow.publish.sinks.contract import Mirror, RunnableSink, SinkContext
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
 from headgate.flow.publish.sinks.postgres.keys import POSTGRES
 from headgate.flow.publish.sinks.postgres.url import check_url, place_of, secrets_in_url
+from headgate.flow.publish.sinks.writers import Mirror, SinkContext
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 DEFAULT_SCHEMA = "public"
@@ -25,7 +26,7 @@ class NoPackageError(HeadgateError, code=exit_codes.MACHINE):
     """A package is missing that the sink needs."""
 
 
-class Postgres(RunnableSink[PostgresSink]):
+class Postgres(Sink[PostgresSink]):
     key = POSTGRES
     place = "table"
     accepts = "the database takes them"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from psycopg2.sql import SQL, Composable, Composed, Identifier, Literal
 
 from headgate.commands import pipeline_command
-from headgate.flow.publish.sinks.contract import KEY, SinkContext, SinkRefusalError, Version
 from headgate.flow.publish.sinks.postgres.connecting import LOCK_WAIT, TURN
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
+from headgate.flow.publish.sinks.writers import KEY, SinkContext, SinkRefusalError, Version
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor

@@ -12,14 +12,6 @@ from psycopg2.errors import DuplicateSchema, DuplicateTable, UniqueViolation
 from psycopg2.sql import SQL, Composable, Identifier
 
 from headgate.failpoints import failpoint
-from headgate.flow.publish.sinks.contract import (
-    KEY,
-    Difference,
-    Mirror,
-    SinkContext,
-    SinkRefusalError,
-    Version,
-)
 from headgate.flow.publish.sinks.postgres.columns import column_types, missing, require_fitting
 from headgate.flow.publish.sinks.postgres.connecting import (
     ANSWER,
@@ -39,6 +31,14 @@ from headgate.flow.publish.sinks.postgres.index import (
     require_distinct,
 )
 from headgate.flow.publish.sinks.postgres.ledger import Entry, Ledger
+from headgate.flow.publish.sinks.writers import (
+    KEY,
+    Difference,
+    Mirror,
+    SinkContext,
+    SinkRefusalError,
+    Version,
+)
 
 if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection

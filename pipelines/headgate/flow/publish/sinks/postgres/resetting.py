@@ -8,11 +8,11 @@ from psycopg2 import Error
 from psycopg2.sql import SQL
 
 from headgate.declaration.quantities import plural
-from headgate.flow.publish.sinks.contract import SinkContext, SinkRefusalError
 from headgate.flow.publish.sinks.postgres.connecting import WRITE, bounded, connect, message
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
 from headgate.flow.publish.sinks.postgres.index import drop_others
 from headgate.flow.publish.sinks.postgres.ledger import Ledger
+from headgate.flow.publish.sinks.writers import SinkContext, SinkRefusalError
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor

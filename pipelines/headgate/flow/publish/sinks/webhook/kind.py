@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.errors import Invalid
 from headgate.declaration.loopback import is_loopback
 from headgate.declaration.placeholders import has_placeholder
 from headgate.declaration.reading.checked import Field, Report, Section
-from headgate.flow.publish.sinks.contract import RunnableSink, SinkAwayError, SinkContext, Writer
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.flow.publish.sinks.webhook.declared import WebhookSink
 from headgate.flow.publish.sinks.webhook.keys import WEBHOOK
 from headgate.flow.publish.sinks.webhook.signing import key_of
+from headgate.flow.publish.sinks.writers import SinkAwayError, SinkContext, Writer
 
 _SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
 _OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
@@ -24,7 +25,7 @@ _LONG = 8  # a shorter part of a secret may be an ordinary word
 _SHORTEST = 3  # shorter texts occur in every message
 
 
-class Webhook(RunnableSink[WebhookSink]):
+class Webhook(Sink[WebhookSink]):
     key = WEBHOOK
     place = "url"
     accepts = "the receiver takes them"

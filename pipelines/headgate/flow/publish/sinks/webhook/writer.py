@@ -9,7 +9,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from headgate.failpoints import failpoint
-from headgate.flow.publish.sinks.contract import (
+from headgate.flow.publish.sinks.letters import DeadLetters, Letter
+from headgate.flow.publish.sinks.webhook.declared import WebhookSink
+from headgate.flow.publish.sinks.webhook.delivery import Delivery, pause
+from headgate.flow.publish.sinks.webhook.receiver import Message, Outcome, Receiver
+from headgate.flow.publish.sinks.writers import (
     BRIEFLY,
     Outgoing,
     SinkContext,
@@ -17,10 +21,6 @@ from headgate.flow.publish.sinks.contract import (
     headers_of,
     parts_of,
 )
-from headgate.flow.publish.sinks.letters import DeadLetters, Letter
-from headgate.flow.publish.sinks.webhook.declared import WebhookSink
-from headgate.flow.publish.sinks.webhook.delivery import Delivery, pause
-from headgate.flow.publish.sinks.webhook.receiver import Message, Outcome, Receiver
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

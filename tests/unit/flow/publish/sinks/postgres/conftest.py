@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.flow.publish.sinks.contract import KEY, Difference, SinkContext, Version
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
+from headgate.flow.publish.sinks.writers import KEY, Difference, SinkContext, Version
 from headgate.lake.storage.files import Storage
 from tests.support.postgres import PASSWORD, Server, running_server
 from tests.support.waiting import wait_until

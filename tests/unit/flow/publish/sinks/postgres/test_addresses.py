@@ -10,8 +10,8 @@ from contextlib import closing
 import psycopg2
 import pytest
 
+from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.errors import DeclarationError
-from headgate.flow.publish.sinks.contract import SINKS
 from headgate.flow.publish.sinks.postgres import connecting
 from headgate.flow.publish.sinks.postgres.kind import NoPackageError
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror

@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from headgate.flow.publish.sinks.contract import KEY, SinkRefusalError
 from headgate.flow.publish.sinks.postgres.connecting import merging_takes
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
+from headgate.flow.publish.sinks.writers import KEY, SinkRefusalError
 from tests.support.failing import passing
 from tests.support.postgres import PASSWORD, Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import (

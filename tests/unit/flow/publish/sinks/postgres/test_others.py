@@ -9,10 +9,10 @@ import psycopg2
 import pyarrow as pa
 import pytest
 
-from headgate.flow.publish.sinks.contract import KEY, SinkContext, SinkRefusalError
 from headgate.flow.publish.sinks.postgres import connecting
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
 from headgate.flow.publish.sinks.postgres.resetting import reset
+from headgate.flow.publish.sinks.writers import KEY, SinkContext, SinkRefusalError
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import (
     CONTEXT,

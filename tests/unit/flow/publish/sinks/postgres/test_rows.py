@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.flow.publish.sinks.contract import KEY, Difference
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
+from headgate.flow.publish.sinks.writers import KEY, Difference
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import PLAIN, gone, rows, sales, step, version
 

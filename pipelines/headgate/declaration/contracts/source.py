@@ -1,66 +1,107 @@
-"""The full contract of a kind of source: the declaration's contract, and the runtime methods.
+"""The contract of kinds of sources, and their registry.
 
-A member is a package of ``headgate.flow.sources`` or an entry point of that group. Members import
-Spark only inside the methods that need it, because commands that start no JVM use members, too.
+A kind of source is called a *connector*, because ``Source`` is a source of a declaration. A member
+is a package of ``headgate.flow.sources`` (``headgate.registry``), named like the key under which a
+source says what is read.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from headgate.declaration.model import Source
-from headgate.declaration.sources import Reads, SourceKind
-from headgate.flow.sources.errors import SourceError
+from headgate.declaration.keys.key import Key
+from headgate.declaration.kinds import Kind
+from headgate.declaration.model import Record, RecordFormat, Source
+from headgate.declaration.reading.checked import Report, Section
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
+    from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
     from headgate.flow.sources.loading import LoadPlan, LoadWanted
     from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.lake.storage.files import Storage
     from headgate.lake.tables.table_schema import TableSchema
 
+Declared = TypeVar("Declared")
+
 Session = Callable[[], AbstractContextManager[Any]]
 """Starts a Spark session; ends it with the context."""
 
 
-@dataclass(frozen=True)
-class DeployedSource:
-    """The source of a pipeline and the location of its tables. ``pipeline`` is its name."""
+class Connector(ABC, Generic[Declared]):
+    """A kind of source. ``Declared`` is its frozen dataclass of what is read, kept as
+    ``Source.reads``.
 
-    storage: Storage
-    pipeline: str
-    source: Source
+    ``key`` has the keys of a declaration. ``not_meant`` are the fields of ``Declared`` that do not
+    change which rows a table has: where the source is, how it is reached, how much is read at a
+    time. They do not count in digests.
 
+    ``place`` is the column that says where in the source a record was. ``keeps`` are the kinds of
+    tables that the source has beside bronze, under its own name. ``needs_jars`` says whether Spark
+    needs the jars of ``headgate.machine.jars``. ``has_tombstones`` says whether a record may be
+    without a value. ``title`` names the kind in messages. ``why_no_gap`` is a message, after the
+    pipeline's name, that says why ``--accept-gap`` does not apply; None if it does.
+    ``has_known_start`` says whether a bronze table without a batch always begins at the same
+    record.
+    """
 
-@dataclass(frozen=True)
-class UnreadInput:
-    """Input that is not read (again). It is set aside as unreadable, skipped by a person, or
-    withdrawn: skipped after it was read, so that bronze has its records."""
-
-    sequence: int
-    path: str
-    status: str
-    reason: str
-
-
-class Connector(SourceKind[Reads]):
-    """``title`` names the kind in messages. ``why_no_gap`` is a message, after the pipeline's name,
-    that says why ``--accept-gap`` does not apply; None if it does. ``has_known_start`` says whether
-    a bronze table without a batch always begins at the same record."""
-
+    key: ClassVar[Key]
+    place: ClassVar[str]
+    not_meant: ClassVar[frozenset[str]] = frozenset()
+    keeps: ClassVar[tuple[Kind, ...]] = ()
+    needs_jars: ClassVar[bool] = False
+    has_tombstones: ClassVar[bool] = False
     title: ClassVar[str]
     why_no_gap: ClassVar[str | None] = "reads a source that loses nothing; start it without"
     has_known_start: ClassVar[bool] = True
 
-    def require_apart(self, reads: Reads, root: str, declaration: Path) -> None:
+    # When a declaration is read.
+
+    @abstractmethod
+    def build(self, section: Section, report: Report, project: Path) -> Declared | None:
+        """What the checked keys declare, or None after reporting what is wrong with it. Relative
+        paths begin at ``project``."""
+
+    def with_record(self, reads: Declared, record: Record) -> Declared:
+        """What is read, completed from the declared record."""
+        return reads
+
+    @abstractmethod
+    def plan(self, reads: Declared) -> dict[str, Any]:
+        """A document of plain values, without secrets."""
+
+    @abstractmethod
+    def lines(self, planned: Mapping[str, Any]) -> list[str]:
+        """A plan as text for a person."""
+
+    def format(self, reads: Declared) -> RecordFormat:
+        """How the bytes of one record are written."""
+        return "json"
+
+    def secrets(self, reads: Declared) -> Iterable[str]:
+        """Texts that must never be shown."""
+        return ()
+
+    def datasets(self, reads: Declared) -> Iterable[tuple[str, str]]:
+        """Namespace and name of what is read, by the naming rules of OpenLineage."""
+        return ()
+
+    def ignores_tombstones(self, reads: Declared) -> bool:
+        """Whether records without a value are in bronze alone, and not in quarantine."""
+        return False
+
+    def would_read(self, section: Section, sink: object) -> bool:
+        """Whether a source with these checked keys reads what goes to a sink of a publication."""
+        return False
+
+    # When a pipeline runs.
+
+    def require_apart(self, reads: Declared, root: str, declaration: Path) -> None:
         """Raises SourceError if the place to read from overlaps ``root``, in which the tables of
         pipelines are."""
         return
@@ -96,7 +137,7 @@ class Connector(SourceKind[Reads]):
         are fenced like every other table of a pipeline and survive changes of its declaration."""
         return ()
 
-    def unreachable_after(self, reads: Reads) -> timedelta:
+    def unreachable_after(self, reads: Declared) -> timedelta:
         """How long a run with ``once`` waits for a source that does not answer."""
         return timedelta()
 
@@ -120,11 +161,15 @@ class Connector(SourceKind[Reads]):
         now: datetime,
     ) -> LoadPlan:
         """Decide what a load of history reads. ``folder`` belongs to it. Raises SourceError."""
+        from headgate.flow.sources.errors import SourceError
+
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
 
     def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
         """The reader of a load, which continues at ``context.bronze.offsets`` and ends at
         ``plan.ends``. Raises SourceError, at once or while reading, if its input has changed."""
+        from headgate.flow.sources.errors import SourceError
+
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
 
     def gone_of_load(self, place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
@@ -145,4 +190,5 @@ CONNECTORS: Registry[Connector[Any]] = Registry("headgate.flow.sources", Connect
 
 
 def connector_of(source: Source) -> Connector[Any]:
+    """The kind of a source."""
     return CONNECTORS[source.kind]

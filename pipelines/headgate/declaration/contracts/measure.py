@@ -1,4 +1,4 @@
-"""The contract and registry of measures.
+"""The contract of measures, and their registry.
 
 The rows of a batch become a partial state, two states are merged into one, and a value is computed
 from a state. A merge is commutative and associative, and a missing state is its neutral element. So
@@ -32,7 +32,7 @@ class StateField:
 
 
 @dataclass(frozen=True)
-class Fold:
+class MeasureFold:
     """The state's fields by name, and the expression that computes the value from them; ``{name}``
     stands for a field."""
 
@@ -40,7 +40,7 @@ class Fold:
     value: str
 
 
-class MeasureKind(ABC):
+class MeasureFunction(ABC):
     """A measure that declarations can name.
 
     ``result`` says in words which type its value has, ``keeps`` what an open window keeps for it.
@@ -67,14 +67,14 @@ class MeasureKind(ABC):
         Raises Invalid if the measure does not take such arguments."""
 
     @abstractmethod
-    def fold(self, measure: Measure) -> Fold:
+    def fold(self, measure: Measure) -> MeasureFold:
         """How a measure of this kind is folded."""
 
 
-MEASURES: Registry[MeasureKind] = Registry("headgate.flow.gold.measures", MeasureKind)
+MEASURES: Registry[MeasureFunction] = Registry("headgate.flow.gold.measures", MeasureFunction)
 
 
-def measure_of(name: str) -> str | None:
+def measure_name(name: str) -> str | None:
     """The name of the measure that has ``name`` as its name or as a synonym."""
     if MEASURES.get(name) is not None:
         return name

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import (
     BRONZE,
     GOLD,
@@ -20,7 +21,6 @@ from headgate.declaration.kinds import (
     Kind,
 )
 from headgate.declaration.model import Pipeline, Publication
-from headgate.declaration.sources import kind_of_source
 
 Layer = Literal["bronze", "silver", "gold"]
 
@@ -106,7 +106,7 @@ def graph_of(pipeline: Pipeline) -> Graph:
 
 def _nodes(pipeline: Pipeline) -> Iterator[Node]:
     for name, source in pipeline.sources.items():
-        for kept in kind_of_source(source).keeps:
+        for kept in connector_of(source).keeps:
             yield Node(kept, name, "bronze")
         yield Node(BRONZE, name, "bronze")
     for name in pipeline.sources:

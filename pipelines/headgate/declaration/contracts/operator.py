@@ -1,9 +1,8 @@
-"""The contract of gold operators for declarations, and their registry.
+"""The contract of gold operators, and their registry.
 
 An operator assigns silver rows to results, such as tumbling and hopping windows. A row and a result
 that it belongs to are a *pair*. A member is a folder of ``headgate.flow.gold.operators``
-(``headgate.registry``); ``headgate.flow.gold.operators.contract`` extends this contract by the part
-that runs.
+(``headgate.registry``).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import Key
@@ -20,34 +19,47 @@ from headgate.declaration.names import STATUS_COLUMNS, Columns
 from headgate.declaration.reading.checked import Field, Report
 from headgate.registry import Registry
 
-Operator = TypeVar("Operator")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headgate.flow.gold.stage import GoldStage
+    from headgate.lake.tables.table import TableOf
+
+Declared = TypeVar("Declared")
 
 
-class OperatorKind(ABC, Generic[Operator]):
-    """``Operator`` is the type of the immutable value that ``build`` returns, kept as
-    ``GoldTable.operator``.
+class Operator(ABC, Generic[Declared]):
+    """A gold operator. ``Declared`` is the type of the immutable value that ``build`` returns, kept
+    as ``GoldTable.operator``.
 
     A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
     operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
     other keys of the table. ``limits`` is a sentence for the reference, or empty.
+
+    A *fold* keeps the open results of a table as states in its open rows, and merges each batch
+    into them. It extends ``FoldOperator`` (``flow.gold.operators.fold_operator``), which has the
+    stage of all folds, and adds only how rows are assigned to results. Any other operator has a
+    stage of its own.
     """
 
     keys: ClassVar[tuple[Key, ...]]
     is_window: ClassVar[bool] = False
     limits: ClassVar[str] = ""
 
+    # When a declaration is read.
+
     @abstractmethod
-    def build(self, key: str, at: Field, scope: Scope, report: Report) -> Operator | None:
+    def build(self, key: str, at: Field, scope: Scope, report: Report) -> Declared | None:
         """What ``key`` declares at ``at``; None after reporting what is wrong. ``scope`` has the
         columns of the silver table."""
 
     @abstractmethod
-    def meaning(self, operator: Operator) -> Mapping[str, Any]:
+    def meaning(self, operator: Declared) -> Mapping[str, Any]:
         """The operator's part of the meaning of a table: equal if the rows are equal. The digest of
         a meaning must never change. A duration is a timedelta, under a key's name."""
 
     @abstractmethod
-    def columns(self, operator: Operator) -> Columns:
+    def columns(self, operator: Declared) -> Columns:
         """The columns of a result, before the author's, and their types. Late pairs have them too.
 
         The first is the begin of a result and distinguishes the results of one key; the second is
@@ -55,35 +67,42 @@ class OperatorKind(ABC, Generic[Operator]):
         """
 
     @abstractmethod
-    def pairs_per_row(self, operator: Operator) -> int | None:
+    def pairs_per_row(self, operator: Declared) -> int | None:
         """The number of pairs of each silver row; None if it differs from row to row."""
 
-    def spacing(self, operator: Operator) -> tuple[timedelta, timedelta] | None:
+    def spacing(self, operator: Declared) -> tuple[timedelta, timedelta] | None:
         """The length of every result, and the time between the begins of two. They begin at
         multiples of that time since 1970 UTC. None if results begin or end otherwise; a scheduled
         backfill then compares only those that lie in its interval."""
         return None
 
     @abstractmethod
-    def plan(self, operator: Operator) -> Mapping[str, Any]:
+    def plan(self, operator: Declared) -> Mapping[str, Any]:
         """The operator's part of a plan, as a document of plain values."""
 
     @abstractmethod
-    def summary(self, operator: Operator) -> tuple[str, str]:
+    def summary(self, operator: Declared) -> tuple[str, str]:
         """A label of at most eight characters and a line, for a person."""
 
     def final_up_to(
-        self, operator: Operator, watermark: datetime, lateness: timedelta
+        self, operator: Declared, watermark: datetime, lateness: timedelta
     ) -> datetime | None:
         """The time up to which results are final: all results that end then or earlier. None if
         results never become final. ``watermark`` is the watermark that the table has reached."""
         return watermark - lateness
 
+    # When a pipeline runs.
 
-OPERATORS: Registry[OperatorKind[Any]] = Registry("headgate.flow.gold.operators", OperatorKind)
+    @abstractmethod
+    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+        """The stage of one gold table, which processes its batches. ``table`` gives the tables that
+        it reads and writes."""
 
 
-def operator_of(table: GoldTable) -> OperatorKind[Any]:
+OPERATORS: Registry[Operator[Any]] = Registry("headgate.flow.gold.operators", Operator)
+
+
+def operator_of(table: GoldTable) -> Operator[Any]:
     """The operator of a gold table."""
     return OPERATORS[table.kind]
 

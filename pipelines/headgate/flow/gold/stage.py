@@ -1,32 +1,22 @@
-"""The contract of gold operators for drivers: the declaration's contract, and the part that runs.
-
-Two kinds of operator are planned. A *fold* keeps the open results of a table as states in its open
-rows, and merges each batch into them; ``FoldOperator`` shares the stage of all of them. Any other
-operator brings a ``GoldStage`` of its own.
-"""
+"""The stage of a gold table, as drivers and backfills see it."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.operators import OperatorKind
-from headgate.registry import Registry
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from headgate.flow.gold.assignment import Assignment
-    from headgate.flow.operations.contract import Place
+    from headgate.flow.operations.place import Place
     from headgate.lake.tables.history import Watermarks
     from headgate.lake.tables.table import Table, TableOf
     from headgate.lake.tables.table_schema import TableSchema
-
-Operator = TypeVar("Operator")
 
 
 class GoldStage(Protocol):
@@ -61,38 +51,9 @@ class GoldStage(Protocol):
         for every result that it would be late for."""
 
 
-class RunnableOperator(OperatorKind[Operator]):
-    """Members import Spark only inside methods, because declarations are read without it."""
-
-    @abstractmethod
-    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
-        """The stage of one gold table. ``table`` gives the tables that it reads and writes."""
-
-
-class FoldOperator(RunnableOperator[Operator]):
-    """A fold whose results merge by key and bounds. One that merges them in another way, such as
-    sessions, overrides ``stage`` and brings an aggregator of its own."""
-
-    @abstractmethod
-    def assignment(self, operator: Operator, declared: GoldTable) -> Assignment:
-        """How silver rows are assigned to results."""
-
-    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
-        from headgate.flow.gold.aggregator import Aggregator
-        from headgate.flow.gold.fold_stage import FoldStage
-
-        pairing = self.assignment(declared.operator, declared)
-        return FoldStage(spark, table, declared, pairing, Aggregator(declared, pairing.end))
-
-
-OPERATORS: Registry[RunnableOperator[Any]] = Registry(
-    "headgate.flow.gold.operators", RunnableOperator
-)
-
-
 def stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
     """The stage of a gold table, by its operator."""
-    return OPERATORS[declared.kind].stage(spark, table, declared)
+    return operator_of(declared).stage(spark, table, declared)
 
 
 def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:

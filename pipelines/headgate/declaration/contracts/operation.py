@@ -1,22 +1,25 @@
-"""The contract and registry of operations: rare changes of tables between batches.
+"""The contract of operations on tables, and their registry: rare changes between batches.
 
 A commit of bronze between two batches requests an operation. Each table that it touches carries it
 out at exactly that place, in one commit. A rebuild carries it out again. A member is a module of
-``headgate.flow.operations`` (``headgate.registry``). Its full contract
-(``headgate.flow.operations.contract``) defines how it changes a table.
+``headgate.flow.operations`` (``headgate.registry``).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
-from headgate.declaration.graph.graph import Graph
+from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import name_of
 from headgate.errors import HeadgateError
 from headgate.registry import Registry
+
+if TYPE_CHECKING:
+    from headgate.flow.operations.place import Change, Place
+    from headgate.lake.tables.state import State
 
 Document = Mapping[str, Any]
 """The parameters of an operation, in JSON values. Every commit of bronze repeats them, so they must
@@ -41,7 +44,7 @@ class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):
     """The tables have an operation that this installation does not know."""
 
 
-class OperationKind(ABC):
+class TableOperation(ABC):
     """An operation that a pipeline's tables can go through."""
 
     @abstractmethod
@@ -75,15 +78,33 @@ class OperationKind(ABC):
         path of a table, its definition before and after that."""
         return document
 
+    @abstractmethod
+    def change(self, place: Place, state: State, document: Document) -> Change:
+        """The change of a table that is at the operation's batch id.
 
-KINDS: Registry[OperationKind] = Registry("headgate.flow.operations", OperationKind)
+        ``state`` is the state of the next commit: the table's position, the operation's number, the
+        time. The change must depend only on the document and the pipeline's tables as of the
+        operation's batch, because it is computed again after a crash and in a rebuild. Files
+        are staged and not committed.
+        """
+
+    def given_up(self, place: Place, state: State, document: Document) -> Change:
+        """The change of a table for which the operation was rejected. By default there is none. A
+        table that carries an operation out before the one that was held takes that back."""
+        from headgate.flow.operations.place import Change
+
+        return Change(state)
 
 
-def known(name: str) -> OperationKind:
-    """Raises UnknownOperationError."""
-    if (kind := KINDS.get(name)) is None:
+OPERATIONS: Registry[TableOperation] = Registry("headgate.flow.operations", TableOperation)
+
+
+def operation_named(name: str) -> TableOperation:
+    """The operation of a name. Raises UnknownOperationError."""
+    if (found := OPERATIONS.get(name)) is None:
+        names = ", ".join(OPERATIONS.names())
         raise UnknownOperationError(
             f"the tables have an operation {name}, which this installation does not know",
-            remedy=f"install the package that has it; known operations: {', '.join(KINDS.names())}",
+            remedy=f"install the package that has it; known operations: {names}",
         )
-    return kind
+    return found

@@ -1,17 +1,15 @@
-"""The full contract of an operation, with the part that reads and writes rows."""
+"""The tables at which operations are carried out, and the changes that they make."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.declaration.graph.operations import Document, OperationKind
+from headgate.declaration.contracts.operation import Document
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
-from headgate.registry import Registry
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -42,25 +40,3 @@ class Change:
     add: Sequence[DataFile] = ()
     remove: Sequence[DataFile] = ()
     moved: Sequence[DataFile] = ()
-
-
-class TableOperation(OperationKind):
-    """An operation with its runtime part. Spark is imported inside methods."""
-
-    @abstractmethod
-    def change(self, place: Place, state: State, document: Document) -> Change:
-        """The change of a table that is at the operation's batch id.
-
-        ``state`` is the state of the next commit: the table's position, the operation's number, the
-        time. The change must depend only on the document and the pipeline's tables as of the
-        operation's batch, because it is computed again after a crash and in a rebuild. Files
-        are staged and not committed.
-        """
-
-    def given_up(self, place: Place, state: State, document: Document) -> Change:
-        """The change of a table for which the operation was rejected. By default there is none. A
-        table that carries an operation out before the one that was held takes that back."""
-        return Change(state)
-
-
-OPERATIONS: Registry[TableOperation] = Registry("headgate.flow.operations", TableOperation)

@@ -1,4 +1,4 @@
-"""The full contract of a sink: the declaration's contract, and the runtime methods.
+"""Writers of sinks: what they get, and the errors that they raise.
 
 A sink is a log or a mirror. A *log*, such as a topic, receives the rows of each commit in order, as
 messages. A *mirror*, such as a table in a database, always equals one committed version of
@@ -11,20 +11,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from headgate.declaration.contracts.sink import sink_of
 from headgate.declaration.model import Publication
-from headgate.declaration.sinks import SinkKind
 from headgate.lake.storage.files import Storage
-from headgate.registry import Registry
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-
-    from headgate.flow.publish.sinks.letters import Letter
-
-Sink = TypeVar("Sink")
 
 BRIEFLY = 0.25
 """Seconds for which a batch waits for a call of a sink in the background."""
@@ -171,33 +166,9 @@ class Mirror(ABC):
         return
 
 
-class RunnableSink(SinkKind[Sink]):
-    """Implementations import Spark only inside methods, because declarations are read without
-    it."""
-
-    @abstractmethod
-    def writer(self, sink: Sink, context: SinkContext) -> Writer | Mirror:
-        """The writer or mirror of a publication for one run of a driver. It connects at its first
-        use, so that an unreachable sink does not delay a start."""
-
-    def reset(self, sink: Sink, context: SinkContext) -> str | None:
-        """Forget the position and remove the rows of a publication, so that it begins with the
-        first row. Returns what was done; None if the sink has no position of its own. Raises
-        SinkRefusalError."""
-        return None
-
-    def resend(self, sink: Sink, letter: Letter) -> str | None:
-        """Send a dead letter once more, now. Returns why it is refused again; None if it was
-        accepted. Raises SinkAwayError, and NoLettersError if the sink keeps no dead letters."""
-        raise NoLettersError
-
-
-SINKS: Registry[RunnableSink[Any]] = Registry("headgate.flow.publish.sinks", RunnableSink)
-
-
 def writer_of(publication: Publication, context: SinkContext) -> Writer | Mirror:
     """The writer or mirror of a publication."""
-    return SINKS[publication.kind].writer(publication.sink, context)
+    return sink_of(publication).writer(publication.sink, context)
 
 
 def failure_of(sink: Writer | Mirror, error: Exception) -> str | None:
