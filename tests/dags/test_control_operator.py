@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import pytest
 from airflow.sdk import Context
@@ -41,30 +40,14 @@ from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from headgate.lake.tables.table import Table
-from headgate.supervision.launcher import Stream
+from tests.support.stream_task import LAUNCHER, FakeLauncher
 from tests.support.task_instance import TaskInstance
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 
 
-class StreamReport:
-    done: ClassVar[list[str]] = []
-
-    def launch(
-        self,
-        stream: Stream,
-        options: Sequence[str] = (),
-        variables: Mapping[str, str] | None = None,
-    ) -> str:
-        StreamReport.done.append(" ".join(["launch", *options]))
-        return "process 1"
-
-    def stop(self, stream: Stream) -> None:
-        StreamReport.done.append("stop")
-
-
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    StreamReport.done.clear()
+    FakeLauncher.forget()
     file = tmp_path / "a tiny.yml"
     file.write_text(DECLARATION)
     lake = Lake(tmp_path / "lake", load(file))
@@ -82,7 +65,7 @@ def act(lake: Lake, action: str, savepoint: str = "", table: str = "") -> None:
         file=str(lake.pipeline.file),
         name="tiny",
         root=str(root),
-        launcher=f"{__name__}:StreamReport",
+        launcher=LAUNCHER,
     )
     assert operator.execute(Context()) == [], "no question is asked"
 
@@ -100,20 +83,20 @@ def act(lake: Lake, action: str, savepoint: str = "", table: str = "") -> None:
 )
 def test_an_action(lake: Lake, action: str, done: list[str]) -> None:
     act(lake, action)
-    assert StreamReport.done == done
+    assert FakeLauncher.done == done
 
 
 def test_latest_is_the_newest_when_the_restore_begins(lake: Lake) -> None:
     taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
     act(lake, RESTORE, "latest")
-    assert StreamReport.done == ["stop", f"launch --from-savepoint {taken.id}"]
+    assert FakeLauncher.done == ["stop", f"launch --from-savepoint {taken.id}"]
 
 
 def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
     create(lake.layout, lake.pipeline, datetime.now(UTC))
     with pytest.raises(SavepointError):
         act(lake, RESTORE, "nonsense")
-    assert StreamReport.done == []
+    assert FakeLauncher.done == []
 
 
 @pytest.mark.parametrize("action", ["restart", RESTORE, "stop with savepoint"])
@@ -122,7 +105,7 @@ def test_a_wrong_declaration_leaves_the_stream_running(lake: Lake, action: str) 
     lake.pipeline.file.write_text("pipeline: tiny\nsources: 3\n")
     with pytest.raises(DeclarationError, match=r"a tiny\.yml:2"):
         act(lake, action, taken.id if action == RESTORE else "")
-    assert StreamReport.done == []
+    assert FakeLauncher.done == []
 
 
 def test_tables_of_another_declaration_leave_the_stream_running(lake: Lake) -> None:
@@ -131,11 +114,11 @@ def test_tables_of_another_declaration_leave_the_stream_running(lake: Lake) -> N
     file.write_text(file.read_text().replace("count(*)", "sum(amount)"))
     with pytest.raises(DefinitionChangedError):
         act(lake, "restart")
-    assert StreamReport.done == []
+    assert FakeLauncher.done == []
     create(lake.layout, lake.pipeline, datetime.now(UTC))
     act(lake, RESTORE, "latest")
     act(lake, "stop")
-    assert [each.split()[0] for each in StreamReport.done] == ["stop", "launch", "stop"]
+    assert [each.split()[0] for each in FakeLauncher.done] == ["stop", "launch", "stop"]
 
 
 SECRET = """
@@ -150,7 +133,7 @@ def test_the_form_needs_no_secrets_of_sinks(lake: Lake) -> None:
     file = lake.pipeline.file
     file.write_text(file.read_text() + SECRET)
     act(lake, "restart")
-    assert StreamReport.done == ["stop", "launch"]
+    assert FakeLauncher.done == ["stop", "launch"]
 
 
 @pytest.mark.parametrize(
@@ -172,13 +155,13 @@ def test_what_does_not_go_together_is_refused(
 ) -> None:
     with pytest.raises(AirflowFailException, match=why):
         act(lake, action, savepoint)
-    assert StreamReport.done == []
+    assert FakeLauncher.done == []
 
 
 @pytest.mark.parametrize("table", ["", "gold.per_minute", "per_minute"])
 def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
     act(lake, REPLAY, table=table)
-    assert StreamReport.done == [], "nothing is started or stopped for it"
+    assert FakeLauncher.done == [], "nothing is started or stopped for it"
     (request,) = waiting(lake.layout)
     assert request.name == "late_replay"
     assert {**request.document, "id": ""} == {

@@ -140,7 +140,7 @@ def test_little_is_not_nothing(cards: Cards) -> None:
     cards.show(NOW, stream("shop", slow))
     shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
     assert shown["Rows/s"].split("\n") == ["0.44", "49 in 112 s"]
-    assert shown["Backlog"].split("\n") == ["1", "file, 5.5 kB"]
+    assert shown["Backlog"].split("\n") == ["1", "file, 5.4 KB"]
 
 
 def test_one_large_batch_flattens_no_other(cards: Cards) -> None:

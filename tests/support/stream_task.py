@@ -35,8 +35,9 @@ STATES: dict[str, State | None] = {
 
 
 class FakeLauncher:
-    """Records its calls, and the variables of each start in ``given``. A start calls ``meanwhile``
-    and then raises ``fails``, if they are set. There is no job if ``state`` is None."""
+    """Records its calls with their options, and the variables of each start in ``given``. A start
+    calls ``meanwhile`` and then raises ``fails``, if they are set. There is no job if ``state`` is
+    None."""
 
     done: ClassVar[list[str]] = []
     given: ClassVar[list[dict[str, str]]] = []
@@ -67,7 +68,7 @@ class FakeLauncher:
         options: Sequence[str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> str:
-        FakeLauncher.done.append("launch")
+        FakeLauncher.done.append(" ".join(["launch", *options]))
         FakeLauncher.given.append(dict(variables or {}))
         if FakeLauncher.meanwhile is not None:
             FakeLauncher.meanwhile()

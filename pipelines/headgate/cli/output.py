@@ -23,7 +23,6 @@ Shown: TypeAlias = "str | Table | Callable[[], object]"
 SCHEMA = 1
 """The version of all JSON answers. It grows when a key changes its meaning or is removed."""
 
-_UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 MARK = {True: "[green]✓[/]", False: "[red]✗[/]"}
 WIDE = 10_000  # columns of a table that is written to a file or a pipe: no line is broken
 
@@ -87,14 +86,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
-
-
-def size_of(size: int) -> str:
-    """Bytes as a person reads them: 49.6 KB (1 KB = 1024 B)."""
-    for unit, name in _UNITS:
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return f"{size:,} B"
 
 
 def grid(title: str, *headers: str, rows: Iterable[Iterable[object]] = ()) -> Table:

@@ -101,6 +101,14 @@ def span(time: timedelta) -> str:
     return f"{seconds:.0f} s"
 
 
+def size_text(size: int) -> str:
+    """Bytes as a person reads them: 49.6 KB (1 KB = 1024 B)."""
+    for name, factor in reversed(_SIZES.items()):
+        if size >= factor > 1:
+            return f"{size / factor:,.1f} {name}"
+    return f"{size:,} B"
+
+
 def format_size(size: int) -> str:
     """The shortest exact text of a size in one unit: ``64 MB``."""
     for unit, factor in reversed(_SIZES.items()):

@@ -211,7 +211,7 @@ def test_a_line_of_progress() -> None:
         "gold/y": {"late": 3},
     }
     assert line(progress, NOW) == (
-        "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.5 MB  "
+        "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.4 MB  "
         "watermark 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
     )
     progress.rows = 3

@@ -16,6 +16,7 @@ from headgate.declaration.quantities import (
     parse_duration,
     parse_share,
     parse_size,
+    size_text,
 )
 
 
@@ -48,6 +49,20 @@ def test_what_is_no_duration(text: str) -> None:
 )
 def test_sizes(text: str, expected: int) -> None:
     assert parse_size(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (0, "0 B"),
+        (1023, "1,023 B"),
+        (1024, "1.0 KB"),
+        (3 << 19, "1.5 MB"),
+        (5 << 40, "5,120.0 GB"),
+    ],
+)
+def test_a_size_as_a_person_reads_it(size: int, expected: str) -> None:
+    assert size_text(size) == expected
 
 
 @pytest.mark.parametrize("text", ["", "big", "1.5 GB", "64 MiB", "64 mb"])

@@ -119,8 +119,8 @@ def test_while_a_batch_runs_only_its_backlog_is_told(
     ("backlog", "said"),
     [
         (Backlog("files", 0, 0), "none"),
-        (Backlog("files", 1, 300_000), "1 file 0.3 MB"),
-        (Backlog("files", 3, 11_970), "3 files 12.0 kB"),
+        (Backlog("files", 1, 300_000), "1 file 293.0 KB"),
+        (Backlog("files", 3, 11_970), "3 files 11.7 KB"),
         (Backlog("batches", 1), "1 batch"),
         (Backlog("records", 1_000), "1,000 records"),
     ],

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from headgate.cli.options import command
-from headgate.cli.output import Shown, grid, size_of
+from headgate.cli.output import Shown, grid
 from headgate.cli.rows import as_text, cells, rows_shown
-from headgate.declaration.quantities import plural
+from headgate.declaration.quantities import plural, size_text
 from headgate.history.backfill.report import Report, TableReport
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def plan_shown(document: Mapping[str, Any]) -> Iterator[Shown]:
     else:
         yield f"from {document['from']} to {until}; nothing was computed"
     rows, files, steps = (f"{document[name]:,}" for name in ("rows", "files", "steps"))
-    size = size_of(document["bytes"])
+    size = size_text(document["bytes"])
     yield f"rows of bronze to read: {rows} ({size}); files: {files}; steps: {steps}"
     tables = ((t["table"], t["n"], t["windows"], t["rows"]) for t in document["tables"])
     yield grid("", "gold", "batch:", "windows:", "rows:", rows=tables)

@@ -12,12 +12,12 @@ import typer
 from rich.table import Table
 
 from headgate.cli.options import command
-from headgate.cli.output import console, grid, size_of
+from headgate.cli.output import console, grid
 from headgate.cli.rows import cells, shown
 from headgate.cli.undone import show_undone, undone_loads
 from headgate.commands import rendered
 from headgate.declaration.kinds import name_of
-from headgate.declaration.quantities import plural
+from headgate.declaration.quantities import plural, size_text
 from headgate.errors import HeadgateError
 from headgate.lake.storage.documents import encoded
 
@@ -129,7 +129,7 @@ def show_checkpoints(found: Checkpoints) -> None:
     for each in found.history:
         age = f"{(now - each.committed).total_seconds():,.0f} s"
         took = f"{each.took.total_seconds():.2f} s"
-        row = (each.n, each.committed, age, took, each.rows, size_of(each.bytes))
+        row = (each.n, each.committed, age, took, each.rows, size_text(each.bytes))
         table.add_row(*cells(*row))
     out.print(table)
     out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
@@ -144,7 +144,7 @@ def show_checkpoints(found: Checkpoints) -> None:
         message = f"{place}: {tables} must {operation.what}"
         out.print(f"  {message}", markup=False)
     windows = (
-        (w.table, " to ".join(f"{time:%F %T}Z" for time in w.span), w.rows, size_of(w.bytes))
+        (w.table, " to ".join(f"{time:%F %T}Z" for time in w.span), w.rows, size_text(w.bytes))
         for w in found.windows
     )
     out.print(grid("\nopen windows", "table", "window", "rows:", "state:", rows=windows))

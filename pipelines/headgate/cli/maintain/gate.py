@@ -103,8 +103,7 @@ def show(
 
     Rows that were released before are left out. A rule about the whole table has no rows.
     """
-    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    held = _held(declared, layout, table, rebuild)
+    declared, layout, held = _held(pipeline, root, table, rebuild)
     found, is_rebuilt = held_version(layout, declared, held), _is_rebuilt(declared, layout, held)
     document = {
         "pipeline": declared.name,
@@ -138,8 +137,7 @@ def release(
     long as they do not change; see them with `gate show`. Rows that are new or have changed hold
     the table again. A rebuild may then be published.
     """
-    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    held = _held(declared, layout, table, rebuild)
+    declared, layout, held = _held(pipeline, root, table, rebuild)
     given = held.release(person(), reason, datetime.now(UTC))
     documents.release(layout, held.gate, given)
     what = held_version(layout, declared, held).what
@@ -163,8 +161,7 @@ def reject(
 
     The commit keeps who did it, when and why. A batch cannot be given up: its events are in silver.
     """
-    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    held = _held(declared, layout, table, rebuild)
+    declared, layout, held = _held(pipeline, root, table, rebuild)
     operation = rejectable(declared, layout, held)
     given = rejection(held, operation, person(), reason, datetime.now(UTC))
     documents.reject(layout, given)
@@ -186,8 +183,7 @@ def retry(
 
     Headgate itself tries again, at growing intervals.
     """
-    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    held = _held(declared, layout, table, rebuild)
+    declared, layout, held = _held(pipeline, root, table, rebuild)
     documents.ask_retry(layout, held.gate, datetime.now(UTC))
     said = f"{held.title}: a running driver validates it again at once"
     respond(json, {"pipeline": declared.name, "table": GOLD.path(held.table)}, said)
@@ -203,9 +199,12 @@ def _is_rebuilt(declared: Pipeline, layout: Layout, hold: Hold) -> bool:
     return sum(each.table == hold.table for each in holds(layout, declared)) > 1
 
 
-def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) -> Hold:
+def _held(
+    pipeline: str, root: str, table: str, rebuild: bool | None
+) -> tuple[Pipeline, Layout, Hold]:
     """Why a table, or its rebuild, is held. Raises HeadgateError if none of them is, or if both are
     and ``rebuild`` names none, and UsageError for a wrong name."""
+    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     name = gold_table(declared, table, gated=True).name
     found = [hold for hold in holds(layout, declared) if hold.table == name]
     asked = [hold for hold in found if rebuild in (None, bool(hold.log))]
@@ -217,7 +216,7 @@ def _held(declared: Pipeline, layout: Layout, table: str, rebuild: bool | None) 
             f"{GOLD.path(name)} and its rebuild are held",
             remedy="name one of them: --rebuild, or --current",
         )
-    return asked[0]
+    return declared, layout, asked[0]
 
 
 def why(hold: Hold, table: GoldTable) -> Iterator[str]:

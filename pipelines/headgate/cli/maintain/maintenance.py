@@ -11,7 +11,7 @@ import typer
 
 from headgate.cli import declaration
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
-from headgate.cli.output import console, grid, respond, size_of
+from headgate.cli.output import console, grid, respond
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
 from headgate.commands import pipeline_command
@@ -19,7 +19,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
-from headgate.declaration.quantities import parse_duration, plural
+from headgate.declaration.quantities import parse_duration, plural, size_text
 from headgate.driver.lease import Lease, TablesInUseError
 from headgate.errors import HeadgateError
 from headgate.history.maintenance.report import Amount, Compacted, Report, Vacuumed
@@ -184,8 +184,8 @@ def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
 
 
 def _files(amount: Amount) -> str:
-    return f"{plural(amount.files, 'file')} ({size_of(amount.bytes)})"
+    return f"{plural(amount.files, 'file')} ({size_text(amount.bytes)})"
 
 
 def _amount(amount: Amount) -> tuple[int, str]:
-    return amount.files, size_of(amount.bytes)
+    return amount.files, size_text(amount.bytes)

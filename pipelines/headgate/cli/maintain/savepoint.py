@@ -20,7 +20,7 @@ from headgate.cli.options import (
     checked_root,
     command,
 )
-from headgate.cli.output import console, grid, print_json, respond, size_of
+from headgate.cli.output import console, grid, print_json, respond
 from headgate.cli.restoring import (
     print_passed_over,
     require_source_for,
@@ -30,7 +30,7 @@ from headgate.cli.restoring import (
 from headgate.cli.rows import cells
 from headgate.commands import NEW_ROOT
 from headgate.declaration.model import Pipeline
-from headgate.declaration.quantities import plural
+from headgate.declaration.quantities import plural, size_text
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.clone import clone
 from headgate.history.savepoints.errors import SavepointError
@@ -258,7 +258,7 @@ def show_list(
             note = "; ".join(
                 [REREAD_ONLY] * (each.id in reread_only) + [each.note] * bool(each.note)
             )
-            numbers = (each.n, each.rows, size_of(each.bytes))
+            numbers = (each.n, each.rows, size_text(each.bytes))
             table.add_row(*cells(each.id, each.created, *numbers, same, note))
         else:
             table.add_row(*cells(each.id, "damaged", "", "", "", "", each.why))
@@ -282,7 +282,7 @@ def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
         out.print(f"  {name:<12} {value}", markup=False, soft_wrap=True)
     table = grid("", "table", "version:", "batch:", "generation:", "rows:", "size:")
     for path, saved in savepoint.tables.items():
-        numbers = (saved.version, saved.n, saved.generation, saved.rows, size_of(saved.bytes))
+        numbers = (saved.version, saved.n, saved.generation, saved.rows, size_text(saved.bytes))
         table.add_row(*cells(path, *numbers))
     out.print(table)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headgate.declaration.quantities import plural
+from headgate.declaration.quantities import plural, size_text
 
 Unit = Literal["files", "records", "batches"]
 
@@ -57,12 +57,6 @@ class Backlog:
     def __str__(self) -> str:
         if not self.count:
             return "none"
-        size = "" if self.size is None else f" {_in_words(self.size)}"
+        size = "" if self.size is None else f" {size_text(self.size)}"
         age = f" {self.seconds:,.0f} s" if self.partitions else ""
         return f"{self.number}{size}{age}"
-
-
-def _in_words(size: int) -> str:
-    if size < 100:
-        return f"{size} B"
-    return f"{size / 1_000_000:,.1f} MB" if size >= 100_000 else f"{size / 1_000:,.1f} kB"

@@ -28,13 +28,3 @@ def failed(
     name: str, found: str, needed: str, remedy: str, code: int = exit_codes.MACHINE
 ) -> CheckResult:
     return CheckResult(name, False, found, needed, remedy, code)
-
-
-def readable(size: int) -> str:
-    """``size`` bytes as a person writes it: ``1.5 GiB``."""
-    amount = float(size)
-    for unit in ("bytes", "KiB", "MiB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} GiB"

@@ -8,7 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from headgate.setup.doctor.check_result import CheckResult, failed, passed, readable
+from headgate.declaration.quantities import size_text
+from headgate.setup.doctor.check_result import CheckResult, failed, passed
 
 # A demo takes a tenth of it; a full disk stops a pipeline in the middle of a batch.
 _DISK = 2 * 1024**3
@@ -17,13 +18,13 @@ _OTHER_FOLDER = "Choose another folder: --root <folder>"
 
 
 def disk(root: Path) -> CheckResult:
-    needed = f"at least {readable(_DISK)} free"
+    needed = f"at least {size_text(_DISK)} free"
     free = shutil.disk_usage(_existing(root)).free
     if free < _DISK:
         return failed(
-            "disk", f"{readable(free)} free under {root}", needed, f"Free some. {_OTHER_FOLDER}"
+            "disk", f"{size_text(free)} free under {root}", needed, f"Free some. {_OTHER_FOLDER}"
         )
-    return passed("disk", f"{readable(free)} free under {root}", needed)
+    return passed("disk", f"{size_text(free)} free under {root}", needed)
 
 
 def writing(root: Path) -> CheckResult:

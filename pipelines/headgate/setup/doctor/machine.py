@@ -8,11 +8,12 @@ from pathlib import Path
 import psutil
 
 from headgate.commands import shell_command
+from headgate.declaration.quantities import size_text
 from headgate.errors import HeadgateError
 from headgate.machine.jars import cache
 from headgate.machine.jars import java as javas
 from headgate.machine.jars.lock import LockSet, locked
-from headgate.setup.doctor.check_result import CheckResult, failed, passed, readable
+from headgate.setup.doctor.check_result import CheckResult, failed, passed
 
 # One driver JVM, its off-heap buffers and the Python beside it.
 _MEMORY = 3 * 1024**3
@@ -103,12 +104,12 @@ def broker_jars() -> CheckResult:
 def memory() -> CheckResult:
     """The machine's memory, or the container's limit if that is lower."""
     total = min([psutil.virtual_memory().total, *_container_limits()])
-    needed = f"at least {readable(_MEMORY)}"
+    needed = f"at least {size_text(_MEMORY)}"
     if total < _MEMORY:
         return failed(
-            "memory", readable(total), needed, "Give the machine or the container more memory"
+            "memory", size_text(total), needed, "Give the machine or the container more memory"
         )
-    return passed("memory", readable(total), needed)
+    return passed("memory", size_text(total), needed)
 
 
 def _container_limits() -> list[int]:

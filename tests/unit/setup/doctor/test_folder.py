@@ -31,7 +31,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=300 * 1024**2))
     found = folder.disk(tmp_path)
     assert not found.ok
-    assert found.found.startswith("300.0 MiB free")
+    assert found.found.startswith("300.0 MB free")
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_the_limit_of_a_container_counts(limits: Path) -> None:
     limits.write_text(f"{GIB}\n")
     found = machine.memory()
     assert not found.ok
-    assert found.found == "1.0 GiB"
+    assert found.found == "1.0 GB"
 
 
 def test_jars_that_were_never_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,12 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignif
 export const number = (value) => whole.format(value);
 /** Rounded where the full number is long. */
 export const about = (value) => (Math.abs(value) < 10 ? short : Math.abs(value) < 1e5 ? whole : compact).format(value);
-export const bytes = (size) => (size < 1e6 ? `${about(size / 1e3)} kB` : `${about(size / 1e6)} MB`);
+
+/** 1 KB is 1024 bytes, as everywhere in Headgate. */
+export function bytes(size) {
+  const [unit, name] = [[2 ** 30, "GB"], [2 ** 20, "MB"]].find(([least]) => size >= least) ?? [2 ** 10, "KB"];
+  return `${about(size / unit)} ${name}`;
+}
 
 export function share(part, of) {
   if (!of) return "";
