@@ -14,9 +14,9 @@ from headgate.lake.control.claim import Claim, claim, claimed
 from headgate.lake.control.failure import forget_failure, last_failure
 from headgate.lake.control.stopping import request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.examining import Problem
-from headgate.supervision.keeping import condition, step
 from headgate.supervision.launcher import LOCAL
+from headgate.supervision.preflight import StartProblem
+from headgate.supervision.supervisor import condition, supervisor_step
 from tests.support.stream_task import NOON, FakeLauncher
 from tests.unit.insight.ledger.conftest import DECLARATION
 
@@ -68,7 +68,7 @@ def test_a_landing_folder_that_was_never_there_is_a_failure_of_the_stream_once(
     assert held is not None
     assert (failure.code, failure.reason) == (3, f"there is no landing folder {project.landing}")
     found = condition((), None, failure)
-    assert (found, step(found, failure, held.reported)) == ("failed", "watch")
+    assert (found, supervisor_step(found, failure, held.reported)) == ("failed", "watch")
     project.check()  # the next run: `supervise` waits until the stream is started
     project.landing.mkdir()
     project.check()
@@ -107,7 +107,7 @@ def test_a_stream_that_has_run_is_kept_from_starting_only_if_a_person_is_needed(
 ) -> None:
     """`supervise` starts a driver for as long as a disk is full. Three failed runs would pause the
     DAG."""
-    problem = Problem("folder", "the disk is full", "free some space", code, ())
+    problem = StartProblem("folder", "the disk is full", "free some space", code, ())
     monkeypatch.setattr(Preflight, "_problems", lambda _: (problem,))
     with pytest.raises(AirflowException, match="the disk is full"):
         project.check()

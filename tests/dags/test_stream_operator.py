@@ -19,8 +19,8 @@ from headgate.lake.control.claim import Claim, claim
 from headgate.lake.control.failure import Failure, last_failure, record_failure
 from headgate.lake.control.stopping import StopRequest, request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.job_state import State
-from headgate.supervision.keeping import condition
+from headgate.supervision.job_state import StateName
+from headgate.supervision.supervisor import condition
 from tests.support.stream_task import (
     JOB,
     NOON,
@@ -125,7 +125,7 @@ def test_a_driver_that_is_down_is_replaced(tmp_path: Path, found: str, done: lis
     ],
 )
 def test_a_driver_that_has_recovered_is_left_alone(
-    tmp_path: Path, found: str, state: State, changed: dict[str, Any]
+    tmp_path: Path, found: str, state: StateName, changed: dict[str, Any]
 ) -> None:
     event = down(found)
     FakeLauncher.state, FakeLauncher.job = state, replace(JOB, **changed)
@@ -177,7 +177,7 @@ def test_a_driver_that_is_stuck_and_was_asked_to_stop_is_only_ended(
     [(None, "running", True), (7, "dead", True), (7, "running", False), (6, "running", False)],
 )
 def test_a_stop_while_a_driver_starts_is_repeated_for_it(
-    tmp_path: Path, layout: Layout, code: int | None, there: State, repeats: bool
+    tmp_path: Path, layout: Layout, code: int | None, there: StateName, repeats: bool
 ) -> None:
     """It is not repeated if somebody else has restarted the stream and that driver runs."""
     asked = list[StopRequest | None]()

@@ -18,7 +18,7 @@ from headgate.lake.control.failure import last_failure
 from headgate.lake.storage.layout import Layout
 from headgate.setup.broker import running
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.keeping import condition
+from headgate.supervision.supervisor import condition
 from tests.oracle import derive
 from tests.recovery.test_kafka import PARTITIONS, Station, of_the_past
 from tests.support import own_broker

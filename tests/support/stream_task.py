@@ -16,16 +16,16 @@ from headgate.airflow import StreamOperator
 from headgate.errors import HeadgateError
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import RestartPolicy
+from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.launcher import LogOf, Stream
+from headgate.supervision.supervisor import RestartPolicy
 from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
     "fused", LAYERS, "dead", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
 )
-STATES: dict[str, State | None] = {
+STATES: dict[str, StateName | None] = {
     "absent": None,
     "ended": "stopped",
     "dead": "dead",
@@ -44,7 +44,7 @@ class FakeLauncher:
     fails: ClassVar[Exception | None] = None
     meanwhile: ClassVar[Callable[[], None] | None] = None
     job: ClassVar[JobState] = JOB
-    state: ClassVar[State | None] = "running"
+    state: ClassVar[StateName | None] = "running"
     log_fails: ClassVar[OSError | None] = None
 
     @classmethod

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from headgate.cli.hidden import shown
-from headgate.supervision.log_lines import Event, LogFormat, json_line
-from headgate.supervision.words import STAGE
+from headgate.supervision.logs import Event, LogFormat, json_line
+from headgate.supervision.progress_text import STAGE_PREFIX
 
 if TYPE_CHECKING:
     from headgate.driver.progress import JobProgress
@@ -39,9 +39,9 @@ class JsonLog:
 
     def printed(self, text: str) -> str:
         """The JSON line for a printed line."""
-        if not text.startswith(STAGE):
+        if not text.startswith(STAGE_PREFIX):
             return self.line("output", text)
-        message = text.removeprefix(STAGE)
+        message = text.removeprefix(STAGE_PREFIX)
         if of_batch := _OF_BATCH.search(message):
             self.n, self.stage = int(of_batch[1]), of_batch[2]
         else:

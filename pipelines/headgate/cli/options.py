@@ -13,7 +13,7 @@ import typer
 from headgate.commands import Place, pipeline_command, program, rendered, set_subject
 from headgate.errors import UsageError
 from headgate.lake.storage.places import absolute, is_uri, not_for_tables
-from headgate.supervision.log_lines import OPTION, VARIABLE, LogFormat
+from headgate.supervision.logs import FORMAT_OPTION, FORMAT_VARIABLE, LogFormat
 
 DEFAULT_ROOT = "lake"
 MOST_SHOWN = 1_000_000
@@ -92,7 +92,11 @@ FromSavepoint = Annotated[
 ]
 LogFormatted = Annotated[
     LogFormat,
-    typer.Option(OPTION, envvar=VARIABLE, help="How the driver logs: json is one object a line."),
+    typer.Option(
+        FORMAT_OPTION,
+        envvar=FORMAT_VARIABLE,
+        help="How the driver logs: json is one object a line.",
+    ),
 ]
 TakeOver = Annotated[
     bool, typer.Option("--take-over", help="Take the pipeline from whoever runs it.")

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from headgate.cli.json_log import JsonStream, active
 from headgate.cli.output import console
-from headgate.supervision.words import GAP, STAGE, line, words
+from headgate.supervision.progress_text import GAP, STAGE_PREFIX, progress_line, progress_parts
 
 if TYPE_CHECKING:
     from headgate.driver.progress import JobProgress
@@ -92,7 +92,7 @@ class Screen:
         with self._lock:
             self._stage, self._progress = "", progress
             if not self.live and progress.state == "running":
-                self._print_batch(progress, line(progress, datetime.now(UTC)))
+                self._print_batch(progress, progress_line(progress, datetime.now(UTC)))
 
     def tell(self, text: str) -> None:
         """Print a line that stays, about an outage. A stage that waits for its end is not shown."""
@@ -121,7 +121,7 @@ class Screen:
             stage = f"{self._stage} … {lasts}" if self._stage else ""
             if self._progress is None:
                 return Text(stage, style="dim")
-            progress = words(self._progress, datetime.now(UTC))
+            progress = progress_parts(self._progress, datetime.now(UTC))
             return Words((*progress, stage) if stage else progress)
 
     def _print_batch(self, progress: JobProgress, text: str) -> None:
@@ -131,7 +131,7 @@ class Screen:
             self._out.print(text, markup=False, soft_wrap=True)
 
     def _print(self, text: str) -> None:
-        self._out.print(f"{STAGE}{self._name}{text}", markup=False, soft_wrap=True)
+        self._out.print(f"{STAGE_PREFIX}{self._name}{text}", markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The states of a pipeline's jobs, read from their documents."""
+"""The states of a pipeline's jobs, read from their documents, and how its last run ended."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.failure import Failure
 from headgate.lake.control.lag import Sample
 from headgate.lake.control.outage import Outage
 from headgate.lake.control.ownership import (
@@ -18,11 +19,11 @@ from headgate.lake.control.ownership import (
     lease_path,
     owner_of,
 )
-from headgate.lake.control.stopping import stop_requested
+from headgate.lake.control.stopping import StopRequest, stop_requested
 from headgate.lake.storage.documents import Document, damaged_document, decoded, read_document
 from headgate.lake.storage.layout import Layout
 
-State = Literal["running", "paused", "stopped", "stale", "dead"]
+StateName = Literal["running", "paused", "stopped", "stale", "dead"]
 """``paused``: running, but bronze reads no new data until `resume`; ``stale``: probably alive,
 but its lease was not renewed in time; ``dead``: its process ended without releasing its lease, and
 no stop was requested. A stale or dead job may be started again: its tables continue exactly where
@@ -43,7 +44,7 @@ class JobState:
 
     job: str
     layers: tuple[str, ...]
-    state: State
+    state: StateName
     owner: Owner
     epoch: int
     since: datetime
@@ -120,10 +121,10 @@ def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
     )
 
 
-def overall(jobs: Sequence[JobState]) -> State:
+def overall(jobs: Sequence[JobState]) -> StateName:
     """The state of a pipeline: that of the job that needs attention most."""
     states = {job.state for job in jobs}
-    order: tuple[State, ...] = ("dead", "stale", "paused", "running")
+    order: tuple[StateName, ...] = ("dead", "stale", "paused", "running")
     return next((s for s in order if s in states), "stopped")
 
 
@@ -137,7 +138,7 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         reported = status | {"finished": status.get("state") == "finished"}
     elif status.get("state") == "running" and not stop_requested(layout, status["epoch"]):
         reported = {"updated": status["updated"]}  # of a predecessor that died without a request
-    state = state_of(
+    state = state_of_lease(
         released=lease["released"],
         dead=owner.is_dead(),
         silence=now - datetime.fromisoformat(lease["renewed"]),
@@ -152,7 +153,9 @@ def _job(layout: Layout, layers: tuple[str, ...], lease: Document, now: datetime
         raise damaged_document(layout.storage, lease_path(layers[0]), error) from error
 
 
-def state_of(*, released: bool, dead: bool, silence: timedelta, paused: bool = False) -> State:
+def state_of_lease(
+    *, released: bool, dead: bool, silence: timedelta, paused: bool = False
+) -> StateName:
     if released:
         return "stopped"
     if dead:
@@ -160,3 +163,24 @@ def state_of(*, released: bool, dead: bool, silence: timedelta, paused: bool = F
     if silence > EXPIRES_AFTER:
         return "stale"
     return "paused" if paused else "running"
+
+
+Ended = Literal["finished", "stopped", "terminated", "failed"]
+"""``finished``: the run processed all input (``--once``); ``stopped``: a person has stopped it;
+``terminated``: a signal ended it after its batch, and nobody has asked for that; ``failed``."""
+
+
+def how_ended(
+    jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None
+) -> Ended | None:
+    """How the last run of ``jobs`` ended. A stop request after a failure overrides the failure."""
+    if any(job.is_alive for job in jobs):
+        return None
+    if failure is not None and not (stop_asked and stop_asked.is_after(failure)):
+        return "failed"
+    if not jobs or any(job.state == "dead" for job in jobs):
+        return None
+    if all(job.finished for job in jobs):
+        return "finished"
+    was_asked = stop_asked is not None and all(stop_asked.is_for(job.epoch) for job in jobs)
+    return "stopped" if was_asked else "terminated"

@@ -25,10 +25,9 @@ from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.machine.process_tree.rotation import rotate
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.keeping import NEEDS_A_PERSON
-from headgate.supervision.log_lines import as_text, format_of, start_line
-from headgate.supervision.logs import run_log, tail
-from headgate.supervision.words import STAGE
+from headgate.supervision.logs import as_text, format_of, run_log, start_line, tail
+from headgate.supervision.progress_text import STAGE_PREFIX
+from headgate.supervision.supervisor import NEEDS_A_PERSON
 
 HEADGATE = (sys.executable, "-m", "headgate.cli")
 """How a child is started: with this interpreter, whatever is on PATH."""
@@ -119,9 +118,9 @@ def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
         lines.seek(read)
         whole, newline, _ = lines.read().rpartition(b"\n")
     for line in map(as_text, whole.decode(errors="replace").splitlines()):
-        if line.startswith(STAGE):
+        if line.startswith(STAGE_PREFIX):
             # Without the duration, which `say` counts itself.
-            say(re.sub(r": \d+ s$", "", line.removeprefix(STAGE)))
+            say(re.sub(r": \d+ s$", "", line.removeprefix(STAGE_PREFIX)))
     return read + len(whole + newline)
 
 
@@ -159,7 +158,7 @@ def _last_output(log: Path) -> str:
     for line in reversed(tail(log, 40)):
         if line.startswith("---"):
             break
-        if not line.startswith(STAGE):
+        if not line.startswith(STAGE_PREFIX):
             output.insert(0, line)
     return "\n".join(output) or "it ended without output"
 

@@ -15,7 +15,7 @@ from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
-from headgate.supervision import elsewhere
+from headgate.supervision import discovery
 from tests.unit.insight.ledger.conftest import Lake, fill
 from tests.unit.insight.ledger.conftest import empty_lake as _empty_lake
 
@@ -33,7 +33,7 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.delenv("HEADGATE_ROOT", raising=False)
     monkeypatch.setattr(hidden, "_hidden", frozenset())
     # Drivers that run on this machine must not change an answer.
-    monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter(()))
+    monkeypatch.setattr(discovery, "running_drivers", lambda: iter(()))
 
     def run(*arguments: str | os.PathLike[str]) -> tuple[int, str, str]:
         code = answer([str(a) for a in arguments])

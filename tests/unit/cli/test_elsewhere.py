@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headgate.lake.control.ownership import Owner
-from headgate.supervision import elsewhere
-from headgate.supervision.elsewhere import RunningDriver
+from headgate.supervision import discovery
+from headgate.supervision.discovery import RunningDriver
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
@@ -25,7 +25,7 @@ def running(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> RunningDriver:
     lease(lake.layout, owner, renewed=datetime.now(UTC))
     root = Path(lake.layout.storage.root).parent
     found = RunningDriver(owner.pid, lake.pipeline.file, root)
-    monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter([found]))
+    monkeypatch.setattr(discovery, "running_drivers", lambda: iter([found]))
     return found
 
 
@@ -84,7 +84,7 @@ def test_a_pipeline_under_this_root_is_not_listed_as_elsewhere(
 def test_at_rest_it_is_found_beside_its_declaration(
     ask: Ask, lake: Lake, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elsewhere, "running_drivers", lambda: iter([]))
+    monkeypatch.setattr(discovery, "running_drivers", lambda: iter([]))
     lease(lake.layout, Owner.here(), released=True)
     out = ask("status", of_lake[0], "--root", "no_such")[1]
     assert f"tiny: stopped under {of_lake[2]}" in out

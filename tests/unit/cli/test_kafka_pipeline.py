@@ -258,12 +258,12 @@ def test_a_start_says_what_the_driver_waits_for_and_leaves_it_running(
 
 
 def test_the_line_of_a_pipeline_that_waits() -> None:
-    from headgate.supervision.words import line
+    from headgate.supervision.progress_text import progress_line
 
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
     progress = JobProgress("tiny", "fused", 1, noon, Layout.of("/lake", "tiny"), updated=noon)
     progress.backlog = Backlog("records", 1200, partitions={"bids/0": PartitionBacklog(1200, 34.2)})
     progress.paused, progress.trouble = noon, "no answer for 12 s"
-    said = line(progress, noon)
+    said = progress_line(progress, noon)
     assert "backlog 1,200 records 34 s" in said
     assert said.endswith("paused since 12:00:00  no answer for 12 s")

@@ -26,7 +26,7 @@ from headgate.cli.undone import LeftError
 from headgate.insight.ledger import balance
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.words import line
+from headgate.supervision.progress_text import progress_line
 from tests.unit.insight.ledger.conftest import Lake
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -210,17 +210,17 @@ def test_a_line_of_progress() -> None:
         "gold/x": {"late": 2},
         "gold/y": {"late": 3},
     }
-    assert line(progress, NOW) == (
+    assert progress_line(progress, NOW) == (
         "12:00:00  batch 3  read 9,000  2,500 rows/s  backlog 2 files 1.4 MB  "
         "watermark 2026-05-04 12:00:00  late 5  quarantined 7  gold changed 4 s ago"
     )
     progress.rows = 3
-    assert "  1.5 rows/s  " in line(progress, NOW)
+    assert "  1.5 rows/s  " in progress_line(progress, NOW)
     progress.seconds = 0.0
-    assert "  read 9,000  backlog" in line(progress, NOW), "this run has not read anything"
+    assert "  read 9,000  backlog" in progress_line(progress, NOW), "this run has not read anything"
     progress.totals["silver/a"]["rejected"] = 1200
     progress.totals["silver/b"]["rejected"] = 34
-    assert "quarantined 7  rejected 1,234  gold changed" in line(progress, NOW)
+    assert "quarantined 7  rejected 1,234  gold changed" in progress_line(progress, NOW)
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])

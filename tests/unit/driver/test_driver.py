@@ -25,7 +25,7 @@ from headgate.flow.operations.requests import ask
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.control.stopping import request_stop
-from headgate.supervision.words import line
+from headgate.supervision.progress_text import progress_line
 from tests.support.lake import declared
 from tests.unit.driver.conftest import Tables
 from tests.unit.driver.test_jvm import session
@@ -149,7 +149,9 @@ def test_a_run_that_only_catches_up_reports_what_the_tables_have_then(
         tables.commit("silver/s", n=3, total={"quarantined": 4})
         tables.commit("gold/one", n=3, total={"late": 7})
 
-    monkeypatch.setattr(stream, "process", lambda run: lines.append(line(run.progress, NOW)))
+    monkeypatch.setattr(
+        stream, "process", lambda run: lines.append(progress_line(run.progress, NOW))
+    )
     monkeypatch.setattr(module, "take_in_requests", lambda *_: None)
     task = Task(tables.runtime.pipeline, str(tmp_path))
     run: Any = SimpleNamespace(

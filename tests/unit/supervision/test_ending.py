@@ -9,8 +9,7 @@ import pytest
 from headgate.lake.control.failure import Failure
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.control.stopping import StopRequest
-from headgate.supervision.ending import Ended, how_ended
-from headgate.supervision.job_state import JobState, State
+from headgate.supervision.job_state import Ended, JobState, StateName, how_ended
 from tests.unit.supervision.conftest import NOW
 
 STOPPED = JobState("fused", LAYERS, "stopped", Owner(1, "here", 0.0), 3, since=NOW, renewed=NOW)
@@ -42,5 +41,5 @@ def test_a_first_start_that_fails_has_no_job() -> None:
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "stale", "dead"])
-def test_what_lives_or_died_without_a_word_has_not_ended(state: State) -> None:
+def test_what_lives_or_died_without_a_word_has_not_ended(state: StateName) -> None:
     assert how_ended([replace(STOPPED, state=state)], None, None) is None

@@ -12,7 +12,7 @@ from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.job_state import overall, probe, state_of
+from headgate.supervision.job_state import overall, probe, state_of_lease
 from tests.unit.supervision.conftest import NOW, lease, report
 
 GONE = Owner(pid=2**22 + 1, host=Owner.here().host, started=0.0)
@@ -96,15 +96,18 @@ def test_a_process_that_inherited_the_pid_is_not_the_owner(layout: Layout) -> No
 
 
 def test_released_wins_over_all_else() -> None:
-    assert state_of(released=True, dead=True, silence=timedelta(days=1)) == "stopped"
+    assert state_of_lease(released=True, dead=True, silence=timedelta(days=1)) == "stopped"
 
 
 def test_a_pause_is_a_state_of_jobs_that_are_alive() -> None:
     soon = timedelta(seconds=3)
-    assert state_of(released=False, dead=False, silence=soon, paused=True) == "paused"
-    assert state_of(released=False, dead=True, silence=soon, paused=True) == "dead"
-    assert state_of(released=True, dead=False, silence=soon, paused=True) == "stopped"
-    assert state_of(released=False, dead=False, silence=timedelta(hours=1), paused=True) == "stale"
+    assert state_of_lease(released=False, dead=False, silence=soon, paused=True) == "paused"
+    assert state_of_lease(released=False, dead=True, silence=soon, paused=True) == "dead"
+    assert state_of_lease(released=True, dead=False, silence=soon, paused=True) == "stopped"
+    assert (
+        state_of_lease(released=False, dead=False, silence=timedelta(hours=1), paused=True)
+        == "stale"
+    )
 
 
 def test_a_pipeline_is_paused_while_the_jobs_below_bronze_go_on(layout: Layout) -> None:

@@ -17,8 +17,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import NotAliveError, Started, launch
-from headgate.supervision.log_lines import json_line
-from headgate.supervision.logs import run_log, tail
+from headgate.supervision.logs import json_line, run_log, tail
 
 # A launched process outlives the process that launched it.
 pytestmark = pytest.mark.filterwarnings(

@@ -20,7 +20,7 @@ from headgate.airflow.operators.rows_approval import Question, approved, asked
 from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.operators.verb import run_verb
 from headgate.commands import pipeline_command, rendered
-from headgate.supervision.keeping import NEEDS_A_PERSON
+from headgate.supervision.supervisor import NEEDS_A_PERSON
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

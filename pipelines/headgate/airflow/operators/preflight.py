@@ -19,12 +19,12 @@ from headgate.lake.control.claim import Claim, claim, claimed
 from headgate.lake.control.failure import Failure, last_failure, record_failure
 from headgate.lake.control.stopping import stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.keeping import NEEDS_A_PERSON, condition
+from headgate.supervision.supervisor import NEEDS_A_PERSON, condition
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from headgate.supervision.examining import Problem
+    from headgate.supervision.preflight import StartProblem
 
 
 class Preflight(StreamTask):
@@ -58,16 +58,16 @@ class Preflight(StreamTask):
         else:
             self._fail(layout, found, context)
 
-    def _problems(self) -> tuple[Problem, ...]:
-        from headgate.supervision.examining import Problem, problems
+    def _problems(self) -> tuple[StartProblem, ...]:
+        from headgate.supervision.preflight import StartProblem, start_problems
 
         try:
-            return problems(self._stream.file, self._stream.root, self._variables())
+            return start_problems(self._stream.file, self._stream.root, self._variables())
         except HeadgateError as error:
             name = "connections" if isinstance(error, NoConnectionError) else "doctor"
-            return (Problem(name, error.message, error.remedy, error.exit_code, ()),)
+            return (StartProblem(name, error.message, error.remedy, error.exit_code, ()),)
 
-    def _fail(self, layout: Layout, found: tuple[Problem, ...], context: Context) -> None:
+    def _fail(self, layout: Layout, found: tuple[StartProblem, ...], context: Context) -> None:
         """Raises AirflowFailException if a person is needed, else AirflowException: Airflow tries
         again."""
         text = "\n".join(f"{each.name}: {each.reason}\n{each.remedy}" for each in found)

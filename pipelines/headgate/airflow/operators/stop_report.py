@@ -14,8 +14,8 @@ from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.lake.control.failure import last_failure
 from headgate.lake.control.stopping import stop_asked
-from headgate.supervision.keeping import condition
-from headgate.supervision.words import line
+from headgate.supervision.progress_text import progress_line
+from headgate.supervision.supervisor import condition
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -51,7 +51,7 @@ class StopReport(StreamTask):
         yield f"{stream.name} is {found}"
         if found == "failed" and failure is not None:
             yield f"exit code {failure.code}: {failure.reason}\n{failure.remedy}"
-        yield from (line(job, now) for job in jobs)
+        yield from (progress_line(job, now) for job in jobs)
         if jobs:
             yield from self._ledger(stream)
         kept = savepoints(stream.layout)

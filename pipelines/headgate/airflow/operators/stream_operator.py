@@ -23,9 +23,9 @@ from headgate.errors import HeadgateError
 from headgate.lake.control.claim import Claim, claim, claimed, give_up, take_up
 from headgate.lake.control.failure import Failure, last_failure, record_failure
 from headgate.lake.control.stopping import StopRequest, request_stop, stop_asked
-from headgate.supervision.ending import how_ended
-from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import (
+from headgate.supervision.job_state import JobState, how_ended
+from headgate.supervision.launcher import Launcher
+from headgate.supervision.supervisor import (
     DOWN,
     NEEDS_A_PERSON,
     Condition,
@@ -33,10 +33,9 @@ from headgate.supervision.keeping import (
     RestartPolicy,
     condition,
     observe,
-    step,
     stop_holds,
+    supervisor_step,
 )
-from headgate.supervision.launcher import Launcher
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -101,7 +100,7 @@ class StreamOperator(StreamTask):
         launcher, failure = self._launcher, last_failure(layout)
         found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
         # A failure that no supervisor has reported does not prevent a start.
-        if step(found, failure, reported) != "watch":
+        if supervisor_step(found, failure, reported) != "watch":
             watch = self._start(launcher, watch, found)
         self._watch(watch, reported)
 

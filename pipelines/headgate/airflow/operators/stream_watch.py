@@ -9,7 +9,7 @@ from typing import Any
 
 from headgate.lake.control.failure import Failure
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import RestartPolicy, is_crash
+from headgate.supervision.supervisor import RestartPolicy, is_crash
 
 
 @dataclass(frozen=True)

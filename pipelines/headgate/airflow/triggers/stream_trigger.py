@@ -22,9 +22,9 @@ from headgate.lake.control.claim import claimed
 from headgate.lake.control.failure import Failure, last_failure
 from headgate.lake.control.stopping import request_stop, stop_asked
 from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import Observation, observe, step
 from headgate.supervision.launcher import Stream, launcher_of
-from headgate.supervision.words import line
+from headgate.supervision.progress_text import progress_line
+from headgate.supervision.supervisor import Observation, observe, supervisor_step
 
 START_AGAIN = f"Start it again: the DAG %s__control, or: {pipeline_command('start')}"
 _QUIET = timedelta(minutes=1)
@@ -81,7 +81,7 @@ class StreamTrigger(PlainTrigger):
                 reason = error_text(error, self._stream.place)
                 self.log.warning("cannot read the state of %s: %s", self._stream.name, reason)
             else:
-                if (next_ := step(found.condition, failure, self._reported)) != "watch":
+                if (next_ := supervisor_step(found.condition, failure, self._reported)) != "watch":
                     await self.settled()
                     yield event(_down(found) if next_ == "start" else {"event": "failed"})
                     return
@@ -158,7 +158,7 @@ class StreamTrigger(PlainTrigger):
             self.log.info("%s is stopped on request. %s", name, again)
         for job in jobs:
             if job.is_alive and job.is_open and not job.is_waiting:
-                self.log.info(line(job, now))
+                self.log.info(progress_line(job, now))
 
 
 def _down(seen: Observation) -> dict[str, Any]:

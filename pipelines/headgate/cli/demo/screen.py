@@ -24,7 +24,7 @@ from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.insight.querying.sql import select
 from headgate.setup.demo.project import lake
-from headgate.supervision.words import words
+from headgate.supervision.progress_text import progress_parts
 
 if TYPE_CHECKING:
     from headgate.cli.demo.verb import Held
@@ -93,7 +93,7 @@ class _Filling:
             return Text(f"{self._stage} … {time.monotonic() - self._began:.0f} s", style="dim")
         table = Table.grid()  # a bar alone does not end its line
         table.add_row(ProgressBar(self._events, self._progress.read, width=60))
-        table.add_row(Words(words(self._progress, datetime.now(UTC))))
+        table.add_row(Words(progress_parts(self._progress, datetime.now(UTC))))
         return Group(table, *([self._gold] if self._gold else []))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from headgate.cli import declaration
 from headgate.cli.hidden import shown
-from headgate.cli.inspect import elsewhere
+from headgate.cli.inspect import other_pipelines
 from headgate.cli.inspect.status import how_it_ended
 from headgate.cli.options import DEFAULT_ROOT, Json, Root
 from headgate.cli.output import grid, respond
@@ -19,7 +19,7 @@ from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.lake.control.pausing import paused_since
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.elsewhere import Sighting
+from headgate.supervision.discovery import Sighting
 from headgate.supervision.job_state import overall, probe
 
 
@@ -31,20 +31,20 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     files: dict[str, Path] = {}
     for file in declaration.declarations():
         files.setdefault(file.stem, file)
-    around = elsewhere.find_sightings(files.values(), root)
+    around = other_pipelines.find_sightings(files.values(), root)
     listed = [_entry(file, root, around) for file in files.values()]
     names = {entry.get("pipeline") for entry in listed}
     more = [each for each in around if each.is_alive and each.pipeline not in names]
-    others = [{"pipeline": each.pipeline, **elsewhere.as_dict(each)} for each in more]
+    others = [{"pipeline": each.pipeline, **other_pipelines.as_dict(each)} for each in more]
     table = grid("", "name", "state", "file")
     for entry in listed:
         table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
         if problem := next(filter(None, map(entry.get, ("problem", "failure", "outage"))), None):
             table.add_row(*cells("", "", problem))
         for found in entry.get("elsewhere", ()):
-            table.add_row(*cells("", elsewhere.in_words(found, root), found["file"]))
+            table.add_row(*cells("", other_pipelines.in_words(found, root), found["file"]))
     for other in others:
-        where = elsewhere.in_words(other, root)
+        where = other_pipelines.in_words(other, root)
         table.add_row(*cells(other["pipeline"], where, other["file"]))
     respond(json, {"pipelines": listed, "others": others}, table)
 
@@ -62,7 +62,7 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         ended, failure = how_it_ended(layout, jobs)
     except HeadgateError as error:
         return {**about, "state": "damaged", "problem": shown(error.message)}
-    others = elsewhere.others(around, declared.name, file, root, has_run=bool(jobs))
+    others = other_pipelines.others(around, declared.name, file, root, has_run=bool(jobs))
     return {
         **about,
         "state": overall(jobs),
@@ -71,7 +71,7 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         "failure": failure and failure.reason,
         "outage": next((job.trouble for job in jobs if job.is_waiting), None),
         "paused": paused and paused.isoformat(),
-        "elsewhere": [elsewhere.as_dict(each) for each in others],
+        "elsewhere": [other_pipelines.as_dict(each) for each in others],
     }
 
 

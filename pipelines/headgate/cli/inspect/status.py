@@ -9,7 +9,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
-from headgate.cli.inspect import elsewhere
+from headgate.cli.inspect import other_pipelines
 from headgate.cli.inspect.status_screen import (
     checkpoints_document,
     describe_freshness,
@@ -32,8 +32,7 @@ from headgate.supervision.logs import run_log
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.history.savepoints.resets import Intent
-    from headgate.supervision.ending import Ended
-    from headgate.supervision.job_state import JobState
+    from headgate.supervision.job_state import Ended, JobState
 
 COLOUR = {
     "running": "green",
@@ -60,7 +59,7 @@ def status(
     """
     from headgate.history.savepoints.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
-    from headgate.supervision.keeping import NEEDS_A_PERSON, stop_holds
+    from headgate.supervision.supervisor import NEEDS_A_PERSON, stop_holds
 
     declared = declaration.load(pipeline, needs_secrets=False)
     now = datetime.now(UTC)
@@ -72,9 +71,9 @@ def status(
     ended, failure = how_it_ended(layout, jobs)
     is_to_stop = stop_holds(jobs, stop_asked(layout))
     found = checkpoints(layout, declared) if checkpoint else None
-    around = elsewhere.find_sightings([declared.file], root)
-    others = elsewhere.others(around, declared.name, declared.file, root, has_run=bool(jobs))
-    other_documents = [elsewhere.as_dict(each) for each in others]
+    around = other_pipelines.find_sightings([declared.file], root)
+    others = other_pipelines.others(around, declared.name, declared.file, root, has_run=bool(jobs))
+    other_documents = [other_pipelines.as_dict(each) for each in others]
     if json:
         print_json(
             {
@@ -107,7 +106,7 @@ def status(
             typer.echo(f"it has never run under {root}: {command('run', '--once')}")
         if failure is not None:
             _show_failure(failure)
-        elsewhere.show(other_documents, declared, root)
+        other_pipelines.show(other_documents, declared, root)
     if failure is not None and failure.code in NEEDS_A_PERSON:
         raise typer.Exit(failure.code)
     if (state in ("dead", "stale") and not is_to_stop) or failure is not None:
@@ -115,7 +114,7 @@ def status(
 
 
 def _show_rejected(jobs: tuple[JobState, ...]) -> None:
-    from headgate.supervision.words import rejected_rows
+    from headgate.supervision.progress_text import rejected_rows
 
     found: dict[str, int] = {}
     for job in jobs:  # several jobs may count a table: the largest count is the newest
@@ -142,7 +141,7 @@ def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
 
 def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | None, Failure | None]:
     """How the last run ended, and why it failed if it did."""
-    from headgate.supervision.ending import how_ended
+    from headgate.supervision.job_state import how_ended
 
     failure = last_failure(layout)
     ended = how_ended(jobs, stop_asked(layout), failure)
@@ -152,7 +151,7 @@ def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | No
 def _show_failure(failure: Failure) -> None:
     message = f"it failed at {failure.at:%F %T}Z, exit code {failure.code}: {failure.reason}"
     console().print(message, style="red", markup=False, soft_wrap=True)
-    from headgate.supervision.keeping import NEEDS_A_PERSON
+    from headgate.supervision.supervisor import NEEDS_A_PERSON
 
     # The remedy comes before `start`, because a restart may fail for the same reason. It certainly
     # fails if a person is needed: then `start` is not shown.

@@ -39,7 +39,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision import logs as files
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.log_lines import options_of
+from headgate.supervision.logs import options_of
 
 Now = Annotated[bool, typer.Option("--now", help="Kill it instead of waiting; nothing is lost.")]
 

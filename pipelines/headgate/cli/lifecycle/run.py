@@ -44,7 +44,7 @@ from headgate.driver.refusing import require_unchanged
 from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.log_lines import options_of
+from headgate.supervision.logs import options_of
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline

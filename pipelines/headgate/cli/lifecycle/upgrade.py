@@ -44,7 +44,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import snapshot
 from headgate.supervision import local
 from headgate.supervision.job_state import overall, probe
-from headgate.supervision.log_lines import options_of
+from headgate.supervision.logs import options_of
 
 POLL_EVERY = 1.0  # seconds
 

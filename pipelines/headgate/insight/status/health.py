@@ -26,9 +26,8 @@ from headgate.lake.tables.history import counted, lineage
 from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import Counts, commit_time
 from headgate.lake.tables.table import Table
-from headgate.supervision.ending import Ended, how_ended
-from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import condition
+from headgate.supervision.job_state import Ended, JobState, how_ended
+from headgate.supervision.supervisor import condition
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.past import PastReport
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.failure import Failure
-from headgate.supervision.ending import Ended
-from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import Condition
+from headgate.supervision.job_state import Ended, JobState
+from headgate.supervision.supervisor import Condition
 
 SAVEPOINTS = 50
 """How many savepoints are in the document of the tables at most: the newest ones."""

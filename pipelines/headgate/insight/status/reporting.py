@@ -26,9 +26,8 @@ from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import TablePosition, head_table
 from headgate.lake.tables.table import Table
-from headgate.supervision.ending import how_ended
-from headgate.supervision.job_state import JobState
-from headgate.supervision.keeping import Condition, observe
+from headgate.supervision.job_state import JobState, how_ended
+from headgate.supervision.supervisor import Condition, observe
 
 BATCHES = 60
 STUCK_AFTER = timedelta(minutes=15)

@@ -24,8 +24,8 @@ from headgate.lake.storage.files import Stat
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
-from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import condition
+from headgate.supervision.job_state import JobState, StateName
+from headgate.supervision.supervisor import condition
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import lease
 
@@ -117,7 +117,7 @@ def test_a_failure_that_needs_a_person_is_an_alarm_also_of_a_first_start(lake: L
 
 
 @pytest.mark.parametrize("state", ["stopped", "dead", "stale"])
-def test_rest_is_no_alarm(lake: Lake, state: State) -> None:
+def test_rest_is_no_alarm(lake: Lake, state: StateName) -> None:
     old = replace(JOB, state=state, updated=NOON - timedelta(days=1))
     assert seen(lake, old).is_down
     assert violations("freshness", seen(lake, old), LIMITS)
@@ -171,7 +171,7 @@ def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> 
     ],
 )
 def test_a_backlog_of_a_stream_that_was_stopped_or_paused_is_no_alarm(
-    lake: Lake, state: State, is_alarm: bool, is_alarm_after_a_stop: bool
+    lake: Lake, state: StateName, is_alarm: bool, is_alarm_after_a_stop: bool
 ) -> None:
     job = replace(JOB, state=state, backlog=Backlog("files", 1_001))
     assert bool(violations("backlog", seen(lake, job), LIMITS)) == is_alarm

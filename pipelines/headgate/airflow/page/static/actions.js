@@ -3,7 +3,7 @@
 
 import { make } from "./elements.js";
 import { airflow, place } from "./shell.js";
-import { moment } from "./words.js";
+import { moment } from "./format.js";
 
 const ALIVE = "alive";
 const DOWN = "down";

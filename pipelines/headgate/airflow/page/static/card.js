@@ -8,7 +8,7 @@ import { make, replace } from "./elements.js";
 import { figures } from "./figures.js";
 import { pauseOf, unread } from "./notes.js";
 import { place } from "./shell.js";
-import { about, moment, number, plural, span } from "./words.js";
+import { about, moment, number, plural, span } from "./format.js";
 
 const OLD = 15; // seconds
 

@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 import { placed, ticks, topOf } from "./scales.js";
-import { moment, number } from "./words.js";
+import { moment, number } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 240;

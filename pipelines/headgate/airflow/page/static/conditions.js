@@ -1,7 +1,7 @@
 // The name, the tone and the meaning of each condition.
 
 import { make } from "./elements.js";
-import { ago, since, span } from "./words.js";
+import { ago, since, span } from "./format.js";
 
 const then = (status, now) => (status.since ? ago(status.since, now) : "");
 const lasting = (status, now) => (status.since ? `for ${span(since(status.since, now))}` : "");

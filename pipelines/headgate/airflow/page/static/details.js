@@ -2,7 +2,7 @@
 
 import { make, replace, table } from "./elements.js";
 import { copy } from "./shell.js";
-import { ago, clock, moment, number, share, span } from "./words.js";
+import { ago, clock, moment, number, share, span } from "./format.js";
 
 /** A `<details>` whose content follows each answer, but only while it is open. */
 export function drawer(title, content, load) {

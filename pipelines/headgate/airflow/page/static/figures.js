@@ -1,7 +1,7 @@
 // The numbers of a card.
 
 import { make } from "./elements.js";
-import { about, ago, bytes, clock, moment, number, plural, share, since, span } from "./words.js";
+import { about, ago, bytes, clock, moment, number, plural, share, since, span } from "./format.js";
 
 const ONE = { files: "file", records: "record", batches: "batch" };
 

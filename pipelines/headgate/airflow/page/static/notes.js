@@ -3,7 +3,7 @@
 import { nameOf } from "./conditions.js";
 import { make } from "./elements.js";
 import { place } from "./shell.js";
-import { clock } from "./words.js";
+import { clock } from "./format.js";
 
 /** Why the DAG is paused, what that means for the stream, and how to go on; null if that is of no importance. */
 export function pauseOf(stream, now) {

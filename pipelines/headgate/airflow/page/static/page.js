@@ -4,7 +4,7 @@ import { byNeed, condition, counted } from "./conditions.js";
 import { card } from "./card.js";
 import { empty, noStream } from "./empty.js";
 import { followTheme, place } from "./shell.js";
-import { plural } from "./words.js";
+import { plural } from "./format.js";
 
 const EVERY = 5000; // milliseconds
 const MANY = 8; // streams: a filter is of use

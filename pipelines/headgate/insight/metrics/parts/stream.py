@@ -15,7 +15,7 @@ from headgate.insight.status.trend import trend_of
 from headgate.lake.control.backlog import Backlog, PartitionBacklog
 from headgate.lake.control.lag import Sample, taken
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.keeping import Condition
+from headgate.supervision.supervisor import Condition
 
 
 class StreamPart(Part):

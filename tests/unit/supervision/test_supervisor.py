@@ -13,16 +13,16 @@ from headgate.lake.control.failure import Failure
 from headgate.lake.control.outage import Outage
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.control.stopping import StopRequest
-from headgate.supervision.job_state import JobState, State
-from headgate.supervision.keeping import (
+from headgate.supervision.job_state import JobState, StateName
+from headgate.supervision.supervisor import (
     DOWN,
     Condition,
     Observation,
     RestartPolicy,
-    Step,
+    SupervisorStep,
     is_crash,
     observe,
-    step,
+    supervisor_step,
 )
 from tests.support.reaper import REPOSITORY
 
@@ -50,7 +50,7 @@ def seen(
     ("state", "condition"),
     [("running", "running"), ("paused", "paused"), ("dead", "dead"), ("stale", "dead")],
 )
-def test_what_a_job_says_of_itself(state: State, condition: Condition) -> None:
+def test_what_a_job_says_of_itself(state: StateName, condition: Condition) -> None:
     assert seen(replace(JOB, state=state)).condition == condition
 
 
@@ -71,17 +71,19 @@ def test_an_operation_makes_no_progress_and_is_not_stuck() -> None:
     + [(each, "watch") for each in ("starting", "running", "waiting", "paused", "resting")],
 )
 def test_a_supervisor_starts_what_is_down_and_watches_all_else(
-    found: Condition, expected: Step
+    found: Condition, expected: SupervisorStep
 ) -> None:
-    assert step(found, failure(7), None) == expected
+    assert supervisor_step(found, failure(7), None) == expected
 
 
 def test_a_failure_that_needs_a_person_is_reported_once() -> None:
     why = failure(5)
-    assert step("failed", why, None) == "report"
-    assert step("failed", why, why.at) == "watch"
-    assert step("failed", why, why.at - timedelta(seconds=1)) == "report", "of an earlier failure"
-    assert step("failed", None, None) == "watch"
+    assert supervisor_step("failed", why, None) == "report"
+    assert supervisor_step("failed", why, why.at) == "watch"
+    assert supervisor_step("failed", why, why.at - timedelta(seconds=1)) == "report", (
+        "of an earlier failure"
+    )
+    assert supervisor_step("failed", None, None) == "watch"
 
 
 def test_a_job_whose_tables_are_not_open_yet() -> None:
@@ -89,7 +91,7 @@ def test_a_job_whose_tables_are_not_open_yet() -> None:
 
 
 @pytest.mark.parametrize("state", ["stopped", "dead", "stale"])
-def test_a_stop_that_was_asked_for_is_rest(state: State) -> None:
+def test_a_stop_that_was_asked_for_is_rest(state: StateName) -> None:
     """Also if the driver was dead before: it must not be started again."""
     stopped = replace(JOB, state=state)
     assert seen(stopped, stop_asked=FOR_IT).condition == "resting"
@@ -136,7 +138,10 @@ def test_a_driver_that_waits_for_its_source_is_left_alone_as_long_as_it_tries() 
     for minutes in range(60):
         tried = timedelta(minutes=minutes)
         found = seen(away(tried), after=tried, before=found)
-        assert (found.condition, step(found.condition, None, None)) == ("waiting", "watch")
+        assert (found.condition, supervisor_step(found.condition, None, None)) == (
+            "waiting",
+            "watch",
+        )
     hung = seen(away(tried), after=tried + 2 * STUCK, before=found)
     assert hung.condition == "stuck", "it does not even try"
 
@@ -182,7 +187,7 @@ def failure(code: int) -> Failure:
 
 @pytest.mark.parametrize("state", ["stopped", "dead", None])
 @pytest.mark.parametrize("code", [2, 3, 5])
-def test_what_needs_a_person_is_not_restarted(state: State | None, code: int) -> None:
+def test_what_needs_a_person_is_not_restarted(state: StateName | None, code: int) -> None:
     jobs = [] if state is None else [replace(JOB, state=state)]
     failed = seen(*jobs, failure=failure(code))
     assert failed.condition == "failed"

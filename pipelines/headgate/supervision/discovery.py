@@ -18,10 +18,17 @@ import psutil
 from headgate.errors import HeadgateError
 from headgate.lake.control.ownership import LAYERS, lease_path
 from headgate.lake.storage.layout import CONTROL, Layout
-from headgate.supervision.job_state import State, overall, probe
-from headgate.supervision.log_lines import OPTION
+from headgate.supervision.job_state import StateName, overall, probe
+from headgate.supervision.logs import FORMAT_OPTION
 
-_WITH_VALUE = ("--root", OPTION, "--layer", "--declared-as", "--from-savepoint", "--full-refresh")
+_WITH_VALUE = (
+    "--root",
+    FORMAT_OPTION,
+    "--layer",
+    "--declared-as",
+    "--from-savepoint",
+    "--full-refresh",
+)
 _DEFAULT_ROOT = "lake"
 
 
@@ -48,7 +55,7 @@ class Sighting:
 
     pipeline: str
     root: Path
-    state: State
+    state: StateName
     pid: int | None = None
     file: Path | None = None
 

@@ -15,7 +15,7 @@ from headgate.lake.storage.places import is_uri
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.supervision.elsewhere import Sighting
+    from headgate.supervision.discovery import Sighting
 
 
 def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
@@ -23,7 +23,7 @@ def find_sightings(files: Iterable[Path], root: str) -> tuple[Sighting, ...]:
     (``root``, that of the environment, and `lake` in the current folder and in each declaration's
     project)."""
     from headgate.declaration.files import project_folder
-    from headgate.supervision.elsewhere import running_drivers, sightings
+    from headgate.supervision.discovery import running_drivers, sightings
 
     folders = (Path(), *(project_folder(file) for file in files))
     roots = [root, os.environ.get("HEADGATE_ROOT", ""), *(str(f / DEFAULT_ROOT) for f in folders)]

@@ -19,7 +19,7 @@ _WITHIN = 300.0  # seconds
 
 
 @dataclass(frozen=True)
-class Problem:
+class StartProblem:
     """``code`` is the exit code of a driver with this problem. ``commands`` are those in
     ``remedy``."""
 
@@ -30,7 +30,7 @@ class Problem:
     commands: tuple[str, ...]
 
 
-def problems(file: Path, root: str, variables: Mapping[str, str]) -> tuple[Problem, ...]:
+def start_problems(file: Path, root: str, variables: Mapping[str, str]) -> tuple[StartProblem, ...]:
     """What would keep a driver of the pipeline from starting now, in the order in which to mend it.
     ``variables`` are further environment variables of drivers. Raises HeadgateError, with the
     output, if `headgate doctor` fails itself or does not end."""
@@ -55,7 +55,7 @@ def problems(file: Path, root: str, variables: Mapping[str, str]) -> tuple[Probl
         )
         raise HeadgateError(said, shell_command("doctor"), code=exit_codes.UNEXPECTED) from None
     return tuple(
-        Problem(
+        StartProblem(
             *(each["name"], each["found"], each["remedy"], each["code"]),
             tuple(each["commands"]),
         )

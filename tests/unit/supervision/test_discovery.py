@@ -11,7 +11,7 @@ import pytest
 
 from headgate.lake.control.ownership import lease_path
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.elsewhere import driver_of, running_drivers, sightings
+from headgate.supervision.discovery import driver_of, running_drivers, sightings
 from tests.support.waiting import wait_until
 
 HERE = Path("/here")

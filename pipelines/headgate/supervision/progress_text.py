@@ -11,11 +11,11 @@ from headgate.declaration.quantities import span
 from headgate.lake.control.backlog import Backlog
 
 GAP = "  "
-STAGE = "… "
+STAGE_PREFIX = "… "
 """The prefix of lines about the stages of a start."""
 
 
-class Reported(Protocol):
+class ReportedProgress(Protocol):
     """The progress that a driver reports, also in its status document."""
 
     @property
@@ -42,11 +42,11 @@ class Reported(Protocol):
     def set_aside(self) -> int: ...
 
 
-def line(job: Reported, now: datetime) -> str:
-    return GAP.join(words(job, now))
+def progress_line(job: ReportedProgress, now: datetime) -> str:
+    return GAP.join(progress_parts(job, now))
 
 
-def words(job: Reported, now: datetime) -> tuple[str, ...]:
+def progress_parts(job: ReportedProgress, now: datetime) -> tuple[str, ...]:
     """Batch, records read in all and the speed of the last batch (neither for a job without bronze,
     and no speed before this run has ended a batch), backlog, watermark, late, quarantined, rejected
     and files set aside (if there are some), when gold last changed, a pause, and what fails now."""
@@ -75,13 +75,13 @@ def words(job: Reported, now: datetime) -> tuple[str, ...]:
     )
 
 
-def rejected_rows(job: Reported) -> dict[str, int]:
+def rejected_rows(job: ReportedProgress) -> dict[str, int]:
     """How many rows the rules of each silver table have rejected, without tables that have none."""
     silver = {n: t for n, t in (job.totals or {}).items() if kind_of(n) == SILVER}
     return {name_of(n): t["rejected"] for n, t in silver.items() if t.get("rejected")}
 
 
-def _total(job: Reported, kind: Kind, count: str) -> int:
+def _total(job: ReportedProgress, kind: Kind, count: str) -> int:
     by_table = job.totals or {}
     totals = [t.get(count, 0) for name, t in by_table.items() if kind_of(name) == kind]
     # The same records fail for every silver table: they are counted once.

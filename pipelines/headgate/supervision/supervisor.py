@@ -137,10 +137,12 @@ def stop_holds(
     return all(stop_asked.is_for(job.epoch) for job in jobs)
 
 
-Step = Literal["watch", "start", "report"]
+SupervisorStep = Literal["watch", "start", "report"]
 
 
-def step(found: Condition, failure: Failure | None, reported: datetime | None) -> Step:
+def supervisor_step(
+    found: Condition, failure: Failure | None, reported: datetime | None
+) -> SupervisorStep:
     """What a supervisor does: start a driver if the stream is down; report a failure that needs a
     person, once; else watch. ``reported`` is the time of the failure that was reported last."""
     if found == "failed" and failure is not None:
