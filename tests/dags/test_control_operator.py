@@ -32,7 +32,6 @@ from headgate.driver.errors import DefinitionChangedError
 from headgate.errors import UsageError
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
-from headgate.flow.operations import late_replay
 from headgate.flow.operations.requests import waiting
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.store import create
@@ -172,16 +171,6 @@ def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
         "by": "Airflow",
         "id": "",
     }
-
-
-def test_no_replay_is_asked_for_that_would_have_no_effect(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The late table was made by an older version."""
-    monkeypatch.setattr(late_replay, "REPLAYED", "no_such_column")
-    with pytest.raises(late_replay.UnmarkedError, match="--full-refresh gold.per_minute"):
-        act(lake, REPLAY)
-    assert waiting(lake.layout) == ()
 
 
 def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:

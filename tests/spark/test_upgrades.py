@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
-from headgate.declaration.digest import meaning_of, table_digests
 from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.model import Pipeline
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.task import RebuildRequest
-from headgate.flow.bronze import stage as bronze_stage
-from headgate.flow.silver import quarantine
-from headgate.flow.silver import stage as silver_stage
 from headgate.history.savepoints.deployment import deployment
 from headgate.history.savepoints.rebuilds import begun
 from headgate.history.savepoints.restore import restore
@@ -29,7 +21,6 @@ from headgate.insight.ledger import balance
 from headgate.lake.tables import catching_up
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.table import Table
 from tests.oracle import Closing, derive
 from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
@@ -268,26 +259,6 @@ def test_a_table_that_was_not_there_begins_with_the_first_batch(
     assert differences(engine.root, expected) == {}
 
 
-def test_gold_that_shows_states_is_built_anew_without_them(
-    spark: SparkSession, tmp_path: Path, prepared: Prepared, landing: Landing
-) -> None:
-    """An earlier version had the states in the schema; the rebuild does not fold on from them."""
-    engine = prepared.copy(tmp_path)
-    pipeline, storage = engine.pipeline, engine.layout.storage
-    for name, stage in engine.runtime.stages.gold.items():
-        shutil.rmtree(storage.uri(stage.gold.name))
-        named = pa.schema(stage.gold.handle.schema().to_arrow())
-        made = table_digests(meaning_of(pipeline), gold_layout=1)[f"gold/{name}"]
-        former = Table(storage, stage.gold.name, pipeline=pipeline.name)
-        schema = named.append(pa.field("_state", pa.struct([("n", pa.int64())])))
-        former.create(schema, made, time_column="window_start")
-    with pytest.raises(DefinitionChangedError) as told:
-        Engine(spark, pipeline, engine.root)
-    assert "headgate upgrade PIPELINE" in told.value.remedy
-    go_on(upgraded(engine, pipeline))
-    assert differences(engine.root, derive(landing.records(), rules(gold=GOLD))) == {}
-
-
 def test_a_new_table_waits_for_the_rebuild_of_the_one_above(
     spark: SparkSession, tmp_path: Path, landing: Landing
 ) -> None:
@@ -300,38 +271,6 @@ def test_a_new_table_waits_for_the_rebuild_of_the_one_above(
     go_on(upgraded(engine, after))
     fresh = Engine(spark, after, tmp_path / "fresh").run_all()
     assert rows(engine.root, after) == rows(fresh.root, after)
-
-
-def test_tables_of_a_version_without_details_go_on_and_have_them_once_built_anew(
-    spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipeline = declare(tmp_path, landing.folder, gold=("bands",))
-    with monkeypatch.context() as older:
-        for module, name in ((bronze_stage, "bronze_type"), (quarantine, "quarantine_type")):
-            older.setattr(module, name, without_details(getattr(module, name)))
-        older.setattr(silver_stage, "quarantine_type", quarantine.quarantine_type)
-        engine = Engine(spark, pipeline, tmp_path / "root")
-        engine.list_new()
-        engine.ingest(2)
-        engine.catch_up()
-    expected = derive(landing.records(), rules(gold=("bands",)))
-    engine = Engine(spark, pipeline, engine.root)
-    go_on(engine)
-    assert differences(engine.root, expected) == {}
-    assert "detail" not in read(engine.root, "quarantine/raw")[0]
-    engine = Engine(spark, pipeline, engine.root, anew=RebuildRequest(("bronze/raw",)))
-    go_on(engine)
-    assert differences(engine.root, expected) == {}
-    told = {row["reason"] for row in read(engine.root, "quarantine/raw") if row["detail"]}
-    unparsed = {"unparsable", "not_an_object"}
-    assert told == {"wrong_type", "unparsable_time", "missing_id", "missing_time", *unparsed}
-
-
-def without_details(typed: Callable[[Source], StructType]) -> Callable[[Source], StructType]:
-    def older(source: Source) -> StructType:
-        return StructType([f for f in typed(source).fields if "detail" not in f.name])
-
-    return older
 
 
 def test_a_damaged_page_of_the_current_table_does_not_stop_its_rebuild(

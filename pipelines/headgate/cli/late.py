@@ -121,8 +121,6 @@ def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
             "min(_event_time) FILTER (replayed IS NULL), "
             f"max(_event_time) FILTER (replayed IS NULL) FROM late.{name}"
         )
-        if not late_replay.has_marks(_late_table(declared, layout, name)):
-            sql = f"SELECT count(*), 0, min(_event_time), max(_event_time) FROM late.{name}"
         ((waiting, replayed, oldest, newest),) = select(declared, layout, sql)[1]
         found.append(LateCount(name, waiting, replayed, oldest, newest))
     return found
@@ -142,13 +140,8 @@ def nothing_meant(
     )
 
 
-def require_marks(declared: Pipeline, layout: Layout, table: GoldTable) -> None:
-    """Raises UsageError for a late table of an older version, which has no column for the marks."""
-    late_replay.require_marks(_late_table(declared, layout, table.name))
-
-
-def _late_table(declared: Pipeline, layout: Layout, name: str) -> Any:
-    """Raises HeadgateError if the pipeline has no tables."""
+def _late_table(declared: Pipeline, layout: Layout, name: str) -> Table:
+    """The late table of a gold table. Raises HeadgateError if the pipeline has no tables."""
     table = Table(layout.storage, LATE.path(name), pipeline=declared.name)
     try:
         table.refresh()
@@ -170,14 +163,14 @@ def rows_of(
     """The selected late rows that wait, in the order of event time, and at most ``limit`` of them.
     With ``only_of_final``, only the rows that a replay would fold now, because their results are
     final. Spark reads them, as in the replay, because a column of ``by`` may be any expression."""
-    require_marks(declared, layout, table)
+    late = _late_table(declared, layout, table.name)
     require_java()
     log_file.divert_to(layout, "late")
     from headgate.driver.session import passing_session
     from headgate.flow.gold.late_replay import LATE_TIME, Selection
     from headgate.lake.tables.frames import Rows
 
-    late, chosen = _late_table(declared, layout, table.name), Selection.of(wanted)
+    chosen = Selection.of(wanted)
     with (
         shown_waiting("reading late rows"),
         passing_session("headgate-late", os.cpu_count() or 2) as spark,
@@ -222,7 +215,7 @@ def replay_rows(
         document = {"table": name, "pairs": len(rows), "windows": windows}
         respond(json, {"pipeline": declared.name, **document}, said)
         return
-    require_marks(declared, layout, table)
+    _late_table(declared, layout, table.name)  # raises if there are no tables
     log_file.divert_to(layout, "late")
     request = _ask(layout, wanted, note)
     done = await_request(

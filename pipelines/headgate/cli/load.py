@@ -305,13 +305,9 @@ def _source(declared: Pipeline, name: str | None) -> Source:
 
 
 def require_tables(declared: Pipeline, layout: Layout, source: str) -> None:
-    """Raises UsageError if there are no tables, or a late table cannot mark what is replayed: the
-    load could not be carried out to its end."""
-    from headgate.history.loads.replay_planner import ReplayPlanner
-
+    """Raises UsageError if there are no tables."""
     if not Table(layout.storage, BRONZE.path(source), pipeline=declared.name).exists:
         raise UsageError(
             f"{declared.name} has no tables yet: history is loaded beside a stream that has begun",
             remedy=command("run", "--once"),
         )
-    ReplayPlanner(layout, declared, source).require_marks()

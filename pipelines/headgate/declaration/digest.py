@@ -31,8 +31,6 @@ from headgate.declaration.types import DataType
 
 # Increased when the meaning of a declaration changes without its text changing.
 MEANING_VERSION = 1
-# Increased when the layout of gold tables changes, but not their meaning. 2: without ``_state``.
-GOLD_LAYOUT = 2
 # Fields that do not change which rows a table has, such as how work is distributed and what health
 # checks expect; and fields that ``_plain`` adds in another form. For ``reads``, the kind of the
 # source has a list of its own.
@@ -72,10 +70,9 @@ def digest(meant: Meaning) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, str]:
+def table_digests(meant: Meaning) -> dict[str, str]:
     """The digest of each table, by its path. It covers the declaration of the table and of all
     tables upstream."""
-    layout = {} if gold_layout == 1 else {"layout": gold_layout}
     common = {"version": meant["version"], "pipeline": meant["pipeline"]}
     digests: dict[str, str] = {}
     for name, source in meant["sources"].items():
@@ -88,7 +85,7 @@ def table_digests(meant: Meaning, gold_layout: int = GOLD_LAYOUT) -> dict[str, s
             digests[REJECTED.path(name)] = digests[SILVER.path(name)]
     for name, table in meant["gold"].items():
         above = digests[SILVER.path(table["silver"])]
-        digests[GOLD.path(name)] = digest({"above": above, "gold": table, **layout})
+        digests[GOLD.path(name)] = digest({"above": above, "gold": table})
         digests[LATE.path(name)] = digests[GOLD.path(name)]
     return digests
 
@@ -134,14 +131,9 @@ def _measure(measure: Measure) -> dict[str, Any]:
 
 
 def _fields(value: Any, not_meant: Collection[str]) -> dict[str, Any]:
-    """The fields, without those in ``not_meant``. A field with the metadata ``later`` is left out
-    while it has its default: declarations of before it existed keep their digests."""
-    given = {each: getattr(value, each.name) for each in dataclasses.fields(value)}
-    return {
-        each.name: _plain(own)
-        for each, own in given.items()
-        if each.name not in not_meant and not (each.metadata.get("later") and own == each.default)
-    }
+    """The fields, without those in ``not_meant``."""
+    names = (each.name for each in dataclasses.fields(value))
+    return {name: _plain(getattr(value, name)) for name in names if name not in not_meant}
 
 
 def _expressions(value: Any) -> list[str]:

@@ -39,8 +39,8 @@ class Column:
 
     name: str
     type: DataType
-    field: str | None = dataclasses.field(default=None, metadata={"later": True})
-    times: TimeForm = dataclasses.field(default=TimeForm(), metadata={"later": True})
+    field: str | None = None
+    times: TimeForm = dataclasses.field(default=TimeForm())
 
     @property
     def in_record(self) -> str:

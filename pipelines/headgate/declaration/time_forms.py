@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 OnAmbiguous = Literal["earlier", "later", "quarantine"]
@@ -27,7 +27,7 @@ class EventTime:
     column: str
     format: str = "iso"
     zone: str | None = None
-    ambiguous: OnAmbiguous = field(default="earlier", metadata={"later": True})
+    ambiguous: OnAmbiguous = "earlier"
 
     @property
     def form(self) -> TimeForm:

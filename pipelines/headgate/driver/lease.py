@@ -84,7 +84,7 @@ RENEW_EVERY = 5.0  # seconds
 
 def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
     """Whether a new owner may take the lease that ``held`` describes."""
-    if held is None or held.get("released") or take_over:
+    if held is None or held["released"] or take_over:
         return True
     return owner_of(held).is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
 
@@ -100,7 +100,7 @@ HighestEpoch = Callable[[Layout, str], int]
 
 def has_crashed(driver: Document | None) -> bool:
     """Whether the driver of a lease document failed or was killed; False if none ever ran."""
-    return driver is not None and (not driver["released"] or bool(driver.get("failed")))
+    return driver is not None and (not driver["released"] or bool(driver["failed"]))
 
 
 class Lease:
@@ -245,4 +245,4 @@ class Lease:
 
 
 def _restarts(driver: Document | None) -> int:
-    return 0 if driver is None else int(driver.get("restarts", 0))
+    return 0 if driver is None else int(driver["restarts"])

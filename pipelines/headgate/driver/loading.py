@@ -18,7 +18,6 @@ from headgate.driver.outages import AwaitedSource
 from headgate.driver.run import DriverRun
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
-from headgate.flow.operations.late_replay import UnmarkedError
 from headgate.flow.sources.errors import UnreachableError
 from headgate.flow.sources.micro_batches import SourceContext
 from headgate.history.loads import requests
@@ -203,12 +202,7 @@ class Loading:
             run.catch_up.run()
             self._is_blocked = bool(planner.behind(load))
             return not self._is_blocked
-        try:
-            document = planner.next_replay(load)
-        except UnmarkedError as error:
-            self._stop(request, error)
-            return True
-        if document is None:
+        if (document := planner.next_replay(load)) is None:
             requests.change(run.layout, request, wish="done")
             return True
         run.say(f"load {request.id}: folding late rows")

@@ -165,7 +165,5 @@ def _is_of(document: Mapping[str, Any], table: str) -> bool:
 def _waits(late: Table, begin: int) -> bool:
     """Whether a late row with an event time at or after ``begin`` was not replayed yet."""
     late.refresh()
-    if REPLAYED not in {field.name for field in late.handle.schema().fields}:
-        return False
     is_meant = ds.field(REPLAYED).is_null() & (ds.field("_event_time") >= time_of(begin))
     return bool(late.handle.to_pyarrow_dataset().head(1, filter=is_meant).num_rows)

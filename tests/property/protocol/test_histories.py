@@ -5,22 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
-from headgate.declaration.load import load
 from headgate.driver.task import RebuildRequest
-from headgate.lake.storage.format import FORMAT
-from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
-from tests.property.protocol.histories import History, history_faults
+from tests.property.protocol.histories import history_faults
 from tests.support.failing import dying
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import NARROW, WIDE, Lake, declared
 from tests.support.rounds import in_full
 
-STORED = Path(__file__).parents[2] / f"data/lake-of-format-{FORMAT}.zip"
 DECLARATIONS = pytest.mark.parametrize(
     "declaration",
     # The wide one has all tables of the narrow one.
@@ -116,13 +111,3 @@ def test_tables_are_rebuilt_and_the_driver_dies_meanwhile(tmp_path: Path, declar
         lake.catch_up()
     assert lake.runtime.table("gold/per_minute").refresh().generation == 3
     assert faults(lake) == []
-
-
-def test_a_lake_that_was_stored_once(tmp_path: Path) -> None:
-    with ZipFile(STORED) as archive:
-        archive.extractall(tmp_path)
-    pipeline = load(tmp_path / "pipelines/shop.yml")
-    layout = Layout.of(str(tmp_path / "lake"), pipeline.name)
-    assert history_faults(layout, pipeline) == []
-    (gold,) = pipeline.gold.values()
-    assert len(History(layout, pipeline, gold).in_order) == 14

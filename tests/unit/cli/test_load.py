@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -18,7 +17,6 @@ from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
 from headgate.history.loads.state import LoadState
 from headgate.lake.control.ownership import Owner
-from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.unit.cli.conftest import Ask, last_object
@@ -34,10 +32,6 @@ def keep(lake: Lake, id_: str, **more: str) -> LoadRequest:
     request = LoadRequest(id_, "events", PLAN, "me", NOW, **more)  # type: ignore[arg-type]
     requests.keep(lake.layout, request)
     return request
-
-
-STORED = Path(__file__).parents[2] / "data" / "lake-of-format-3.zip"
-"""The late table of this lake has no column that marks what is replayed."""
 
 
 def brought(lake: Lake, id_: str, files: int) -> None:
@@ -205,28 +199,6 @@ def test_a_file_that_was_passed_over_is_named(
     code, out, _ = ask("load", *of_lake, "--pause")
     assert code == 0
     assert "passed over: a.json: it is cut off" in out
-
-
-def test_a_late_table_that_cannot_mark_what_is_replayed_is_said_before_anything_is_read(
-    ask: Ask, tmp_path: Path
-) -> None:
-    with ZipFile(STORED) as archive:
-        archive.extractall(tmp_path)
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "a.json").write_text("{}")
-    of_shop = ("pipelines/shop.yml", "--root", "lake")
-    layout = Layout.of(str(tmp_path / "lake"), "shop")
-    code, _, err = ask("load", *of_shop, "--files", "old", "--no-wait")
-    assert code == 2, err
-    assert "late.sales_per_hour was made by an older version, and cannot mark" in err
-    assert "--full-refresh gold.sales_per_hour" in err
-    assert requests.all_of(layout) == ()
-    # An earlier version has begun a load nevertheless.
-    requests.keep(layout, LoadRequest("l-1", "orders", PLAN, "me", NOW, wish="stopped"))
-    code, _, err = ask("load", *of_shop, "--resume", "--no-wait")
-    assert (code, "--full-refresh gold.sales_per_hour" in err) == (2, True), err
-    assert [each.wish for each in requests.all_of(layout)] == ["stopped"]
-    assert ask("load", *of_shop, "--cancel")[0] == 0
 
 
 def test_a_line_says_how_far_it_is() -> None:

@@ -13,6 +13,7 @@ from headgate.driver.lease import Lease
 from headgate.history.savepoints.resets import Target, intend
 from headgate.history.savepoints.store import create
 from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.format import FORMAT
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 from headgate.supervision import local
@@ -140,3 +141,16 @@ def test_damage(ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]) 
     assert code == 5
     assert f"headgate repair {of_lake[0]} --dry-run" in err
     assert launched == []
+
+
+@pytest.mark.parametrize("verb", ["plan", "status", "doctor", "run"])
+def test_tables_of_another_format_are_refused_by_name(
+    ask: Ask, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    for module in ("storage.format", "storage.documents", "tables.log"):
+        monkeypatch.setattr(f"headgate.{module}.FORMAT", FORMAT + 1)
+    code, out, err = ask(verb, *of_lake)
+    assert code == 2, err
+    said = " ".join((out + err).split())
+    assert f"an earlier Headgate wrote it in format {FORMAT}" in said
+    assert f"headgate run {of_lake[0]} --root " in said

@@ -114,12 +114,12 @@ def test_what_declarations_of_before_mean_keeps_its_digest(base: str, read: Read
     with_suites = (ROOT / EXAMPLE).read_text().replace("round(volume / bids, 2)", "volume / bids")
     example = re.sub("    expectations: .*\n", "", with_suites)
     assert [read(base).digest, read(other).digest, read(example).digest] == [
-        "3579577db3550897718b901e6c71235e086eb312e35ee654eacd056a2ccb2519",
-        "45c75ca002391386a754dc22cf49e92dde3fefaac441717bb89e9638c97029d6",
-        "17c989b2d92506c8fd1b79f960b8d9fcc108560fcbef0313d4737e4abacb5a1e",
+        "f8feb4d9a040481855fd21d1b4147d6bc355259a8ca1474d18d1459697a3ce96",
+        "aaac40c3c099a1b041bd3988dcf5e9b77e28ad8be481bb036d2f774275907922",
+        "ce4c8e863cf197d09257fe21f9bf8c601882b9abef489088198fdf47b4180acf",
     ]
     of_suites = load(ROOT / EXAMPLE, text=with_suites).digest
-    assert of_suites == "97dbf99d0decd42c84ce9b34c50f4603f828199c5fccbec03e4f5846e6bb33e0"
+    assert of_suites == "4bd2f5fc6b2d7bddaa4f2a5734988641c1e466b505835cc257a7947efc712e6d"
 
 
 def test_types_of_columns_and_measures_keep_their_digest(base: str, read: Read) -> None:
@@ -141,7 +141,7 @@ def test_types_of_columns_and_measures_keep_their_digest(base: str, read: Read) 
     planned = plan(pipeline)
     schemas = [planned[layer][name]["schema"] for layer, name in TABLES]
     assert [pipeline.digest, digest({"schemas": schemas})] == [
-        "32aecdd7dbeaa7a5b1cdc38a7c0c1cef6936cd1e9ab82b1b242fdf41a0f86ff4",
+        "716dcc2a3522c6e174f171502575a54b5c728f336e6fd3a7a69b2b56c78f7144",
         "858519608a3b63b6cca6fa32ce88ce52fea7d435984bfb0ce511903d7b07d89b",
     ]
 
@@ -149,8 +149,8 @@ def test_types_of_columns_and_measures_keep_their_digest(base: str, read: Read) 
 @pytest.mark.parametrize(
     ("start", "digest"),
     [
-        ("earliest", "d2e703ae284f70043dd91b5d3ca4ebf160ec281f65c6074b1d79174c646ab97c"),
-        ("{0: 7}", "fed00f1344455efe1c55bb84958a02021cc6cef6f6d0107a71bec6e1033daefa"),
+        ("earliest", "aaac40c3c099a1b041bd3988dcf5e9b77e28ad8be481bb036d2f774275907922"),
+        ("{0: 7}", "7e912e4966a0efb0fba73ad8b7ca77fa0b76146ec0a8a99e1861ec3a9d2b8382"),
     ],
 )
 def test_nor_do_declarations_of_kafka(start: str, digest: str, kafka: str, read: Read) -> None:
@@ -162,8 +162,8 @@ def test_nor_does_a_pattern_from_a_moment_on(kafka: str, read: Read) -> None:
     start = "start: 2026-11-20T00:00:00Z\n      isolation: read_uncommitted"
     pipeline = read(text.replace("start: earliest", start))
     assert (pipeline.digest, pipeline.definitions["bronze/orders"]) == (
-        "9cdad45595832e1ba497ea70a5747319ce9908eb33676aca3b69161f6c27de4e",
-        "979dd443fdf8d4f792c47110e839127a41445cead0647db214e155bb2e77bb32",
+        "9762ba7487ae4bd2a557a61ef1fe6df56962a219d6a77ed67c207a26e1ab9009",
+        "7e912e4966a0efb0fba73ad8b7ca77fa0b76146ec0a8a99e1861ec3a9d2b8382",
     )
 
 
@@ -225,5 +225,5 @@ def test_one_moment_has_one_digest(kafka: str, read: Read) -> None:
 
 
 def test_kafkas_digest_is_kept_too(base: str, kafka: str, read: Read) -> None:
-    assert read(kafka).digest == "d2e703ae284f70043dd91b5d3ca4ebf160ec281f65c6074b1d79174c646ab97c"
+    assert read(kafka).digest == "aaac40c3c099a1b041bd3988dcf5e9b77e28ad8be481bb036d2f774275907922"
     assert read(kafka).digest != read(base).digest

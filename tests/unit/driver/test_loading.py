@@ -16,7 +16,6 @@ from headgate.driver import loading as module
 from headgate.driver.errors import StopRequested
 from headgate.driver.loading import Loading
 from headgate.driver.outages import AwaitedSource
-from headgate.flow.operations.late_replay import UnmarkedError
 from headgate.flow.sources.errors import SourceError, UnreachableError
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
@@ -204,19 +203,7 @@ def test_a_load_whose_rows_gold_lacks_lets_the_caller_wait(tables: Tables) -> No
     assert (bench.caught_up, bench.wish) == (1, "open")
 
 
-def test_late_rows_that_cannot_be_marked_stop_the_load(tables: Tables) -> None:
-    """Otherwise every driver would end again with this error, because the load stays open."""
-
-    error = UnmarkedError("late.a cannot mark what is replayed", "rebuild it")
-    bench = Bench(tables.layout, read=True, next_replay=raises_with(error))
-    assert bench.take()
-    assert bench.wish == "stopped"
-    found = requests.find(tables.layout, "l-1")
-    assert found is not None
-    assert found.why == "late.a cannot mark what is replayed"
-
-
-def test_another_error_before_a_replay_ends_the_driver(tables: Tables) -> None:
+def test_an_error_before_a_replay_ends_the_driver(tables: Tables) -> None:
     bench = Bench(tables.layout, read=True, next_replay=raises_with(LogGapError("a", "b")))
     with pytest.raises(LogGapError):
         bench.take()

@@ -136,18 +136,11 @@ class ControlOperator(StreamTask):
 
     def _replay(self) -> str:
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
-        starts. Raises UnmarkedError, before anything is asked, if a table cannot replay any."""
-        from headgate.declaration.kinds import LATE
-        from headgate.flow.operations.late_replay import meant, require_marks
+        starts."""
+        from headgate.flow.operations.late_replay import meant
         from headgate.flow.operations.requests import ask
-        from headgate.lake.tables.table import Table
 
         now, tables, layout = datetime.now(UTC), self._tables(self._declared()), self._stream.layout
-        for name in tables:
-            late = Table(layout.storage, LATE.path(name), pipeline=self.name)
-            if late.exists:
-                late.refresh()
-                require_marks(late)
         for name in tables:
             ask(layout, "late_replay", meant(name, by="Airflow"), now)
         named = ", ".join(f"gold.{name}" for name in tables)

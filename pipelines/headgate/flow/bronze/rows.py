@@ -25,7 +25,7 @@ _UNIQUE = ("value", "key", "offset", "event_id")
 
 @dataclass(frozen=True)
 class RowShape:
-    """``columns`` are the columns of the table. A table of an older version lacks newer ones."""
+    """``columns`` are the columns of the table."""
 
     record: Record
     columns: tuple[str, ...]

@@ -36,7 +36,7 @@ from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.flow.sources.records import Records
 from headgate.lake.tables.arrow import attempt_folder
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.frames import arrow_schema, micros, row_type
+from headgate.lake.tables.frames import arrow_schema, micros
 from headgate.lake.tables.history import Footers
 from headgate.lake.tables.live_files import latest_time, overlapping_files
 from headgate.lake.tables.load import Load
@@ -78,6 +78,7 @@ class BronzeStage:
         self._source = source
         self.type = bronze_type(source)
         self.table = table
+        self._row_shape = RowShape(source.record, tuple(self.type.fieldNames()))
         format = connector_of(source).format(source.reads)
         self._decoding = Decoding(source.record, format, f"headgate/{uuid.uuid4().hex[:12]}")
         self._dedup_index: DedupIndex | None = None
@@ -161,7 +162,7 @@ class BronzeStage:
         verify: Callable[[], None],
     ) -> State:
         storage, folder = self.table.storage, attempt_folder(state)
-        files = batch.write(storage, folder, self._row_shape(), sequenced.stamps)
+        files = batch.write(storage, folder, self._row_shape, sequenced.stamps)
         verify()
         return self._commit(state, files, batch.ordered)
 
@@ -192,7 +193,7 @@ class BronzeStage:
         counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
         # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.advanced_to(replay.n, now, payload).counting(counts)
-        rows = batch.stamped(self._row_shape(), sequenced.stamps)
+        rows = batch.stamped(self._row_shape, sequenced.stamps)
         moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
         path = f"{attempt_folder(state)}/part-0.parquet"
         files = write_rows(self.table.storage, path, moved)
@@ -206,7 +207,7 @@ class BronzeStage:
         payload = BronzePayload.of(self.table.refresh())
         batch = InDriver(self._decoding, iter([copies.records()]))
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
-        (rows,) = batch.stamped(self._row_shape(), sequenced.stamps)
+        (rows,) = batch.stamped(self._row_shape, sequenced.stamps)
         yield self._spark.createDataFrame(rows)
 
     def _commit(self, state: State, files: Sequence[DataFile], ordered: pa.Table) -> State:
@@ -228,12 +229,6 @@ class BronzeStage:
         CommitRefusedError or FencedError."""
         held = self.table.refresh()
         return self.table.commit(held.advanced_to(held.n + 1, now).counting({}))
-
-    def _row_shape(self) -> RowShape:
-        """The columns that the table has. A table of an older version lacks newer ones."""
-        held = row_type(self.table).fieldNames()
-        columns = tuple(name for name in self.type.fieldNames() if name in held)
-        return RowShape(self._source.record, columns)
 
     def _open_dedup_index(self, payload: BronzePayload) -> DedupIndex | None:
         rule = self._source.record.duplicates

@@ -38,7 +38,7 @@ class ShownRows:
     time of the hold to which they belong."""
 
     at: datetime
-    changes: RowChanges = NO_ROWS
+    changes: RowChanges
 
 
 @dataclass(frozen=True)

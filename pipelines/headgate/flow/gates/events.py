@@ -44,11 +44,8 @@ class GateEvent:
     def id(self) -> str:
         """The same id each time that the event is read. It distinguishes versions at one batch id:
         several replays or rebuilds, and the batches after a restore."""
-        said = f"gate.{self.table} {self.event} {self.n} {self.is_rebuild} {self.reason}"
-        if self.operation or self.generation:  # otherwise the id of an earlier version of Headgate
-            said += f" {self.operation} {self.generation}"
-        if self.log:
-            said += f" {self.log}"
+        version = f"{self.n} {self.operation} {self.generation} {self.log}"
+        said = f"gate.{self.table} {self.event} {version} {self.reason}"
         return hashlib.sha256(said.encode()).hexdigest()
 
     def as_row(self) -> dict[str, Any]:

@@ -59,9 +59,7 @@ class SilverSums:
         silver = self._silver_rows.of(files_at(self._silver, n))
         if self._declared.where is not None:
             silver = silver.where(self._declared.where)
-        late = self._late_rows.of(files_at(self._late, n))
-        if REPLAYED in late.columns:
-            late = late.where(F.col(REPLAYED).isNull())
+        late = self._late_rows.of(files_at(self._late, n)).where(F.col(REPLAYED).isNull())
         sums = _sums(version, silver, late, rules)
         return tuple(compared(rule, sums[rule.id], self._pairs) for rule in rules)
 

@@ -29,16 +29,7 @@ def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.
         for batch in sound_batches(silver.storage, file, schema.names):
             from_then = pc.add(batch.column("_event_time"), behind_by)
             behind = batch.filter(pc.greater(batch.column("_clock"), from_then))
-            found.append(_completed(pa.Table.from_batches([behind]), schema))
+            found.append(pa.Table.from_batches([behind]).select(schema.names).cast(schema))
             if sum(map(len, found)) > MOST:
                 return None
     return pa.concat_tables(found).combine_chunks()
-
-
-def _completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A file of an older version has fewer columns."""
-    held = rows.column_names
-    columns = [
-        rows.column(f.name) if f.name in held else pa.nulls(len(rows), f.type) for f in schema
-    ]
-    return pa.Table.from_arrays(columns, names=schema.names).cast(schema)

@@ -23,7 +23,7 @@ from headgate.flow.gold.schema import gold_type, state_field, time_column
 from headgate.flow.operations.place import Change
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.earlier_files import files_at
-from headgate.lake.tables.frames import Rows, micros, row_type
+from headgate.lake.tables.frames import Rows, micros
 from headgate.lake.tables.live_files import overlapping_files, partition_files
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.staging import stage
@@ -50,8 +50,8 @@ class Selection:
 
     @staticmethod
     def of(document: Document) -> Selection:
-        keys = document.get("keys") or {}
-        span, offsets = (document.get("from"), document.get("to")), document.get("offsets")
+        keys = document["keys"]
+        span, offsets = (document["from"], document["to"]), document.get("offsets")
         return Selection(*span, tuple(sorted(keys.items())), tuple(offsets) if offsets else None)
 
     @property
@@ -103,11 +103,8 @@ class LateReplay:
     def mark(self, state: State, document: Document) -> Change:
         """Mark the late pairs that the document selects with the number of the replay. Pairs of
         open results wait for another replay: a pair is late by the watermark of its own partition,
-        which may be ahead of the source's watermark. A late table that an older version of Headgate
-        created has no column for the mark, and stays as it is. Raises LogGapError if another tool
-        has rewritten silver, and the pairs could not be folded."""
-        if REPLAYED not in row_type(self._late).fieldNames():
-            return Change(state)
+        which may be ahead of the source's watermark. Raises LogGapError if another tool has
+        rewritten silver, and the pairs could not be folded."""
         selection = Selection.of(document)
         files = selection.files(self._late)
         rows = self._late_rows.of(files)
@@ -127,8 +124,6 @@ class LateReplay:
 
     def unmark(self, state: State, document: Document) -> Change:
         """Take back what ``mark`` has marked: the pairs wait again."""
-        if REPLAYED not in row_type(self._late).fieldNames():
-            return Change(state)
         files = Selection.of(document).files(self._late)
         rows, is_marked = self._late_rows.of(files), F.col(REPLAYED) == state.operation
         count = rows.where(is_marked).count()
@@ -144,8 +139,6 @@ class LateReplay:
         next revision."""
         self._late.refresh()
         marked = self._late_within([Selection.of(document).span])
-        if REPLAYED not in marked.columns:
-            return Change(state)
         marked = marked.where(F.col(REPLAYED) == state.operation)
         count = marked.count()
         if not count:

@@ -65,10 +65,7 @@ def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mappi
     """The window end up to which each drain has closed, except drains that close nothing new."""
     if closed_through is None or closed_through == held.closed_through:
         return held.drains
-    drains = dict(held.drains)
-    if held.closed_through is not None and not drains:
-        drains["0"] = held.closed_through  # an older version did not record which drain
-    return {**drains, str(number): closed_through}
+    return {**held.drains, str(number): closed_through}
 
 
 MEMBER = Drain()

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
-from headgate.declaration.kinds import GOLD, LATE, name_of
-from headgate.declaration.names import REPLAYED
-from headgate.errors import UsageError
+from headgate.declaration.kinds import GOLD, LATE
 from headgate.flow.operations.place import Change, Place
 from headgate.lake.tables.state import State
-from headgate.lake.tables.table import Table
-
-
-class UnmarkedError(UsageError):
-    """A late table that an older version made has no column that marks what is replayed."""
 
 
 def meant(
@@ -29,23 +21,6 @@ def meant(
 ) -> dict[str, Any]:
     """The document of a replay of late rows; ``more`` are further entries (``LateReplay``)."""
     return {"table": table, "from": begin, "to": end, "keys": dict(keys or {}), **more}
-
-
-def has_marks(late: Table) -> bool:
-    """Whether a late table, as last refreshed, has the column that marks what is replayed. Without
-    it, a replay has no effect."""
-    return any(field.name == REPLAYED for field in late.handle.schema().fields)
-
-
-def require_marks(late: Table) -> None:
-    """Raises UnmarkedError."""
-    if not has_marks(late):
-        name = name_of(late.name)
-        rebuild = pipeline_command("run", "--full-refresh", f"gold.{name}")
-        raise UnmarkedError(
-            f"late.{name} was made by an older version, and cannot mark what is replayed",
-            remedy=f"rebuild the table, and it can: {rebuild}",
-        )
 
 
 class LateReplay(TableOperation):

@@ -67,8 +67,7 @@ class QuarantineTransform:
 
     def _rows(self, bronze: pa.Table) -> pa.Table:
         nothing = pa.nulls(len(bronze), pa.string())
-        held = {n: theirs for n, theirs in self._bronze.items() if theirs in bronze.column_names}
-        columns = {name: bronze.column(theirs) for name, theirs in held.items()}
+        columns = {name: bronze.column(theirs) for name, theirs in self._bronze.items()}
         rows = {name: columns.get(name, nothing) for name in self._schema.names}
         return pa.table(rows).cast(self._schema)
 
@@ -89,8 +88,7 @@ def new_rows(rows: pa.Table, table: Table) -> pa.Table:
 def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterator[pa.Table]:
     with bronze.open(file.path) as source:
         parquet = pq.ParquetFile(source, page_checksum_verification=True)
-        # A file of an older version has fewer columns.
-        wanted = [n for n in (*columns.values(), "duplicate") if n in parquet.schema_arrow.names]
+        wanted = [*columns.values(), "duplicate"]
         for group in range(parquet.num_row_groups):
             if not _may_have_reasons(parquet.metadata.row_group(group)):
                 continue
@@ -103,7 +101,7 @@ def _failed(bronze: Storage, file: DataFile, columns: dict[str, str]) -> Iterato
 
 def _may_have_reasons(group: pq.RowGroupMetaData) -> bool:
     """Whether a row group may have rows with a reason. Bronze keeps these in row groups of their
-    own; files of older versions do not."""
+    own; other tools do not."""
     columns = (group.column(place) for place in range(group.num_columns))
     reason = next(column for column in columns if column.path_in_schema == "reason")
     known = reason.statistics

@@ -163,8 +163,6 @@ class SilverStage:
         rows = self._quarantine_transform.quarantined(self.bronze.storage, files)
         if _is_within(group, held.n):
             rows = new_rows(rows, self.quarantine)
-        # A table of an older version has fewer columns.
-        rows = rows.select(row_type(self.quarantine).fieldNames())
         return _side(self.quarantine, state, rows, "quarantined", QUARANTINE_TIME)
 
     def _prepare_silver(self, name: str, group: Sequence[Commit], now: datetime) -> Prepared | None:

@@ -10,9 +10,8 @@ from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import Document, is_rejected, operation_named
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, LATE
+from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.flow.operations.late_replay import has_marks
 from headgate.history.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
 from headgate.history.backfill.errors import NotBackfilledError, OtherDeclarationError
 from headgate.history.backfill.selection import (
@@ -102,9 +101,8 @@ def _target(
     done = _done(at, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
     require_known(done, graph_of(deployed), path)
-    marked = has_marks(at.tables[LATE.path(declared.name)].table)
     lateness = micros(declared.allowed_lateness)
-    drains = drains_of(path, payload, touching)
+    drains = drains_of(payload, touching)
     return Target(
         table=declared.name,
         range=wanted,
@@ -118,7 +116,7 @@ def _target(
         replays=tuple(
             (each.n, each.document, final_through)
             for each in touching
-            if each.name == "late_replay" and marked and _overlaps(each.document, wanted)
+            if each.name == "late_replay" and _overlaps(each.document, wanted)
             if (final_through := final_at(each, payload, lateness)) is not None
         ),
         earlier=published_into(wanted, declared.name, touching),
@@ -137,7 +135,7 @@ def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
 
 
 def _overlaps(document: Document, wanted: Range) -> bool:
-    first, end = document.get("from"), document.get("to")
+    first, end = document["from"], document["to"]
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import TAKEN_BACK, is_rejected, operation_named
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
@@ -79,28 +78,12 @@ def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> N
             )
 
 
-def drains_of(
-    path: str, held: GoldPayload, operations: Sequence[Operation]
-) -> tuple[tuple[int, int], ...]:
-    """The batch id of each drain of a table, and the window end up to which it made windows final.
-
-    Raises NotBackfilledError if an older version has drained the table without storing this end.
-    """
+def drains_of(held: GoldPayload, operations: Sequence[Operation]) -> tuple[tuple[int, int], ...]:
+    """The batch id of each drain of a table, and the window end up to which it made windows
+    final."""
     batches = {each.number: each.n for each in operations if each.name == "drain"}
-    ends = {int(number): end for number, end in held.drains.items()}
-    if not ends and held.closed_through is not None:
-        ends = {0: held.closed_through}
-    if 0 in ends:
-        first = min((number for number in ends if number), default=None)
-        before = [number for number in batches if first is None or number < first]
-        if len(before) != 1:
-            name = path.replace("/", ".")
-            raise NotBackfilledError(
-                f"{name} was drained by an older version, without storing up to which window end",
-                remedy="rebuild the table: " + pipeline_command("run", "--full-refresh", name),
-            )
-        ends[before[0]] = ends.pop(0)
-    return tuple((batches[number], end) for number, end in sorted(ends.items()))
+    ends = sorted((int(number), end) for number, end in held.drains.items())
+    return tuple((batches[number], end) for number, end in ends)
 
 
 def final_at(operation: Operation, held: GoldPayload, lateness: int) -> int | None:

@@ -20,7 +20,7 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import Pipeline
 from headgate.declaration.names import REPLAYED
-from headgate.flow.operations.late_replay import meant, require_marks
+from headgate.flow.operations.late_replay import meant
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.load import Load, span_of
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -45,14 +45,6 @@ class ReplayPlanner:
         self._gold = {name: table(GOLD.path(name)) for name in names}
         self._late = {name: table(LATE.path(name)) for name in names}
 
-    def require_marks(self) -> None:
-        """Raises UnmarkedError if a late table cannot mark what is replayed: its late rows of a
-        load could not be folded."""
-        for late in self._late.values():
-            if late.exists:
-                late.refresh()
-                require_marks(late)
-
     def behind(self, load: Load) -> list[str]:
         """The gold tables that have not processed all of a load, or not carried out its replays."""
         asked = BronzePayload.of(self._head.refresh()).operations
@@ -67,7 +59,7 @@ class ReplayPlanner:
 
     def next_replay(self, load: Load) -> dict[str, Any] | None:
         """The document of the next replay; None if all late rows of the load are folded. No gold
-        table may be ``behind``. Raises UnmarkedError as ``require_marks``."""
+        table may be ``behind``."""
         for name, late in self._late.items():
             if times := _times(late, load):
                 begin, end = first_part(times, PAIRS_PER_REPLAY)
@@ -90,7 +82,6 @@ def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
 def _times(late: Table, load: Load) -> Counter[int]:
     """How many late rows of a load are not folded yet, in each slice of event time."""
     late.refresh()
-    require_marks(late)
     first, last = span_of(load.number)
     offset = ds.field("_offset")
     is_meant = ds.field(REPLAYED).is_null() & (offset >= first) & (offset <= last)

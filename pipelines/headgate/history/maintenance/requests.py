@@ -29,12 +29,12 @@ _REQUEST = Layout.document("maintenance")
 @dataclass(frozen=True)
 class Request:
     """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest epoch of
-    the jobs that the request is for. Without an epoch, in earlier versions, it is for no job."""
+    the jobs that the request is for."""
 
     id: str
     what: What
     keep_for: timedelta
-    epoch: int = 0
+    epoch: int
 
 
 @dataclass(frozen=True)

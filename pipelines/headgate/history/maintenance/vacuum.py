@@ -77,7 +77,7 @@ def plan(
     view: Table, listed: ListedFiles, context: RetentionContext, keep_for: timedelta, now: datetime
 ) -> VacuumPlan:
     """Decide what to remove of a table. ``view`` is a separate reader of it. Changes nothing.
-    Files are kept for ``keep_for``, at most ``MOST_KEPT``.
+    Files are kept for ``keep_for``, which is at most ``MOST_KEPT``.
 
     Raises LogGapError if a log is damaged.
     """
@@ -85,7 +85,7 @@ def plan(
     rebuilt = context.rebuilt(view.name)
     view.refresh()
     log = log_folder(view.storage)
-    gathered = gather(view, log, context, now - min(keep_for, MOST_KEPT))
+    gathered = gather(view, log, context, now - keep_for)
     needs = replace(gathered.needs, rebuilt=rebuilt)
     unsure = [s.path for s in listed.files if needs.reason(s.path, s.modified) is None]
     needs = replace(needs, saved=gathered.saved_among(unsure))

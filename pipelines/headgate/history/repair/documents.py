@@ -19,6 +19,7 @@ from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.control.claim import Claim
 from headgate.lake.control.failure import Failure
 from headgate.lake.control.skip_request import SkipRequest
+from headgate.lake.control.stopping import StopRequest
 from headgate.lake.storage.documents import Document, decoded, read_document
 from headgate.lake.storage.layout import CONTROL, Layout
 
@@ -53,6 +54,7 @@ _TYPES: Mapping[str, type] = {
     "rebuild.json": Rebuild,
     "replay.json": ReplayRequest,
     "skip.json": SkipRequest,
+    "stop.json": StopRequest,
     "supervisor.json": Claim,
     "operations/*.json": OperationRequest,
     "loads/*/load.json": LoadRequest,

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from headgate.declaration.digest import GOLD_LAYOUT
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
@@ -27,13 +26,9 @@ def only_adds(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
     such a field: ``unknown_fields`` applied to undeclared fields when the record was read.
     """
     is_same = before["version"] == after["version"] and before["pipeline"] == after["pipeline"]
-    return (
-        is_same
-        and before.get("layout", GOLD_LAYOUT) == GOLD_LAYOUT
-        and all(
-            _only_adds(before[section].get(name), after[section][name])
-            for section, name in _upwards(path, after)
-        )
+    return is_same and all(
+        _only_adds(before[section].get(name), after[section][name])
+        for section, name in _upwards(path, after)
     )
 
 

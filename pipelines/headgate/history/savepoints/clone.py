@@ -106,8 +106,7 @@ def require_whole(layout: Layout) -> None:
 def _unfinished(to: Layout, begun: Document) -> UnfinishedCloneError:
     id_ = begun["savepoint"]
     # The savepoint is under the root of the original.
-    # A marker of an older Headgate has no root: use the requested one.
-    places = ["--to", _root(to), *(["--root", begun["root"]] if "root" in begun else [])]
+    places = ("--to", _root(to), "--root", begun["root"])
     return UnfinishedCloneError(
         f"{to.storage.root}: the copy of savepoint {id_} was not finished",
         remedy=f"{pipeline_command('savepoint restore', id_, *places)}, or remove the folder",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from headgate.declaration.digest import GOLD_LAYOUT
 from headgate.declaration.errors import Invalid
 from headgate.declaration.keys.pipeline import durations
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
@@ -41,8 +40,8 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Deployed:
-    """An existing table: the digest of its definition, and the definition itself, with the
-    ``layout`` of gold, if the declaration that it was made from is still kept."""
+    """An existing table: the digest of its definition, and the definition itself,
+    if the declaration that it was made from is still kept."""
 
     definition: str
     meaning: Definition | None
@@ -124,9 +123,6 @@ def _reasons(path: str, before: Definition | None, after: Definition) -> Iterato
         return
     if before["version"] != after["version"]:
         yield "this version of Headgate interprets the same declaration differently"
-    if before.get("layout", GOLD_LAYOUT) != GOLD_LAYOUT:
-        yield "an earlier version of Headgate laid it out in another way"
-        return
     own = list(_differences(_section(before, path) or {}, _section(after, path) or {}))
     yield from own
     if not own and (above := _above(after, path)) is not None:
@@ -208,4 +204,4 @@ def _is_short(value: Any) -> bool:
 def _text(key: str, value: Any) -> str:
     if isinstance(value, int) and key in durations():
         return format_duration(timedelta(microseconds=value))
-    return "none" if value is None else str(value)
+    return "none" if value in (None, "") else str(value)

@@ -70,7 +70,7 @@ def _is_kept(layout: Layout, pipeline: Pipeline) -> bool:
     """Whether a declaration with the same meaning and the same rules is kept."""
     with suppress(HeadgateError):  # a damaged one is replaced
         kept = read_document(layout.storage, Layout.declaration(pipeline.digest))
-        return kept is not None and kept.get("suites", {}) == pipeline.suites
+        return kept is not None and kept["suites"] == pipeline.suites
     return False
 
 
@@ -94,8 +94,8 @@ def kept(
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
     file = beside or Path(document["file"])
-    suites = document.get("suites", {})
-    pipeline = load(file, text=document["text"], suites=suites, needs_secrets=needs_secrets)
+    text, suites = document["text"], document["suites"]
+    pipeline = load(file, text=text, suites=suites, needs_secrets=needs_secrets)
     if pipeline.digest != digest:
         raise SavepointError(
             f"{layout.storage.uri(Layout.declaration(digest))}: this file now contains another "

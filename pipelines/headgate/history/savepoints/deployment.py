@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from deltalake import Schema
 
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.digest import GOLD_LAYOUT, Meaning, meaning_of, table_digests
+from headgate.declaration.digest import Meaning, meaning_of, table_digests
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
@@ -200,9 +200,7 @@ def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
     """The meanings of kept declarations, by the path and the digest of each of their tables."""
     found: dict[tuple[str, str], Meaning] = {}
     for meant in map(meaning_of, all_kept(layout)):
-        for version in range(1, GOLD_LAYOUT + 1):
-            made = {**meant, "layout": version}
-            found |= dict.fromkeys(table_digests(meant, version).items(), made)
+        found |= dict.fromkeys(table_digests(meant).items(), meant)
     return found
 
 

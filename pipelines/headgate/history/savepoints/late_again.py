@@ -39,7 +39,7 @@ def late_again(
     old = None if before is None else _by(before, table)
     gone, changed = _Counted(), _Counted()
     for each in replays:
-        keys = each.get("keys") or {}
+        keys = each["keys"]
         if old is not None and keys.keys() - old.keys():
             continue  # its rows are late already
         if missing := [key for key in keys if key not in new]:

@@ -41,9 +41,7 @@ class Target:
     """What a table gets: the files and the state of the log version ``version``, whose live files
     have the digest ``files``. Without a ``version`` the table is emptied. ``rebuilt`` is the folder
     of the log if it is that of a rebuild. With ``keep`` a table keeps its rows but loses its
-    position and definition: it is rebuilt if it is declared again. Earlier versions wrote more
-    keys for an emptied table. They are ignored: the table keeps its definition, and an upgrade
-    rebuilds it."""
+    position and definition: it is rebuilt if it is declared again."""
 
     version: int | None = None
     files: str = NO_FILES

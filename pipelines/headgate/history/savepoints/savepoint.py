@@ -68,7 +68,7 @@ class Savepoint:
     watermark: int | None
     topics: tuple[str, ...]
     tables: Mapping[str, SavedTable]
-    engine: str = ""
+    engine: str
 
     @staticmethod
     def of(

@@ -124,7 +124,7 @@ TABLES = Group(
             "read_bytes_total",
             "source outcome",
             "Size of the values of these records: valid, quarantined or duplicate, as bronze has "
-            "decided. Records that an older version has read are not in it.",
+            "decided.",
         ),
         _counter(
             "records_total",

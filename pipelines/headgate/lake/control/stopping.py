@@ -6,15 +6,14 @@ at that moment. It does not depend on clocks, because a clock may be set while a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from headgate.errors import HeadgateError
 from headgate.lake.control.failure import FAILURE, Failure
 from headgate.lake.control.ownership import LAYERS, last_driver, lease_path
-from headgate.lake.storage.documents import Document, read_document, write_document
+from headgate.lake.storage.documents import Document, read_document, read_value, write_document
 from headgate.lake.storage.layout import Layout
 
 _PATH = Layout.document("stop")
@@ -48,8 +47,14 @@ def request_stop(layout: Layout, claim: str | None = None) -> None:
     """Ask every driver that has a lease of the pipeline now to end after its current micro-batch,
     and supervisors not to start another one. ``claim`` is the token of a supervisor that was ended
     by hand, if the stream is stopped for that."""
-    claim = claim or _read(layout, _PATH).get("claim")
-    wanted = _meant(layout, datetime.now(UTC).isoformat(), claim, lambda since: True)
+    held = [_read(layout, lease_path(layer)) for layer in LAYERS]
+    leases = [*held, *(last_driver(lease) or {} for lease in held)]
+    wanted = StopRequest(
+        datetime.now(UTC).isoformat(),
+        epoch=max((lease["epoch"] for lease in leases if lease), default=0),
+        failure=_read(layout, FAILURE).get("at"),
+        claim=claim or _read(layout, _PATH).get("claim"),
+    )
     write_document(layout.storage, _PATH, asdict(wanted))
 
 
@@ -64,44 +69,14 @@ def record_end(layout: Layout, epoch: int) -> None:
 
 
 def stop_asked(layout: Layout) -> StopRequest | None:
-    """The last request. A request of an older version of Headgate has only its time: it applies to
-    what existed then. If this time is in the future, a clock was wrong, and the request applies to
-    nothing."""
-    document = read_document(layout.storage, _PATH)
-    if document is None:
-        return None
-    requested = document["requested"]
-    if "epoch" in document:
-        keys = (each.name for each in fields(StopRequest))
-        return StopRequest(**{key: document[key] for key in keys if key in document})
-    at = datetime.fromisoformat(requested)
-    is_past = at <= datetime.now(UTC)
-    return _meant(
-        layout, requested, None, lambda since: is_past and datetime.fromisoformat(since) < at
-    )
+    """The last request."""
+    return read_value(layout.storage, _PATH, StopRequest)
 
 
 def stop_requested(layout: Layout, epoch: int) -> bool:
     """Whether the driver of an epoch was asked to stop."""
     asked = stop_asked(layout)
     return asked is not None and asked.is_for(epoch)
-
-
-def _meant(
-    layout: Layout, requested: str, claim: str | None, was_there: Callable[[str], bool]
-) -> StopRequest:
-    """A request that applies to the leases and the failure that existed: ``was_there`` decides this
-    from the time since when each exists."""
-    held = [_read(layout, lease_path(layer)) for layer in LAYERS]
-    leases = [*held, *(last_driver(lease) or {} for lease in held)]
-    failure = _read(layout, FAILURE)
-    epochs = (lease["epoch"] for lease in leases if lease and was_there(lease["since"]))
-    return StopRequest(
-        requested,
-        epoch=max(epochs, default=0),
-        failure=failure["at"] if failure and was_there(failure["at"]) else None,
-        claim=claim,
-    )
 
 
 def _read(layout: Layout, path: str) -> Document:

@@ -18,7 +18,7 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.lake.storage.files import Storage
-from headgate.lake.storage.format import FORMAT, OF_FORMAT_1, other_format
+from headgate.lake.storage.format import FORMAT, other_format
 
 _CHECKSUM = "checksum"
 Document = dict[str, Any]
@@ -53,8 +53,6 @@ def read_document(storage: Storage, path: str) -> Document | None:
         return None
     try:
         document = dict(json.loads(raw))
-        if OF_FORMAT_1[1] in document:
-            raise other_format(storage.uri(path), 1)
         version = document["schema"]
         if _checksum(document) != document.pop(_CHECKSUM):
             raise ValueError("its checksum does not match")

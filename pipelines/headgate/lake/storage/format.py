@@ -1,7 +1,7 @@
 """The version of the format on disk: commits of tables, and documents.
 
-The metadata of a commit is a ``tables.state.State``. A field that is added there or to a payload
-needs no new format, because older commits get its default. Any other change needs one.
+The metadata of a commit is a ``tables.state.State``. Any change of its fields, of a payload or of a
+document needs a new version.
 """
 
 from __future__ import annotations
@@ -10,17 +10,9 @@ from headgate import exit_codes
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.errors import HeadgateError
 
-FORMAT = 3
-"""Incremented if the previous version of Headgate cannot read the tables or documents of this
-one."""
-PACKED = 4
-"""The format of commits with packed lists (``tables.packed``), which this version reads, too."""
-OF_FORMAT_1 = ("headgateSeal", "seal")
-"""Keys that only commits and documents of format 1 have. These do not contain the version of their
-format."""
+FORMAT = 5
+"""The only version that is read. Lower ones were used before the first release."""
 
-
-_READ = f"{FORMAT} to {PACKED}"
 _NEWER = "use the newer Headgate; in a clone: git pull; make sync   (elsewhere: its wheel)"
 
 
@@ -31,15 +23,12 @@ class FormatError(HeadgateError, code=exit_codes.USAGE):
 
 def other_format(place: str, found: object) -> FormatError:
     """The error for a commit or document at ``place`` whose format has the version ``found``."""
-    if isinstance(found, int) and found < FORMAT:
-        return FormatError(
-            f"{place}: an earlier Headgate wrote it in format {found}; this one reads {_READ}",
-            remedy="build the tables again in another root: "
-            + pipeline_command("run", "--root", NEW_ROOT),
-        )
+    is_earlier = isinstance(found, int) and found < FORMAT
+    writer = "an earlier" if is_earlier else "a newer"
+    again = "build the tables again in another root: " + pipeline_command("run", "--root", NEW_ROOT)
     return FormatError(
-        f"{place}: a newer Headgate wrote it in format {found}; this one reads {_READ}",
-        remedy=_NEWER,
+        f"{place}: {writer} Headgate wrote it in format {found}; this one reads {FORMAT}",
+        remedy=again if is_earlier else _NEWER,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,11 +66,7 @@ def _bounds(metadata: pq.FileMetaData, column: str) -> Bounds | None:
     # If another row group has no bounds, the file gets none: a wrong bound would hide rows.
     if not found or any(each is None or not each.has_min_max for each in found):
         return None
-    # Python has no times before the year 1, where windows of older versions may begin. Then the
-    # file gets no bounds.
-    with suppress(OverflowError):
-        return min(each.min for each in found), max(each.max for each in found)
-    return None
+    return min(each.min for each in found), max(each.max for each in found)
 
 
 def _partition(path: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from headgate.commands import SEE_DAMAGE
 from headgate.lake.storage.files import Storage
-from headgate.lake.storage.format import FORMAT, OF_FORMAT_1, PACKED, other_content, other_format
+from headgate.lake.storage.format import FORMAT, other_content, other_format
 from headgate.lake.tables.checksum import checksum_of
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
@@ -115,8 +115,6 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
     info: Mapping[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
     if STATE_KEY not in info and CHECKSUM_KEY not in info and not _has_our_mark(version, actions):
         return None
-    if OF_FORMAT_1[0] in info:
-        raise other_format(storage.uri(entry_path(version)), 1)
     content = info[STATE_KEY]
     footers = content["footers"]
     added = tuple(_data_file(a["add"], footers) for a in actions if "add" in a)
@@ -124,7 +122,7 @@ def _commit(storage: Storage, version: int, actions: Sequence[Action]) -> Commit
     removed = tuple(unquote(each["path"]) for each in removes)
     if checksum_of(content, added, removed) != info[CHECKSUM_KEY]:
         raise ValueError("its checksum does not match")
-    if content["format"] not in (FORMAT, PACKED):
+    if content["format"] != FORMAT:
         raise other_format(storage.uri(entry_path(version)), content["format"])
     added_as_new = (a["add"].get("dataChange", True) for a in actions if "add" in a)
     moved = {f.path for f, is_new in zip(added, added_as_new, strict=True) if not is_new}

@@ -28,8 +28,7 @@ class Payload:
     """What the commits of one kind of table carry beside the position: a frozen dataclass of JSON
     values, each with a default. Without arguments it is the payload of an empty table.
 
-    ``kind`` is its name in the registry, and in commits. Commits that are older than a field have
-    its default.
+    ``kind`` is its name in the registry, and in commits.
     """
 
     kind: ClassVar[str]
@@ -48,11 +47,6 @@ class Payload:
 
     def encode(self) -> dict[str, Any]:
         return dict(vars(self))
-
-    @property
-    def format(self) -> int:
-        """The format of a commit with this payload (``storage.format``)."""
-        return FORMAT
 
     def carried(self) -> Self:
         """The part that the next commit repeats; the rest describes this commit alone."""
@@ -130,7 +124,7 @@ class State:
 
     def encode(self) -> dict[str, Any]:
         payload = {"kind": self.payload.kind, **self.payload.encode()}
-        return {**vars(self), "format": self.payload.format, "payload": payload}
+        return {**vars(self), "format": FORMAT, "payload": payload}
 
     @staticmethod
     def decode(content: Mapping[str, Any]) -> State:

@@ -53,18 +53,8 @@ def test_a_merged_file_is_on_one_side_of_an_end() -> None:
 
 def test_each_drain_has_its_batch_and_its_end() -> None:
     held = GoldPayload(closed_through=90, drains={"2": 50, "5": 90})
-    assert drains_of(PATH, held, drains(1, 2, 5)) == ((20, 50), (50, 90))
-    assert drains_of(PATH, GoldPayload(), drains(1)) == ()
-
-
-def test_one_drain_of_an_older_version_is_known_and_several_are_not() -> None:
-    old = GoldPayload(closed_through=50)
-    assert drains_of(PATH, old, drains(2)) == ((20, 50),)
-    since = GoldPayload(closed_through=90, drains={"0": 50, "5": 90})
-    assert drains_of(PATH, since, drains(2, 5)) == ((20, 50), (50, 90))
-    for held, numbers in ((old, (1, 2)), (since, (1, 2, 5)), (old, ())):
-        with pytest.raises(NotBackfilledError, match=r"gold\.sales was drained by an older"):
-            drains_of(PATH, held, drains(*numbers))
+    assert drains_of(held, drains(1, 2, 5)) == ((20, 50), (50, 90))
+    assert drains_of(GoldPayload(), drains(1)) == ()
 
 
 def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() -> None:

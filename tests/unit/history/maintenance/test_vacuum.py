@@ -186,10 +186,3 @@ def test_a_savepoint_that_is_taken_while_it_runs_counts(fill: Fill) -> None:
 
     tuple(vacuum_tables(*around, timedelta(), turn, later()))
     assert verify(lake.layout, "tiny", savepoints[0]) == ()
-
-
-def test_a_request_may_keep_files_for_longer_than_there_is_time(fill: Fill) -> None:
-    """The command refuses such a time, but a request of an earlier version may exist."""
-    lake = fill(2)
-    done = vacuumed(lake, keep_for=timedelta.max)
-    assert not any(each.removed.files for each in done.values())

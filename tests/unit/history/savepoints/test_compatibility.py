@@ -6,18 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from headgate.declaration.digest import meaning_of, table_digests
+from headgate.declaration.digest import meaning_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.declaration.type_parser import parse_type
 from headgate.history.savepoints.compatibility import Deployed, TablePlan, compare, worst
-from headgate.history.savepoints.declarations import keep
-from headgate.history.savepoints.deployment import deployment
-from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.table import Table
 from tests.support.readings import declare
 
 BRONZE, CLEAN, STRONG = "bronze/raw", "silver/clean", "silver/strong"
@@ -281,21 +276,6 @@ def test_another_meaning_of_the_same_words_is_another_table(before: Pipeline) ->
     found = compare(meaning_of(before), before.definitions, old, can_reread=True)
     assert {plan.action for plan in found} == {"rebuild", "reread"}
     assert "this version of Headgate interprets the same declaration" in found[0].reasons[0]
-
-
-def test_gold_of_an_earlier_layout_is_built_anew(tmp_path: Path) -> None:
-    """The rest of the pipeline goes on as it is."""
-    pipeline = declare(tmp_path, tmp_path / "landing")
-    layout = Layout.of(str(tmp_path), pipeline.name)
-    keep(layout, pipeline)
-    for path, made in table_digests(meaning_of(pipeline), gold_layout=1).items():
-        schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("final", pa.bool_())])
-        Table(layout.storage, path, pipeline=pipeline.name).create(schema, made, time_column="at")
-    found = {p.table: p for p in deployment(layout, pipeline).tables if p.action != "resume"}
-    assert found.keys() == {MINUTE, SLIDING, BANDS}
-    for plan in found.values():
-        assert plan.action == "rebuild"
-        assert plan.reasons == ("an earlier version of Headgate laid it out in another way",)
 
 
 def test_the_name_of_a_file_is_not_what_it_says(before: Pipeline, tmp_path: Path) -> None:

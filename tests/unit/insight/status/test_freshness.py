@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,8 +12,6 @@ from deltalake import DeltaTable
 from headgate.declaration.load import load
 from headgate.history.savepoints.resets import Target, intend, reset
 from headgate.insight.status.freshness import Freshness, freshness
-from headgate.lake.tables.checksum import checksum_of
-from headgate.lake.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import commit_time
@@ -76,22 +73,6 @@ def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> 
     assert [age["gold_changed"]["seconds"] for age in ages] == [1200, 2400, 3600]
     assert [age["last_record"]["seconds"] for age in ages] == [1200, 2400, 3600]
     assert [age["watermark"]["seconds"] for age in ages] == [1200, 2400, 3600]
-
-
-def test_commits_that_do_not_say_it_are_not_taken_for_new(lake: Lake) -> None:
-    """An older version wrote such commits, and the fence of a newer one may follow them."""
-    batch(lake, "bronze/events", NOON, changed=True)
-    bronze = table(lake, "bronze/events")
-    bronze.refresh()
-    place = entry_path(bronze.version)
-    actions = [json.loads(line) for line in bronze.storage.read(place).splitlines()]
-    (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
-    del info[STATE_KEY]["changed_at"]
-    info[CHECKSUM_KEY] = checksum_of(info[STATE_KEY], (), ())
-    bronze.storage.write(place, b"\n".join(json.dumps(action).encode() for action in actions))
-    assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
-    table(lake, "bronze/events").fence(1)
-    assert fresh(lake) == Freshness({"per_minute": None}, clock=NOON)
 
 
 def test_a_table_that_goes_back_is_as_it_was(lake: Lake) -> None:

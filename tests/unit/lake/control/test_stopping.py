@@ -33,13 +33,6 @@ def hold(layout: Layout, epoch: int, since: datetime = NOON, **more: object) -> 
         write_document(layout.storage, lease_path(layer), content)
 
 
-def asked_by_an_older_version(layout: Layout, at: datetime) -> tuple[int, bool]:
-    write_document(layout.storage, Layout.document("stop"), {"requested": at.isoformat()})
-    asked = stop_asked(layout)
-    assert asked is not None
-    return asked.epoch, asked.is_after(FAILURE)
-
-
 def test_it_is_for_what_is_there(layout: Layout) -> None:
     request_stop(layout)
     asked = stop_asked(layout)
@@ -63,21 +56,6 @@ def test_an_end_by_a_person_replaces_no_request(layout: Layout) -> None:
     asked = stop_asked(layout)
     assert asked is not None
     assert asked.lasts
-
-
-def test_one_of_an_older_version_holds_for_what_was_there(layout: Layout) -> None:
-    assert asked_by_an_older_version(layout, NOON + SECOND) == (3, True)
-    assert asked_by_an_older_version(layout, NOON - SECOND) == (0, False)
-    driver = {"epoch": 3, "since": NOON.isoformat()}
-    hold(layout, 4, NOON + 9 * SECOND, operation="restore", before=driver)
-    assert asked_by_an_older_version(layout, NOON + SECOND) == (3, True)
-
-
-def test_one_of_an_older_version_under_a_clock_that_was_ahead_is_for_nothing(
-    layout: Layout,
-) -> None:
-    far = datetime.now(UTC) + timedelta(hours=1)
-    assert asked_by_an_older_version(layout, far) == (0, False)
 
 
 def test_it_is_made_beside_damaged_documents(layout: Layout) -> None:

@@ -13,13 +13,12 @@ import pytest
 
 from headgate.declaration.kinds import KINDS
 from headgate.lake.storage.files import Storage
-from headgate.lake.storage.format import FORMAT, PACKED, FormatError
+from headgate.lake.storage.format import FormatError
 from headgate.lake.tables.checksum import checksum_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
 from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.packed import PACK
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.payloads.none import NoPayload
@@ -104,11 +103,6 @@ def test_a_commit_says_all_of_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAYLOADS.names())
-def test_fields_that_an_older_commit_lacks_are_empty(name: str) -> None:
-    assert PAYLOADS[name].decode({}) == PAYLOADS[name]
-
-
-@pytest.mark.parametrize("name", PAYLOADS.names())
 def test_a_commit_without_data_repeats_it(name: str) -> None:
     carried = FULL[name].carried()
     for state in (State(FULL[name]).held("fence", 2), State(FULL[name]).advanced_to(1, NOON)):
@@ -179,20 +173,3 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     moved = State(replace(held, watermark=7)).encode()
     wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
     assert moved["payload"] == {**wanted, "gate": None, "drains": {}, "merged": 2}
-
-
-def test_silver_of_an_earlier_version_is_read() -> None:
-    """It repeated the watermarks of all operations."""
-    said = {"watermark": 5, "suite": "a", "watermarks": {"2": 4}}
-    assert SilverPayload.decode(said) == SilverPayload(5, "a")
-
-
-def test_commits_with_packed_lists_have_a_format_of_their_own() -> None:
-    """An earlier version, which does not know the lists, refuses them; it calls nothing damaged."""
-    asked = tuple(Operation(n, "drain", n, {}) for n in range(PACK))
-    few, many = (State(BronzePayload(operations=asked[:count])) for count in (PACK - 1, PACK))
-    assert [state.encode()["format"] for state in (few, many, few)] == [FORMAT, PACKED, FORMAT]
-    later = written(many).held("fence", 2).encode()
-    assert later["format"] == PACKED
-    state = State(replace(BronzePayload.of(written(many)), operations=()))
-    assert state.encode()["format"] == FORMAT

@@ -2,7 +2,7 @@
 
 A sum of decimals of up to ``_SHORT`` digits is one number. A sum of longer decimals is two numbers,
 so that no partial sum is too long, whatever the order of rows: ``sum`` adds up the last ``_LOW``
-digits of each value and ``high`` the digits before them. States of older versions have no ``high``.
+digits of each value and ``high`` the digits before them.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def total(measure: Measure) -> str:
     type_, over = _sum_type(given), given.scale - _LOW
     # Short numbers, so that the product keeps its scale.
     unit = cast(f"'1E{-over}'", Decimal(abs(over) + 1, max(0, over)))
-    high = f"{cast('coalesce({high}, 0)', Decimal(LONGEST - _LOW, 0))} * {unit}"
+    high = f"{cast('{high}', Decimal(LONGEST - _LOW, 0))} * {unit}"
     return cast(f"{cast(high, type_)} + {{sum}}", type_)
 
 

@@ -42,9 +42,7 @@ class Extreme(MeasureFunction):
         type_ = measure.type
         partial = f"{self._function}({_one_zero(measure.argument(), type_)})"
         merge = _one_zero(f"{self._merge}({{old}}, {{new}})", type_)
-        # States of older versions have -0.0, too.
-        field = StateField(type_, partial, merge)
-        return MeasureFold({"value": field}, _one_zero("{value}", type_))
+        return MeasureFold({"value": StateField(type_, partial, merge)}, "{value}")
 
 
 class Logical(Extreme):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
@@ -25,6 +25,6 @@ class FilesSource:
     max_bytes_per_batch: int = 64 * 1024 * 1024
     csv_header: bool = True
     csv_delimiter: str = ","
-    csv_escape: str = field(default="", metadata={"later": True})
+    csv_escape: str = ""
     csv_multiline: bool = False
     csv_fields: tuple[str, ...] = ()

@@ -174,14 +174,11 @@ def _late(view: GoldView, begin: str, grid: _Grid) -> list[int]:
     late = view.shown.version(LATE.path(view.table.name))
     if late is None or late.rows == 0:
         return counts
-    # A late table that an older version has made has no such column, and no row of it is replayed.
-    has_marks = REPLAYED in late.schema.names
-    waits = f"{REPLAYED} IS NULL" if has_marks else "true"
     found = view.reader.ask(
         f"SELECT CAST((epoch_us({quoted(begin)}) - ?) // ? AS BIGINT) AS point, count(*) "
-        f"FROM late WHERE {waits} GROUP BY 1",
+        f"FROM late WHERE {REPLAYED} IS NULL GROUP BY 1",
         (grid.first, grid.size),
-        late=(late, (begin, REPLAYED) if has_marks else (begin,)),
+        late=(late, (begin, REPLAYED)),
     ).rows
     for point, count in found:
         if point is not None and 0 <= point < grid.number:

@@ -59,8 +59,7 @@ class StatePart(Part):
         for file in files:
             with table.storage.open(file.path) as source:
                 times = pq.read_table(source, columns=columns).group_by(columns).aggregate([])
-            # As numbers: an older version of Headgate created windows that begin before Python's
-            # first year.
+            # As numbers, because datetimes take longer.
             numbers = (times[name].cast(pa.int64()).to_pylist() for name in columns)
             windows.update(zip(*numbers, strict=True))
         rows, size = sum(f.rows for f in files), sum(f.size for f in files)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from headgate.lake.storage.format import FORMAT, PACKED
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.packed import Packed
@@ -71,26 +70,19 @@ class BronzePayload(Payload):
         object.__setattr__(self, "operations", Packed.of(self.operations))
         object.__setattr__(self, "replays", Packed.of(self.replays))
 
-    @property
-    def _packed(self) -> dict[str, Packed[Any]]:
-        return {"operations": Packed.of(self.operations), "replays": Packed.of(self.replays)}
-
-    @property
-    def format(self) -> int:
-        return PACKED if any(each.packs for each in self._packed.values()) else FORMAT
-
     def encode(self) -> dict[str, Any]:
         return {
             **vars(self),
-            **{name: each.encode() for name, each in self._packed.items()},
+            "operations": Packed.of(self.operations).encode(),
+            "replays": Packed.of(self.replays).encode(),
             "loads": [{**vars(each), "offsets": dict(each.offsets)} for each in self.loads],
         }
 
     @classmethod
     def decode(cls, content: Mapping[str, Any]) -> BronzePayload:
-        operations = Packed.decode(Operation, content.get("operations", ()))
-        replays = Packed.decode(Replay, content.get("replays", ()))
-        loads = tuple(Load(**each) for each in content.get("loads", ()))
+        operations = Packed.decode(Operation, content["operations"])
+        replays = Packed.decode(Replay, content["replays"])
+        loads = tuple(Load(**each) for each in content["loads"])
         return cls(**{**content, "operations": operations, "replays": replays, "loads": loads})
 
     def as_of(self, watermark: int | None) -> BronzePayload:

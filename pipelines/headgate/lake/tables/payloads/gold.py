@@ -14,12 +14,11 @@ class GoldPayload(Payload):
     """``watermark`` is that of the source at the table's batch id. ``closed_through`` is the window
     end up to which an operation has closed the table. Both are microseconds since 1970 UTC, or None
     if they are not known. ``drains`` has the window end up to which each drain has closed the
-    table, by the operation's number; the window end that an older version of Headgate has recorded
-    is under 0. ``gate`` is the result of the last validation of the table's suite: ``suite`` is the
-    digest of the suite, ``at`` the time, ``n`` and ``operation`` are the batch id and the operation
-    of the validated version, ``broken`` are the rules that it broke, ``released`` says who has
-    released the version, when and why, ``earlier`` who has released what else breaks rules in it.
-    None if there was no validation."""
+    table, by the operation's number. ``gate`` is the result of the last validation of the table's
+    suite: ``suite`` is the digest of the suite, ``at`` the time, ``n`` and ``operation`` are the
+    batch id and the operation of the validated version, ``broken`` are the rules that it broke,
+    ``released`` says who has released the version, when and why, ``earlier`` who has released what
+    else breaks rules in it. None if there was no validation."""
 
     kind: ClassVar[str] = "gold"
 
@@ -33,9 +32,7 @@ class GoldPayload(Payload):
         repeat its result."""
         if self.gate is None:
             return False
-        # An older version of Headgate did not write these keys.
-        said = self.gate.get("n", n), self.gate.get("operation", operation)
-        return said == (n, operation)
+        return (self.gate["n"], self.gate["operation"]) == (n, operation)
 
     def final_through(self, lateness: int) -> int | None:
         """The window end up to which results are final; None if none is. ``lateness`` is the

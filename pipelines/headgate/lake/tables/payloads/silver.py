@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from headgate.lake.tables.state import Payload
 
@@ -23,11 +22,6 @@ class SilverPayload(Payload):
 
     watermark: int | None = None
     suite: str = ""
-
-    @classmethod
-    def decode(cls, content: Mapping[str, Any]) -> SilverPayload:
-        # Earlier versions repeated the watermarks of operations, which are in bronze.
-        return cls(**{key: value for key, value in content.items() if key != "watermarks"})
 
     def as_of(self, watermark: int | None) -> SilverPayload:
         return SilverPayload(watermark)

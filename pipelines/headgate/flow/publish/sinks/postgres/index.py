@@ -15,7 +15,7 @@ from headgate.flow.publish.sinks.writers import KEY, SinkRefusalError
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
 
-_END = "_headgate_keys"  # earlier versions used this suffix, too
+_END = "_headgate_keys"
 _START = 32  # characters from the table's name; a name has at most 63 characters
 _OWN = """SELECT it.relname, ARRAY(
         SELECT attname::text FROM unnest(indkey::int2[]) WITH ORDINALITY AS part (attnum, place)
