@@ -45,8 +45,8 @@ gold:
     measures: {{events: count(*)}}
     allowed_lateness: 0 s
 """
-TIME = "headgate.mends_time"
-HEADERS = (("a", b"\xff"), ("headgate.mends", b"no position"), ("empty", None), (TIME, b"x"))
+TIME = "headgate.corrects_time"
+HEADERS = (("a", b"\xff"), ("headgate.corrects", b"no position"), ("empty", None), (TIME, b"x"))
 RECORDS = (
     Sent(reading("same", NOON, level=20), partition=0),
     Sent(reading("same", NOON, level="x"), key=b"\xff\x00", partition=1, headers=HEADERS),
@@ -92,8 +92,8 @@ def test_partitions_are_logs_of_their_own(
     }
     noon = int(NOON.timestamp()) * 10**6
     assert kept == {
-        -2: (b"\xff\x00", [HEADERS[0], HEADERS[2], ("headgate.mends", b"1:0"), (TIME, b"")]),
-        -3: (b"k", [("headgate.mends", b"2:0"), (TIME, str(noon).encode())]),
+        -2: (b"\xff\x00", [HEADERS[0], HEADERS[2], ("headgate.corrects", b"1:0"), (TIME, b"")]),
+        -3: (b"k", [("headgate.corrects", b"2:0"), (TIME, str(noon).encode())]),
     }
     assert balance(engine.layout, engine.pipeline).differences == ()
     assert by_id(engine.layout, engine.pipeline).findings == ()

@@ -241,6 +241,6 @@ def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
     assert json.loads(copy["value"])["level"] == 50
     assert corrected_time(copy["headers"]) == "", "no table has rejected an invalid record"
     assert [header["key"] for header in copy["headers"]] == [
-        "headgate.mends",
-        "headgate.mends_time",
+        "headgate.corrects",
+        "headgate.corrects_time",
     ]

@@ -148,7 +148,7 @@ def test_tables_of_another_format_are_refused_by_name(
     ask: Ask, of_lake: OfLake, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     for module in ("storage.format", "storage.documents", "tables.log"):
-        monkeypatch.setattr(f"headgate.{module}.FORMAT", FORMAT + 1)
+        monkeypatch.setattr(f"headgate.lake.{module}.FORMAT", FORMAT + 1)
     code, out, err = ask(verb, *of_lake)
     assert code == 2, err
     said = " ".join((out + err).split())

@@ -123,10 +123,9 @@ def _is_in(time: int, spans: Iterable[Span]) -> bool:
     return any(first <= time <= last for first, last in spans)
 
 
-def links_of(storage: Storage, handle: DeltaTable, batches: Collection[int]) -> list[Link] | None:
-    """The links of the replays with these batch ids, in a version of bronze; None if a copy does
-    not say which time the corrected record has. Only the files of replays are read. Raises
-    DamagedFileError."""
+def links_of(storage: Storage, handle: DeltaTable, batches: Collection[int]) -> list[Link]:
+    """The links of the replays with these batch ids, in a version of bronze. Only the files of
+    replays are read. Raises DamagedFileError."""
     found: list[Link] = []
     for file in files_of_batches(handle, batches):
         for rows in sound_batches(storage, file, (*_COLUMNS, "partition", "headers")):
@@ -135,8 +134,6 @@ def links_of(storage: Storage, handle: DeltaTable, batches: Collection[int]) -> 
             times = copies.column("event_time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
             corrected = map(corrected_time, copies.column("headers").to_pylist())
             for time, other in zip(times.to_pylist(), corrected, strict=True):
-                if other is None:
-                    return None
                 if other:  # no table has rejected an invalid record
                     found.append((time, int(other)))
     return found

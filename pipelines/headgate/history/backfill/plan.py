@@ -15,7 +15,6 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.history.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
 from headgate.history.backfill.errors import NotBackfilledError, OtherDeclarationError
 from headgate.history.backfill.selection import (
-    EVERYTHING,
     Range,
     Span,
     Step,
@@ -149,7 +148,7 @@ def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) ->
 
     batches = {replay.n for replay in BronzePayload.of(bronze.state).replays}
     links = links_of(storage, bronze.handle, batches) if batches else []
-    return [EVERYTHING] if links is None else with_links(span, links, extended)
+    return with_links(span, links, extended)
 
 
 def _steps(

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CORRECTS = "headgate.mends"
-"""The header of a copy: partition and offset of the corrected record, as in ``0:4711``.
-The name is part of the format on disk."""
+CORRECTS = "headgate.corrects"
+"""The header of a copy: partition and offset of the corrected record, as in ``0:4711``."""
 CORRECTS_TIME = f"{CORRECTS}_time"
 """The header with the event time of the corrected record, in microseconds since 1970 UTC; empty if
 the record is invalid, so that no table has rejected it."""
