@@ -7,20 +7,16 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.model import Argument, Measure
 from headgate.declaration.type_parser import parse_type
-from headgate.flow.gold.states import state_type, value
-from headgate.lake.tables.frames import struct_type
 from tests.oracle.measures import measure
 from tests.oracle.rules import Measure as Rule
-from tests.support.states import both, joined, states, values
+from tests.support.states import joined, states, values
 
 pytestmark = pytest.mark.spark
 
@@ -108,27 +104,3 @@ def test_values_are_as_the_oracle_says_however_rows_are_cut_into_batches(
                 if kind in FUNCTIONS:  # As texts, -0.0 is not 0.0, and NaN equals NaN.
                     one, wanted = str(one), str(wanted)
                 assert one == wanted, (pair, given_, row["cut"])
-
-
-def test_states_of_an_older_version_are_continued(spark: SparkSession, tmp_path: Path) -> None:
-    of, path = declared("sum", "decimal(38,2)"), str(tmp_path / "old")
-    spark.sql(f"select struct({'9' * 35}.99BD as sum) as old").write.parquet(path)
-    new = "named_struct('sum', cast(-0.99 as decimal(37,2)), 'high', cast(0 as decimal(37,0)))"
-    old = spark.read.schema(struct_type({"old": state_type(of)})).parquet(path)
-    states_ = old.select("old", F.expr(new).alias("new")).select(
-        F.expr(both(of, "old", "new")).alias("s")
-    )
-    (row,) = states_.select("s.high", F.expr(value(of, "s")).alias("v")).collect()
-    assert (row["high"], row["v"]) == (0, Decimal("9" * 35))
-
-
-@pytest.mark.parametrize("function", ["max", "min"])
-def test_a_state_of_an_older_version_has_one_zero(spark: SparkSession, function: str) -> None:
-    of = declared(function, "double")
-    state = "named_struct('value', double('{}'))"
-    ends = {"-0.0": "0.0", "NaN": "nan"}
-    for kept, wanted in ends.items():
-        old = spark.sql(f"select {state.format(kept)} as old, {state.format(kept)} as new").cache()
-        merged_ = old.select("old", F.expr(both(of, "old", "new")).alias("both"))
-        (row,) = merged_.select(F.expr(value(of, "old")), F.expr(value(of, "both"))).collect()
-        assert [str(each) for each in row] == [wanted, wanted]

@@ -17,6 +17,7 @@ from headgate.driver.opening import open_tables
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.schedules import ScheduledLateReplays
 from headgate.driver.task import NO_REBUILD, RebuildRequest
+from headgate.flow.operations.late_replay import meant
 from headgate.flow.operations.requests import ask, waiting
 from headgate.flow.publish.changes import changes
 from headgate.insight.ledger.balance import balance
@@ -155,8 +156,8 @@ def test_only_what_is_chosen_is_folded(
     middle = split[-1]
     assert split[0] < middle, "a row of gold gets some of its late pairs, and others wait"
     chosen = {row["_event_id"] for row in late if row["_event_time"] < middle and row["ok"]}
-    keys = {"ok": "true"}
-    engine.operate("late_replay", table="sliding", to=commit_time(middle), keys=keys)
+    document = meant("sliding", None, commit_time(middle), {"ok": "true"})
+    engine.operate("late_replay", **document)
     engine.catch_up()
     sound(engine)
     after = read(engine.root, "late/sliding")

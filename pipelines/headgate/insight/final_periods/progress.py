@@ -73,7 +73,7 @@ class Progress:
 
     @staticmethod
     def decode(content: Mapping[str, Any]) -> Progress:
-        done, upto, through = (content.get(key) for key in ("done", "upto", "through"))
+        done, upto, through = (content[key] for key in ("done", "upto", "through"))
         return Progress(
             content["number"],
             content["table"],

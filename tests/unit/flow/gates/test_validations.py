@@ -19,7 +19,7 @@ from headgate.flow.gates.validations import (
     named_validations,
     validations,
 )
-from headgate.lake.storage.documents import Document, decoded, read_document
+from headgate.lake.storage.documents import Document, read_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 
@@ -107,12 +107,6 @@ def test_a_long_hold_keeps_its_beginning_and_its_event(
     assert [event for event, _ in seen] == ["held"]
     kept.record(validation(30, log=log))
     assert [each.event for each in GateEvents(layout, "t").after("")] == ["held", "passed"]
-
-
-def test_a_document_of_an_earlier_version_is_read() -> None:
-    document = validation(1, BROKEN).document()
-    del document["operation"], document["generation"]
-    assert decoded(document, Validation) == validation(1, BROKEN)
 
 
 def test_each_document_is_read_once_for_events(

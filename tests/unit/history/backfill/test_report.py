@@ -60,12 +60,3 @@ def test_a_document_is_the_report() -> None:
         document = json.loads(json.dumps(report.document()))
         assert document["result"] == report.result
         assert decoded(document, Report) == report
-
-
-def test_a_report_of_an_earlier_version_is_read() -> None:
-    """It calls the result ``verdict``, and does not know windows by their end."""
-    document = {key: value for key, value in REPORT.document().items() if key != "by_end"}
-    text = json.dumps(document)
-    earlier = text.replace('"result"', '"verdict"')
-    assert earlier != text
-    assert decoded(json.loads(earlier), Report) == REPORT

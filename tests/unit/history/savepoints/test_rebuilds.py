@@ -28,7 +28,7 @@ from headgate.history.savepoints.rebuilds import (
 from headgate.history.savepoints.resets import Resets, Target, intend
 from headgate.history.savepoints.restore import restore
 from headgate.history.savepoints.store import create
-from headgate.lake.storage.documents import DamagedDocumentError, decoded
+from headgate.lake.storage.documents import DamagedDocumentError
 from headgate.lake.tables.errors import FencedError, LogGapError
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -321,11 +321,6 @@ def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.Monk
     lake.layout.storage.remove(rebuild.folder)
     with pytest.raises(LogGapError, match="the log of this rebuild is gone"):
         Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
-
-
-def test_an_intent_of_an_earlier_version_can_be_read() -> None:
-    said = {"version": None, "files": "0", "definition": "d", "schema": "{}", "keep": False}
-    assert decoded(said, Target) == Target(files="0")
 
 
 def test_a_start_goes_on_with_it_though_the_current_table_is_of_another_declaration(

@@ -40,11 +40,6 @@ def test_a_commit_stays_small() -> None:
     assert written(asked(100 * PACK + 1))[-1] == vars(asked(100 * PACK + 1)[-1])
 
 
-def test_a_list_of_an_earlier_version_is_read() -> None:
-    plain = [vars(each) for each in asked(2 * PACK)]
-    assert Packed.decode(Operation, plain) == asked(2 * PACK)
-
-
 def test_packs_of_another_size_are_read() -> None:
     content = [*written(asked(2 * PACK))[:1], vars(asked(PACK + 1)[-1])]
     found = Packed.decode(Operation, content)
