@@ -21,13 +21,14 @@ from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.supervisor import condition
 from tests.oracle import derive
 from tests.recovery.test_kafka import PARTITIONS, Station, of_the_past
-from tests.support import own_broker
+from tests.support import impatient, own_broker
 from tests.support.broker import create_topic
-from tests.support.drivers import PATIENCE, Running, begin, headgate
+from tests.support.drivers import PATIENCE, Running, begin
 from tests.support.events import readings
 from tests.support.landing import Landing, lines
 from tests.support.readings import declare, rules
 from tests.support.rounds import in_full
+from tests.support.said import SaidHere
 from tests.support.tables import differences, state
 from tests.support.waiting import wait_until
 
@@ -41,11 +42,18 @@ STOPS_WITHIN = 30.0  # seconds
 class Watched:
     """A driver that runs on, and how others see it."""
 
-    def __init__(self, declaration: Path, root: Path) -> None:
-        self.declaration, self.root = declaration, root
+    def __init__(self, declaration: Path, root: Path, module: str = "headgate.cli") -> None:
+        self._about = (str(declaration), "--root", str(root))
+        self._said = SaidHere(root.parent)
         self.declared = load(declaration)
         self.layout = Layout.of(str(root), self.declared.name)
-        self.driver: Running = begin("run", declaration, "--root", root)
+        self.driver: Running = begin("run", *self._about, module=module)
+
+    def said(self, verb: str) -> str:
+        """The output of a command about the pipeline."""
+        done = self._said(verb, *self._about)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     @property
     def jobs(self) -> tuple[JobState, ...]:
@@ -81,10 +89,9 @@ class Watched:
         assert job.owner.pid == self.driver.process.pid
         assert job.outage is not None
         assert job.outage.lasts(datetime.now(UTC)) >= timedelta(seconds=seconds)
-        status = headgate("status", self.declaration, "--root", self.root)
-        assert status.code == 0, "a supervisor would start another driver"
-        assert what in status.output
-        assert "waiting" in status.output
+        status = self.said("status")  # with code 0: a supervisor would start another driver
+        assert what in status
+        assert "waiting" in status
 
     def is_back(self) -> None:
         self.wait_for(lambda: self.condition == "running")
@@ -109,10 +116,15 @@ def station(tmp_path: Path) -> Iterator[Station]:
 
 
 @pytest.mark.parametrize(
-    "seconds", [5, pytest.param(600, marks=[pytest.mark.long, in_full])], ids=["short", "long"]
+    ("seconds", "module"),
+    [
+        (3, impatient.__name__),
+        pytest.param(600, "headgate.cli", marks=[pytest.mark.long, in_full]),
+    ],
+    ids=["short", "long"],
 )
 def test_a_driver_waits_for_its_broker_at_the_start_and_while_it_runs(
-    station: Station, seconds: float
+    station: Station, seconds: float, module: str
 ) -> None:
     """Each outage is longer than ``unreachable_after``, which applies to ``--once`` alone."""
     broker, values = station.broker, of_the_past(1_200, seed=5)
@@ -120,7 +132,7 @@ def test_a_driver_waits_for_its_broker_at_the_start_and_while_it_runs(
     station.declare("1 s", max_per_batch=300)
     station.send(values[:400])
     own_broker.kill(broker)
-    watched = Watched(station.declaration, station.root)
+    watched = Watched(station.declaration, station.root, module)
     try:
         watched.stays_away(seconds, no_answer)
         own_broker.restart(broker)
@@ -163,12 +175,12 @@ def test_a_driver_waits_for_a_landing_folder_whose_disk_is_unmounted(tmp_path: P
         disk.rename(landing.folder)
         watched.is_back()
         # The file is recorded, and the disk is away before it is read.
-        assert headgate("pause", pipeline.file, "--root", root).code == 0
+        watched.said("pause")
         landing.write("2.json", lines(values[40:80]))
         watched.wait_for(lambda: _has_backlog(watched.jobs))
         landing.folder.rename(disk)
         landing.folder.mkdir()
-        assert headgate("resume", pipeline.file, "--root", root).code == 0
+        watched.said("resume")
         watched.stays_away(2, "is empty, and 1 of its files are recorded and not read")
         landing.folder.rmdir()
         disk.rename(landing.folder)

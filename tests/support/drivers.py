@@ -77,9 +77,11 @@ def headgate(verb: str, *arguments: str | Path, failpoint: str = "") -> Ended:
     return ended
 
 
-def begin(verb: str, *arguments: str | Path, failpoint: str = "") -> Running:
-    """Like ``headgate``, without waiting for the end."""
-    return _started("headgate.cli", *verb.split(), *map(str, arguments), at=failpoint)
+def begin(
+    verb: str, *arguments: str | Path, failpoint: str = "", module: str = "headgate.cli"
+) -> Running:
+    """Like ``headgate``, without waiting for the end. ``module`` runs the command line."""
+    return _started(module, *verb.split(), *map(str, arguments), at=failpoint)
 
 
 def _started(module: str, *arguments: str, at: str) -> Running:
