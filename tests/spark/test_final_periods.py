@@ -24,7 +24,7 @@ from tests.support.events import reading
 from tests.support.landing import Landing
 from tests.support.maintained import compacted, trimmed
 from tests.support.prepared import Prepared
-from tests.support.readings import NOON, declare
+from tests.support.readings import NOON, declare_few
 from tests.support.tables import read
 
 pytestmark = pytest.mark.spark
@@ -100,7 +100,7 @@ def lived(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Prep
     rows: of hours that have rows, and of an hour and a day that have none."""
     landing = Landing(tmp_path_factory.mktemp("landing"))
     folder = tmp_path_factory.mktemp("lived")
-    engine = Engine(spark, declare(folder, landing.folder, gold=(TABLE,)), folder / "root")
+    engine = Engine(spark, declare_few(folder, landing.folder), folder / "root")
     first = [
         reading(
             f"a{hour}-{minute}", NOON + timedelta(hours=hour, minutes=minute), value=1.5, weight=0.1

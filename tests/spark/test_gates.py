@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -62,6 +61,7 @@ expectations:
   - {id: small, expect: expect_column_max_to_be_between, column: events, max_value: 2, action: warn}
 """
 BAD = 5000
+BEFORE = (NOON - timedelta(hours=1)).isoformat()
 
 
 class Project(SuiteProject):
@@ -127,6 +127,31 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 @pytest.fixture
 def held(begun: Project, tmp_path: Path) -> Project:
     return begun.copy(tmp_path)
+
+
+LATE: dict[str, Any] = {"table": "per_minute", "from": None, "to": None, "keys": {}}
+"""The document of a replay of late rows."""
+
+
+@pytest.fixture(scope="module")
+def replaying(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """A replay of a late row that breaks a rule is held."""
+    project = Project(tmp_path_factory.mktemp("replaying"), spark)
+    project.deliver(1, 2, 3)
+    engine = project.engine().run_all()
+    project.land([{"id": "late", "site": "North", "level": BAD, "at": BEFORE}])
+    engine.run_all()
+    engine.operate("late_replay", **LATE)
+    engine.catch_up()
+    return project
+
+
+@pytest.fixture
+def held_replay(replaying: Project, tmp_path: Path) -> tuple[Project, Engine, Hold]:
+    project = replaying.copy(tmp_path)
+    engine = project.engine()
+    (held,) = documents.holds(engine.layout, engine.pipeline)
+    return project, engine, held
 
 
 def test_a_held_version_is_not_visible_while_all_else_goes_on(
@@ -350,17 +375,10 @@ def test_a_rule_that_cannot_be_validated_holds(
     assert project.gold() == []
 
 
-def test_a_held_replay_can_be_released(project: Project) -> None:
+def test_a_held_replay_can_be_released(held_replay: tuple[Project, Engine, Hold]) -> None:
     """The held version has the batch id that the table has reached already."""
-    project.deliver(1, 2, 3)
-    engine = project.engine().run_all()
-    before = (NOON - timedelta(hours=1)).isoformat()
-    project.land([{"id": "late", "site": "North", "level": BAD, "at": before}])
-    engine.run_all()
-    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
-    engine.catch_up()
+    project, engine, held = held_replay
     project.check(engine, [1, 2, 3])
-    (held,) = documents.holds(engine.layout, engine.pipeline)
     assert (held.n, held.upto, held.operation) == (2, 2, 1)
     documents.release(engine.layout, "per_minute", held.release("anna", "right", engine.clock()))
     engine.catch_up()
@@ -372,10 +390,10 @@ def test_a_held_replay_can_be_released(project: Project) -> None:
     project.deliver(4)
     engine.run_all()
     assert position(engine, "gold/per_minute") == 3
-    again = {"id": "late again", "site": "North", "level": 1, "at": before}
+    again = {"id": "late again", "site": "North", "level": 1, "at": BEFORE}
     project.land([again])
     engine.run_all()
-    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    engine.operate("late_replay", **LATE)
     engine.catch_up()
     (held,) = documents.holds(engine.layout, engine.pipeline)
     (row,) = documents.rows_of(engine.layout, held).document()["rows"]
@@ -390,32 +408,18 @@ def reject(engine: Engine, hold: Hold) -> None:
     documents.reject(engine.layout, given)
 
 
-def hold_replay(project: Project) -> tuple[Engine, Hold]:
-    """Hold a replay of a late row that breaks a rule."""
-    project.deliver(1, 2, 3)
-    engine = project.engine().run_all()
-    before = (NOON - timedelta(hours=1)).isoformat()
-    project.land([{"id": "late", "site": "North", "level": BAD, "at": before}])
-    engine.run_all()
-    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
-    engine.catch_up()
-    (held,) = documents.holds(engine.layout, engine.pipeline)
-    return engine, held
-
-
-@pytest.mark.parametrize(
-    "place", ["", "operation.rejected", "operation.table_done", "late.committed"]
-)
 def test_a_rejected_replay_leaves_its_rows_late_also_in_a_rebuild(
-    project: Project, place: str
+    held_replay: tuple[Project, Engine, Hold],
 ) -> None:
-    engine, held = hold_replay(project)
+    """However often the driver dies on the way."""
+    project, engine, held = held_replay
     assert [row["replayed"] for row in project.read("late/per_minute")] == [1]
     reject(engine, held)
-    with dying(place) if place else nullcontext():
-        engine.catch_up()  # asks bronze's job
-        engine.take_in()
-    engine = project.engine()
+    for place in ("operation.rejected", "late.committed", "operation.table_done"):
+        with dying(place):
+            engine.catch_up()  # asks bronze's job
+            engine.take_in()
+        engine = project.engine()
     engine.take_in()
     assert documents.holds(engine.layout, engine.pipeline) == ()
     project.check(engine, [1, 2, 3])
@@ -432,7 +436,7 @@ def test_a_rejected_replay_leaves_its_rows_late_also_in_a_rebuild(
     assert again.runtime.rebuild is None
     project.check(again, [1, 2, 3, 4])
     # The rows can be replayed again.
-    again.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    again.operate("late_replay", **LATE)
     again.catch_up()
     (held,) = documents.holds(again.layout, again.pipeline)
     documents.release(again.layout, "per_minute", held.release("anna", "ours", again.clock()))
@@ -442,9 +446,11 @@ def test_a_rejected_replay_leaves_its_rows_late_also_in_a_rebuild(
     assert by_id(again.layout, again.pipeline).findings == ()
 
 
-def test_a_rejection_that_comes_too_late_changes_nothing(project: Project) -> None:
+def test_a_rejection_that_comes_too_late_changes_nothing(
+    held_replay: tuple[Project, Engine, Hold],
+) -> None:
     """The version was released, and is visible."""
-    engine, held = hold_replay(project)
+    project, engine, held = held_replay
     documents.release(engine.layout, "per_minute", held.release("bert", "ours", engine.clock()))
     engine.catch_up()
     version = engine.runtime.head.table.refresh()
@@ -458,9 +464,11 @@ def test_a_rejection_that_comes_too_late_changes_nothing(project: Project) -> No
     assert by_id(engine.layout, engine.pipeline).findings == ()
 
 
-def test_a_rejection_and_a_release_reach_a_job_per_layer(project: Project) -> None:
+def test_a_rejection_and_a_release_reach_a_job_per_layer(
+    held_replay: tuple[Project, Engine, Hold],
+) -> None:
     """The job of gold asks the job of bronze, and no longer tries what is rejected."""
-    engine, held = hold_replay(project)
+    project, engine, held = held_replay
     documents.release(engine.layout, "per_minute", held.release("bert", "ours", engine.clock()))
     engine.catch_up_per_layer()
     assert max(row["total"] for row in project.gold()) == BAD
@@ -470,7 +478,7 @@ def test_a_rejection_and_a_release_reach_a_job_per_layer(project: Project) -> No
     early = (NOON - timedelta(hours=2)).isoformat()
     project.land([{"id": "late, too", "site": "North", "level": BAD, "at": early}])
     engine.run_all()
-    engine.operate("late_replay", **{"table": "per_minute", "from": None, "to": None, "keys": {}})
+    engine.operate("late_replay", **LATE)
     engine.catch_up_per_layer()
     (held,) = documents.holds(engine.layout, engine.pipeline)
     reject(engine, held)
