@@ -78,26 +78,43 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first, so that none is left for one worker at the end. A test that
-    runs only in a full run is marked as a long proof."""
+    """A test that runs only in a full run is marked as a long proof. The longest scopes come first,
+    so that none is left for one worker at the end. Scopes that mostly wait, for processes that they
+    start, alternate with scopes that compute."""
     for item in items:
         if in_full.mark in item.iter_markers():
             item.add_marker(pytest.mark.long)
-    items.sort(key=lambda item: _place_in_queue(item.nodeid))
+    scopes = list(dict.fromkeys(_scope(item.nodeid) for item in items))
+    places = {
+        scope: (place, 0.0)
+        for place, part in enumerate(_FIRST)
+        for scope in scopes
+        if part in scope
+    }
+    for kind in (_WAITING, _COMPUTING):
+        found = [scope for scope in scopes if scope not in places and scope.startswith(kind)]
+        places |= {s: (len(_FIRST), n / len(found)) for n, s in enumerate(found)}
+    last = (len(_FIRST) + 1, 0.0)
+    items.sort(key=lambda item: places.get(_scope(item.nodeid), last))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One queue for all workers. The tests of a file share fixtures, so they stay together, as do
-    those of some folders, which share the import of Airflow, an Airflow, a wheel with a project, a
-    broker or a server of PostgreSQL."""
+    """One queue for all workers."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return next((folder for folder in _ONE_SCOPE if file.startswith(folder)), file)
+            return _scope(nodeid)
 
     return ByFile(config, log)
+
+
+def _scope(nodeid: str) -> str:
+    """The tests of a file share fixtures, so they stay together, as do those of some folders, which
+    share the import of Airflow, an Airflow, a wheel with a project, a broker or a server of
+    PostgreSQL."""
+    file = nodeid.partition("::")[0]
+    return next((folder for folder in _ONE_SCOPE if file.startswith(folder)), file)
 
 
 _ONE_SCOPE = (
@@ -107,15 +124,9 @@ _ONE_SCOPE = (
     "tests/e2e/kafka/",
     "tests/unit/flow/publish/sinks/postgres",
 )
-_QUEUE = (
+_FIRST = (
     "test_steadiness",  # measures the heap, so no other test may have used its JVM
     "tests/e2e/airflow",
-    "tests/e2e",
-    "tests/recovery",
-    "tests/spark",
-    "tests/kafka",
 )
-
-
-def _place_in_queue(node: str) -> int:
-    return next((place for place, part in enumerate(_QUEUE) if part in node), len(_QUEUE))
+_WAITING = ("tests/e2e", "tests/recovery")
+_COMPUTING = ("tests/spark", "tests/kafka")
