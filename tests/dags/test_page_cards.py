@@ -11,7 +11,7 @@ import pytest
 from headgate.declaration.expectations.result import RuleResult
 from headgate.flow.gates.documents import Hold
 from headgate.flow.sources.deployed_source import UnreadInput
-from headgate.history.loads.state import LoadState
+from headgate.history.loads.requests import LoadState
 from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount
 from headgate.insight.status.batch_times import BatchTime
 from headgate.insight.status.freshness import Freshness

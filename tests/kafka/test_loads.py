@@ -63,7 +63,7 @@ def test_what_a_topic_had_before_is_loaded(
     request = engine.begin_load(topic)
     assert request.total == len(old)
     engine.load()
-    assert [each.wish for each in requests.all_of(engine.layout)] == ["done"]
+    assert [each.wish for each in requests.all_requests(engine.layout)] == ["done"]
     read = [r for r in records_of(broker, topic) if r.offset >= begins[r.partition]]
     after = {p: max(r.offset for r in read if r.partition == p) for p in range(PARTITIONS)}
     produce(broker, topic, sent(values[300:]))
@@ -89,7 +89,7 @@ def test_a_load_whose_records_expired_stops_and_names_them(
     expire(broker, topic, {0: 7})
     engine.load()
     engine.close()
-    (stopped,) = requests.all_of(engine.layout)
+    (stopped,) = requests.all_requests(engine.layout)
     assert stopped.wish == "stopped"
     assert f"{topic}/0: offsets 0 to 6 have expired" in stopped.why
     assert stopped.why.endswith(f"load what is left: --kafka {topic}/0:7-{request.total}")

@@ -10,10 +10,15 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.history.replay import requests
-from headgate.history.replay.corrections import copies, exported, patched, unchanged
-from headgate.history.replay.outcomes import outcomes
-from headgate.history.replay.refused import RefusedRecords, Selection
-from headgate.history.replay.requests import Request
+from headgate.history.replay.corrections import (
+    as_refused,
+    corrected_copies,
+    exported_records,
+    patched_records,
+)
+from headgate.history.replay.outcomes import replay_outcomes
+from headgate.history.replay.refused import RefusedRecords, RefusedSelection
+from headgate.history.replay.requests import ReplayRequest
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker.running import Broker
@@ -69,16 +74,16 @@ def test_partitions_are_logs_of_their_own(
     engine = KafkaEngine(spark, load(file), tmp_path / "root")
     engine.read_all()
     records = RefusedRecords(engine.layout, engine.pipeline)
-    refused = unchanged(records.rows(Selection()), lambda each: each.value or b"")
-    assert [each["value"] for each in exported(refused)][-1] == ""
-    corrected = patched(refused, "json_merge_patch(value, '{\"level\": 50}')")
+    refused = as_refused(records.rows(RefusedSelection()), lambda each: each.value or b"")
+    assert [each["value"] for each in exported_records(refused)][-1] == ""
+    corrected = patched_records(refused, "json_merge_patch(value, '{\"level\": 50}')")
     now = datetime.now(UTC)
-    wanted = copies(records, corrected, now)
-    found = outcomes(spark, engine.layout, engine.pipeline, records, corrected, wanted)
+    wanted = corrected_copies(records, corrected, now)
+    found = replay_outcomes(spark, engine.layout, engine.pipeline, records, corrected, wanted)
     assert [each.kind for each in found] == ["silver", "silver", "invalid"]
     good = [each.corrected for each in found if each.passes]
-    request = Request("r", "raw", 0, 0, len(good), "a test", now)
-    requests.ask(engine.layout, request, copies(records, good, now).rows)
+    request = ReplayRequest("r", "raw", 0, 0, len(good), "a test", now)
+    requests.request_replay(engine.layout, request, corrected_copies(records, good, now).rows)
     engine.take_in()
     produce(broker, topic, [Sent(reading("same", NOON, level=70), partition=p) for p in range(3)])
     engine.read_all()

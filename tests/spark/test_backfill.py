@@ -19,7 +19,7 @@ from headgate.flow.gold.late_replay import Selection
 from headgate.flow.gold.operators.windows import Windows, assigning
 from headgate.history.backfill.plan import Planned, planned
 from headgate.history.backfill.running import Asked, plan_of
-from headgate.history.replay.refused import Selection as Refused
+from headgate.history.replay.refused import RefusedSelection as Refused
 from headgate.history.savepoints.holds import FOLDER
 from headgate.lake.tables.errors import DamagedFileError
 from headgate.lake.tables.live_files import live_files

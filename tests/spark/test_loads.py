@@ -74,7 +74,7 @@ def sound(engine: Engine) -> None:
 
 
 def wishes(engine: Engine) -> Sequence[str]:
-    return [each.wish for each in requests.all_of(engine.layout)]
+    return [each.wish for each in requests.all_requests(engine.layout)]
 
 
 def test_every_record_of_a_load_is_where_it_should_be(
@@ -269,19 +269,19 @@ def test_a_load_whose_files_change_is_stopped_and_goes_on(
     request = engine.begin_load(files=str(archive.folder))
     (archive.folder / "00002.json").rename(tmp_path / "away")
     engine.load()
-    (stopped,) = requests.all_of(engine.layout)
+    (stopped,) = requests.all_requests(engine.layout)
     assert stopped.wish == "stopped"
     assert "00002.json" in stopped.why
     assert "vanished" in stopped.why
     engine.run_all()
     (tmp_path / "away").rename(archive.folder / "00002.json")
-    requests.change(engine.layout, request, wish="open", why="")
+    requests.change_request(engine.layout, request, wish="open", why="")
     engine.load()
     assert wishes(engine) == ["done"]
     sound(engine)
     (source,) = pipeline.sources.values()
     place = DeployedSource(engine.layout.storage, pipeline.name, source)
-    folder = requests.folder_of(engine.layout, request.id)
+    folder = requests.load_folder(engine.layout, request.id)
     assert set(connector_of(source).passed_over(place, folder)) == {"00004.json.gz"}
 
 
@@ -301,7 +301,7 @@ def test_a_load_of_before_a_restored_savepoint_goes_on_from_there(
     engine.restore(middle, reread=True)
     (load,) = engine.start().bronze_loads()
     assert 0 < load.rows < len(archive.records())
-    requests.change(engine.layout, requests.all_of(engine.layout)[0], wish="open")
+    requests.change_request(engine.layout, requests.all_requests(engine.layout)[0], wish="open")
     engine.load()
     sound(engine)
     last = last_of(landing)
@@ -358,4 +358,4 @@ def test_what_cannot_be_loaded_is_refused_at_once(
     engine = Engine(spark, pipeline, tmp_path / "root")
     with pytest.raises(SourceError, match=said):
         engine.begin_load(files=str(tmp_path / pattern))
-    assert requests.all_of(engine.layout) == ()
+    assert requests.all_requests(engine.layout) == ()

@@ -19,8 +19,7 @@ from headgate.cli.main import answer
 from headgate.declaration.load import load as read_declaration
 from headgate.driver.task import RebuildRequest, Task
 from headgate.history.loads import requests
-from headgate.history.loads.requests import LoadRequest
-from headgate.history.loads.state import state_of
+from headgate.history.loads.requests import LoadRequest, load_state
 from headgate.history.savepoints.clone import clone
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
@@ -105,7 +104,7 @@ class Shop:
         return request
 
     def wish(self, request: LoadRequest, wish: requests.Wish) -> None:
-        requests.change(self.engine.layout, request, wish=wish)
+        requests.change_request(self.engine.layout, request, wish=wish)
 
     def change(self) -> None:
         """Add a column, so that bronze has to be read again from its source."""
@@ -134,8 +133,8 @@ class Shop:
 
     def states(self) -> list[str]:
         layout, name = self.engine.layout, self.engine.pipeline.name
-        found = sorted(requests.all_of(layout), key=lambda each: each.at)
-        return [state_of(layout, name, each).state for each in found]
+        found = sorted(requests.all_requests(layout), key=lambda each: each.at)
+        return [load_state(layout, name, each).state for each in found]
 
     def has(self, *files: list[Sale], late: Iterable[Sale] = ()) -> None:
         """Silver has every record once, and gold has folded every record that is not ``late``."""

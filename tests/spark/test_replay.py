@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headgate.driver.task import RebuildRequest
 from headgate.flow.silver.replacements import Replacements
 from headgate.history.replay import requests
-from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.history.replay.refused import RefusedRecords, RefusedSelection
 from headgate.insight.ledger.balance import balance
 from headgate.lake.tables.replay import Position, corrected_time
 from tests.support.engine import Engine
@@ -111,12 +111,12 @@ def test_files_of_replays_are_read_only_for_copies_of_rejected_rows(
 
 def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject) -> None:
     engine = project.engine()
-    assert [o.kind for o in project.outcomes(engine, Selection(), None)] == [
+    assert [o.kind for o in project.outcomes(engine, RefusedSelection(), None)] == [
         *("rejected", "rejected", "invalid", "invalid")
     ]
     lates = {
         o.corrected.of[0].event_id: o.late
-        for o in project.outcomes(engine, Selection(), CORRECTION)
+        for o in project.outcomes(engine, RefusedSelection(), CORRECTION)
     }
     late = ("per_minute",)
     assert lates == {"low": late, "older": late, "text": late, None: ()}
@@ -125,9 +125,11 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
         project.ask(engine, CORRECTION)
     engine.take_in()
     check_replayed(project, engine)
-    (left,) = RefusedRecords(engine.layout, engine.pipeline).rows(Selection())
+    (left,) = RefusedRecords(engine.layout, engine.pipeline).rows(RefusedSelection())
     assert left.reasons == ["missing_id"]
-    groups = RefusedRecords(engine.layout, engine.pipeline).groups(Selection(with_replaced=True))
+    groups = RefusedRecords(engine.layout, engine.pipeline).groups(
+        RefusedSelection(with_replaced=True)
+    )
     assert {(g.table, g.reason): (g.open, g.replaced) for g in groups} == {
         ("quarantine", "missing_id"): (1, 0),
         ("quarantine", "wrong_type"): (0, 1),
@@ -193,7 +195,7 @@ def test_a_replay_that_dies_is_finished_by_the_next_driver(
         engine.take_in()
     engine = project.engine()
     engine.take_in()
-    assert requests.waiting(engine.layout) is None
+    assert requests.waiting_replay(engine.layout) is None
     check_replayed(project, engine)
 
 
@@ -205,7 +207,7 @@ def test_a_replay_that_comes_after_a_reset_is_void(project: ReplayProject) -> No
     engine = project.engine()
     engine.catch_up()
     engine.take_in()
-    assert requests.waiting(engine.layout) is None
+    assert requests.waiting_replay(engine.layout) is None
     assert balance(engine.layout, engine.pipeline).replayed == 0
     project.check(engine)
 
@@ -229,13 +231,13 @@ def test_a_copy_that_fails_again_can_be_replayed_again(project: ReplayProject) -
 def test_a_corrected_record_keeps_its_id(project: ReplayProject) -> None:
     engine = project.engine()
     other = 'json_merge_patch(value, \'{"level": 50, "id": "other"}\')'
-    found = project.outcomes(engine, Selection(rule="low"), other)
+    found = project.outcomes(engine, RefusedSelection(rule="low"), other)
     assert {o.kind for o in found} == {"other id"}
 
 
 def test_values_are_kept_as_they_came(project: ReplayProject) -> None:
     engine = project.engine()
-    project.ask(engine, CORRECTION, Selection(reason="wrong_type"))
+    project.ask(engine, CORRECTION, RefusedSelection(reason="wrong_type"))
     engine.take_in()
     (copy,) = [row for row in project.read("bronze/raw") if row["partition"] < 0]
     assert json.loads(copy["value"])["level"] == 50

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from headgate.flow.silver.copies import Earlier
 from headgate.flow.silver.replacements import Replacements
-from headgate.history.replay.refused import RefusedRecords, Selection
+from headgate.history.replay.refused import RefusedRecords, RefusedSelection
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from tests.support.replay_project import CORRECTION, RULES, ReplayProject, ask, event
@@ -63,18 +63,18 @@ def test_each_of_several_tables_takes_a_record_once(
         project.declaration.write_text(text.replace("      duplicates: {within: 10 minutes}\n", ""))
     project.land([event("low", 1), event("high", 70, 1), event("filtered", -1, 2)])
     engine = project.engine().run_all()
-    assert project.ask(engine, level(20), Selection(event_id="low")) == 1
+    assert project.ask(engine, level(20), RefusedSelection(event_id="low")) == 1
     engine.take_in()
     assert (levels(project, "clean"), levels(project, "strict")) == (
         *({"low": 20, "high": 70}, {"high": 70}),
     )
-    assert project.ask(engine, level(50), Selection(event_id="low")) == 1
+    assert project.ask(engine, level(50), RefusedSelection(event_id="low")) == 1
     engine.take_in()
     project.check(engine)
     assert levels(project, "clean") == {"low": 20, "high": 70}
     assert levels(project, "strict") == {"low": 50, "high": 70}
     assert levels(project, "stopped") == {"low": 1, "high": 70}
-    (outcome,) = project.outcomes(engine, Selection(), level(95))
+    (outcome,) = project.outcomes(engine, RefusedSelection(), level(95))
     # Table `stopped` has filtered the record, so it is decided there. In a replay, the share of
     # broken rows never stops the stream.
     assert (outcome.tables, outcome.kind) == (("clean", "strict"), "silver")
@@ -88,7 +88,7 @@ def test_the_proof_finds_a_record_that_is_taken_twice(
     engine = project.engine().run_all()
     monkeypatch.setattr(Replacements, "_corrected_before", lambda _: set())
     monkeypatch.setattr(Earlier, "has_copy_of", lambda *_: False)
-    (outcome,) = project.outcomes(engine, Selection(), CORRECTION)
+    (outcome,) = project.outcomes(engine, RefusedSelection(), CORRECTION)
     for _ in range(2):
         ask(engine, [outcome.corrected])
         engine.take_in()
@@ -119,10 +119,10 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
     later = event("", 50, 10_000)
     patch = f'json_merge_patch(value, \'{{"level": 50, "at": "{later["at"]}"}}\')'
     moved = "CASE WHEN event_id = 'again' THEN " + CORRECTION + " ELSE " + patch + " END"
-    assert [o.kind for o in project.outcomes(engine, Selection(), moved)] == ["silver"] * 4
+    assert [o.kind for o in project.outcomes(engine, RefusedSelection(), moved)] == ["silver"] * 4
     assert project.ask(engine, moved) == 4
     engine.take_in()
-    assert RefusedRecords(engine.layout, engine.pipeline).rows(Selection()) == []
+    assert RefusedRecords(engine.layout, engine.pipeline).rows(RefusedSelection()) == []
     taken = ["again", "again", "high", "low", "no time"]
     assert project.ids("silver/clean") == taken
     engine = project.engine()
@@ -148,7 +148,7 @@ def test_an_open_record_whose_id_was_sent_again_and_filtered(
     engine = project.engine().run_all()
     found = {
         o.corrected.position.offset & 0xFFFF: o
-        for o in project.outcomes(engine, Selection(), CORRECTION)
+        for o in project.outcomes(engine, RefusedSelection(), CORRECTION)
     }
     told = [(o.corrected.of[0].event_id, o.kind) for _, o in sorted(found.items())]
     assert told == [("a", "known"), ("b", "silver"), ("b", "known")]

@@ -150,13 +150,13 @@ class Engine:
         now = self.clock()
         id_ = new_id(now)
         place = DeployedSource(self.layout.storage, self.pipeline.name, source)
-        folder = loads.folder_of(self.layout, id_)
+        folder = loads.load_folder(self.layout, id_)
         wanted = LoadWanted(files, topics)
         plan = connector_of(source).plan_load(
             place, wanted, folder, lambda: nullcontext(self.spark), now
         )
         request = LoadRequest(id_, source.name, plan, "a test", now, **more)
-        loads.keep(self.layout, request)
+        loads.write_request(self.layout, request)
         return request
 
     def loading(self) -> Loading:

@@ -8,10 +8,15 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.history.replay import requests
-from headgate.history.replay.corrections import CorrectedRecord, copies, patched, unchanged
-from headgate.history.replay.outcomes import Outcome, outcomes
-from headgate.history.replay.refused import RefusedRecords, Selection
-from headgate.history.replay.requests import Request
+from headgate.history.replay.corrections import (
+    CorrectedRecord,
+    as_refused,
+    corrected_copies,
+    patched_records,
+)
+from headgate.history.replay.outcomes import ReplayOutcome, replay_outcomes
+from headgate.history.replay.refused import RefusedRecords, RefusedSelection
+from headgate.history.replay.requests import ReplayRequest
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -52,16 +57,22 @@ class ReplayProject(SuiteProject):
         name = "_event_id" if table.startswith("silver/") else "event_id"
         return sorted(row[name] for row in self.read(table))
 
-    def outcomes(self, engine: Engine, selection: Selection, patch: str | None) -> list[Outcome]:
+    def outcomes(
+        self, engine: Engine, selection: RefusedSelection, patch: str | None
+    ) -> list[ReplayOutcome]:
         records = RefusedRecords(engine.layout, engine.pipeline)
-        corrected = unchanged(records.rows(selection), lambda each: each.value or b"")
+        corrected = as_refused(records.rows(selection), lambda each: each.value or b"")
         if patch:
-            corrected = patched(corrected, patch)
-        wanted = copies(records, corrected, datetime.now(UTC))
-        return outcomes(self.spark, engine.layout, engine.pipeline, records, corrected, wanted)
+            corrected = patched_records(corrected, patch)
+        wanted = corrected_copies(records, corrected, datetime.now(UTC))
+        return replay_outcomes(
+            self.spark, engine.layout, engine.pipeline, records, corrected, wanted
+        )
 
-    def ask(self, engine: Engine, patch: str | None, selection: Selection | None = None) -> int:
-        found = self.outcomes(engine, selection or Selection(), patch)
+    def ask(
+        self, engine: Engine, patch: str | None, selection: RefusedSelection | None = None
+    ) -> int:
+        found = self.outcomes(engine, selection or RefusedSelection(), patch)
         good = [outcome.corrected for outcome in found if outcome.passes]
         return ask(engine, good)
 
@@ -79,8 +90,10 @@ def ask(engine: Engine, good: list[CorrectedRecord]) -> int:
     records = RefusedRecords(engine.layout, engine.pipeline)
     held = records.bronze.state
     replays = len(BronzePayload.of(held).replays)
-    request = Request(
+    request = ReplayRequest(
         f"r{replays}", "raw", held.generation, replays, len(good), "a test", datetime.now(UTC)
     )
-    requests.ask(engine.layout, request, copies(records, good, datetime.now(UTC)).rows)
+    requests.request_replay(
+        engine.layout, request, corrected_copies(records, good, datetime.now(UTC)).rows
+    )
     return len(good)

@@ -38,8 +38,7 @@ from headgate.errors import HeadgateError, UsageError
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.loading import LoadWanted
 from headgate.history.loads import requests
-from headgate.history.loads.requests import LoadRequest, folder_of
-from headgate.history.loads.state import LoadState, state_of
+from headgate.history.loads.requests import LoadRequest, LoadState, load_folder, load_state
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
@@ -142,7 +141,7 @@ def load(
                 f"load {state.id}: {progress_in_words(state)}", again
             )
     else:
-        state = state_of(layout, declared.name, request)
+        state = load_state(layout, declared.name, request)
     require_done(state)
     gone = _passed_over(declared, layout, request)
     words = [f"passed over: {path}: {why}" for path, why in gone.items()]
@@ -168,7 +167,7 @@ def _passed_over(declared: Pipeline, layout: Layout, request: LoadRequest) -> di
     """What the load could not read, and why."""
     source = declared.sources[request.source]
     place = DeployedSource(layout.storage, declared.name, source)
-    return dict(connector_of(source).passed_over(place, folder_of(layout, request.id)))
+    return dict(connector_of(source).passed_over(place, load_folder(layout, request.id)))
 
 
 def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -> LoadRequest:
@@ -183,9 +182,9 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
         return each.wish in _UNDONE or (is_named and state(each) == "taken back")
 
     def state(each: LoadRequest) -> str:
-        return state_of(layout, declared.name, each).state
+        return load_state(layout, declared.name, each).state
 
-    known = requests.all_of(layout)
+    known = requests.all_requests(layout)
     found = [each for each in known if is_meant(each)]
     if len(found) != 1:
         ended = next((state(each) for each in known if each.id == id_), None)
@@ -201,7 +200,7 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
     changes: dict[str, Any] = {"wish": _WISHES[option], "why": ""}
     if option == "--cancel":
         changes["until"] = None
-    return requests.change(layout, found[0], **changes)
+    return requests.change_request(layout, found[0], **changes)
 
 
 def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:
@@ -237,7 +236,7 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
         finally:
             ended.set()
             teller.join(timeout=2)
-    return state_of(layout, declared.name, requests.find(layout, request.id) or request)
+    return load_state(layout, declared.name, requests.find_request(layout, request.id) or request)
 
 
 def _said(declared: Pipeline, state: LoadState) -> list[str]:
@@ -286,11 +285,11 @@ def planned(
     now = datetime.now(UTC)
     id_ = new_id(now)
     place = DeployedSource(layout.storage, declared.name, found)
-    folder = requests.folder_of(layout, id_)
+    folder = requests.load_folder(layout, id_)
     with waiting("looking at what there is to load"):
         plan = connector_of(found).plan_load(place, LoadWanted(*chosen), folder, session, now)
     request = requests.LoadRequest(id_, found.name, plan, person(note), now, **paced)
-    requests.keep(layout, request)
+    requests.write_request(layout, request)
     return request
 
 

@@ -17,14 +17,13 @@ from headgate.errors import HeadgateError
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.flow.gates.documents import Hold
-    from headgate.history.loads.requests import LoadRequest
-    from headgate.history.loads.state import LoadState
+    from headgate.history.loads.requests import LoadRequest, LoadState
     from headgate.lake.storage.layout import Layout
 
 
 def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
     """Why no driver continues an open load; None if nothing blocks it."""
-    from headgate.history.loads.requests import all_of, next_open
+    from headgate.history.loads.requests import all_requests, next_open_request
     from headgate.lake.control.pausing import paused_since
 
     again = f"\nthen: {command('load', '--resume', '--id', id_)}"
@@ -35,7 +34,7 @@ def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | N
             code=exit_codes.PAUSED,
         )
     # One load is carried out at a time: an older one may block this one.
-    current = next_open(all_of(layout))
+    current = next_open_request(all_requests(layout))
     if current is not None and (hold := _hold(layout, declared, current)) is not None:
         return HeadgateError(
             f"the load {id_} waits: {hold.title} is held by its rules",
@@ -115,16 +114,15 @@ def follow(
 ) -> LoadState:
     """Report the progress of a load until it is no longer open, or ``is_over``. Raises
     NobodyLoadsError if no driver carries it out."""
-    from headgate.history.loads.requests import find
-    from headgate.history.loads.state import state_of
+    from headgate.history.loads.requests import find_request, load_state
 
     speed = Speed()
     said, seen = -_LINES_EVERY, time.monotonic()
     while True:
-        request = find(layout, id_)
+        request = find_request(layout, id_)
         if request is None:
             raise NobodyLoadsError(f"the load {id_} is gone", remedy=command("load"))
-        state, now = state_of(layout, declared.name, request), time.monotonic()
+        state, now = load_state(layout, declared.name, request), time.monotonic()
         if not state.is_open or is_over():
             return state
         ends = speed.expected_end(datetime.now(UTC), state.read, state.total)

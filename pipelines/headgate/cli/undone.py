@@ -19,7 +19,7 @@ from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.history.loads.state import LoadState
+    from headgate.history.loads.requests import LoadState
 
 
 def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
@@ -64,10 +64,9 @@ class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
 def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
     """All loads, the oldest first. While bronze is rebuilt, an open load is ``waiting``: it is read
     after the rebuild, and readers see the old bronze until then."""
-    from headgate.history.loads.requests import all_of
-    from headgate.history.loads.state import state_of
+    from headgate.history.loads.requests import all_requests, load_state
 
-    found = [state_of(layout, declared.name, request) for request in all_of(layout)]
+    found = [load_state(layout, declared.name, request) for request in all_requests(layout)]
     if any(each.is_open for each in found) and _is_reread(layout, declared):
         found = [
             replace(each, state="waiting", read=0, rows=0) if each.is_open else each
@@ -117,19 +116,19 @@ def load_in_words(load: LoadState) -> str:
 
 
 def has_open_load(layout: Layout) -> bool:
-    from headgate.history.loads.requests import all_of, next_open
+    from headgate.history.loads.requests import all_requests, next_open_request
 
-    return next_open(all_of(layout)) is not None
+    return next_open_request(all_requests(layout)) is not None
 
 
 def stopped_loads(layout: Layout) -> frozenset[str]:
     """The ids of loads that an error has stopped. Such a load counts also while bronze reads again
     what it had of the load."""
-    from headgate.history.loads.requests import all_of
+    from headgate.history.loads.requests import all_requests
 
     return frozenset(
         each.id
-        for each in all_of(layout)
+        for each in all_requests(layout)
         if "stopped" in (each.wish, each.then if each.until else "")
     )
 

@@ -23,6 +23,8 @@ from headgate.lake.control.skip_request import SkipRequest
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
+POLL = 0.25  # seconds between reads of the upstream tables
+
 
 def open_input(run: DriverRun, waits: Callable[[Outage], None]) -> MicroBatchSource:
     """Blocks until each source has answered. While one does not, ``waits`` is called repeatedly."""
@@ -155,9 +157,6 @@ class PipelineSources(MicroBatchSource):
     def close(self) -> None:
         for source in self.sources.values():
             source.close()
-
-
-POLL = 0.25  # seconds between reads of the upstream tables
 
 
 class UpstreamTables(MicroBatchSource):

@@ -33,6 +33,7 @@ Leases = Mapping[str, Document | None]
 """The lease of each layer; None if the layer never had one."""
 Change = Callable[[Leases], Mapping[str, Document]]
 """Computes new leases from the current ones. The result contains only the leases to replace."""
+RENEW_EVERY = 5.0  # seconds
 
 
 class LeaseHeldError(HeadgateError, code=exit_codes.LEASE_HELD):
@@ -77,9 +78,6 @@ class LocalLeases:
         with lock:
             for layer, content in change(self.read()).items():
                 write_document(self._storage, lease_path(layer), content)
-
-
-RENEW_EVERY = 5.0  # seconds
 
 
 def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from headgate.declaration.contracts.source import connector_of
@@ -18,22 +18,83 @@ from headgate.driver.outages import AwaitedSource
 from headgate.driver.run import DriverRun
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
+from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.sources.errors import UnreachableError
-from headgate.flow.sources.micro_batches import SourceContext
+from headgate.flow.sources.micro_batches import BatchEnd, SourceContext
+from headgate.flow.sources.records import MovedRecords, Records
 from headgate.history.loads import requests
-from headgate.history.loads.pace import Step, may_begin
 from headgate.history.loads.replay_planner import ReplayPlanner
 from headgate.history.loads.requests import LoadRequest
-from headgate.history.loads.writer import LoadWriter
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.outage import Outage
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
-from headgate.lake.tables.load import Load
+from headgate.lake.tables.load import Load, next_number
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
+from headgate.lake.tables.table import Table
 from headgate.machine.jvm import has_ended
 
 LOOK_EVERY = 1.0  # seconds between checks for requests
 _JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class LoadStep:
+    """The last step of a load: its times in seconds, and how many records it has read."""
+
+    began: float
+    ended: float
+    rows: int
+
+
+def may_begin_step(
+    now: float, last: LoadStep | None, *, share: float, rate: int | None, has_input: bool
+) -> bool:
+    """Whether the next step may begin. ``has_input`` means that the stream has input, or had some a
+    moment ago. Then a load takes at most the ``share`` of the time, and the stream has the rest."""
+    if last is None:
+        return True
+    if rate is not None and now - last.began < last.rows / rate:
+        return False
+    took = last.ended - last.began
+    return not has_input or now - last.ended >= took * (1 / share - 1)
+
+
+class LoadWriter:
+    """A ``BronzeWriter`` for one load."""
+
+    def __init__(self, stage: BronzeStage, request: LoadRequest) -> None:
+        self._stage, self._request = stage, request
+
+    @property
+    def table(self) -> Table:
+        return self._stage.table
+
+    @property
+    def load(self) -> Load | None:
+        """The load as of bronze's newest commit; None before its first batch."""
+        return BronzePayload.of(self.table.refresh()).load(self._request.id)
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        load = self.load
+        return self._request.plan.begins if load is None else load.offsets
+
+    def ingest(
+        self,
+        records: Records,
+        reached: BatchEnd,
+        now: datetime,
+        verify: Callable[[], None] = lambda: None,
+    ) -> State:
+        """As ``BronzeWriter``. Raises TooManyLoadsError."""
+        request = self._request
+        payload = BronzePayload.of(self.table.refresh())
+        load = payload.load(request.id)
+        if load is None:
+            load = Load(request.id, next_number(payload.loads), 0, {}, 0, request.reason)
+        moved = MovedRecords(records, load.shift, request.plan.details.get("folder"))
+        return self._stage.load(load, moved, reached.offsets, now, verify)
 
 
 class _Opened:
@@ -58,7 +119,7 @@ class _Opened:
             check=run.control.check_requests,
             is_shared=is_shared,
         )
-        folder = requests.folder_of(run.layout, request.id)
+        folder = requests.load_folder(run.layout, request.id)
         plan = replace(request.plan, ends=request.ends)
         connector = connector_of(source)
         self.reader = AwaitedSource(
@@ -78,7 +139,7 @@ class Loading:
     def __init__(self, run: DriverRun) -> None:
         self._run = run
         self._opened: _Opened | None = None
-        self._last: Step | None = None
+        self._last: LoadStep | None = None
         self._looked = -math.inf
         self._is_blocked = self._is_shared = False
         self._request: LoadRequest | None = None
@@ -111,7 +172,7 @@ class Loading:
                     return False
             except StopRequested:  # while the source did not answer
                 return False
-            self._last = Step(began, time.monotonic(), self._rows(request) - rows)
+            self._last = LoadStep(began, time.monotonic(), self._rows(request) - rows)
             return True
 
     @property
@@ -128,14 +189,16 @@ class Loading:
     def _look(self) -> LoadRequest | None:
         run, self._looked = self._run, time.monotonic()
         is_free = takes_requests(run.runtime) and not run.control.pause_latch.is_closed
-        self._request = requests.next_open(requests.all_of(run.layout) if is_free else ())
+        self._request = requests.next_open_request(
+            requests.all_requests(run.layout) if is_free else ()
+        )
         if self._opened and (self._request is None or self._request.id != self._opened.id):
             self.close()
         return self._request
 
     def _may_begin(self, request: LoadRequest, now: float, has_input: bool) -> bool:
         share, rate = request.share, request.rate
-        return may_begin(now, self._last, share=share, rate=rate, has_input=has_input)
+        return may_begin_step(now, self._last, share=share, rate=rate, has_input=has_input)
 
     @contextmanager
     def _turn(self, has_input: bool) -> Iterator[bool]:
@@ -183,7 +246,7 @@ class Loading:
                 return self._fold(request, opened.planner, load)
             # Bronze has as much of it as before it was read again.
             self.close()
-            requests.change(run.layout, request, wish=request.then, until=None)
+            requests.change_request(run.layout, request, wish=request.then, until=None)
             return True
         failpoint("load.ingested")
         self._skip_others(request.source)
@@ -203,7 +266,7 @@ class Loading:
             self._is_blocked = bool(planner.behind(load))
             return not self._is_blocked
         if (document := planner.next_replay(load)) is None:
-            requests.change(run.layout, request, wish="done")
+            requests.change_request(run.layout, request, wish="done")
             return True
         run.say(f"load {request.id}: folding late rows")
         run.runtime.request_operation("late_replay", document, run.clock())
@@ -223,7 +286,7 @@ class Loading:
     def _stop(self, request: LoadRequest, error: Exception) -> None:
         self.close()
         why = error.message if isinstance(error, HeadgateError) else _cause(error)
-        requests.change(self._run.layout, request, wish="stopped", why=why)
+        requests.change_request(self._run.layout, request, wish="stopped", why=why)
         self._run.say(f"load {request.id} is stopped: {why}")
 
 

@@ -15,7 +15,7 @@ from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.task import RebuildRequest
 from headgate.failpoints import failpoint
 from headgate.flow.operations.carrying_out import tell_extended
-from headgate.history.loads.reopening import reopen
+from headgate.history.loads.reopening import reopen_loads
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.declarations import keep
 from headgate.history.savepoints.deployment import to_extend
@@ -181,7 +181,7 @@ def _recorded(
     rebuild = Rebuild(f"{FOLDER}/{epoch}", generation + 1, definitions, why, now)
     # Reopen loads before the rebuild is recorded: after a crash in between, a load that bronze has
     # completely becomes ``done`` again.
-    reopen(layout, runtime.pipeline.name, definitions)
+    reopen_loads(layout, runtime.pipeline.name, definitions)
     rebuilds.record(layout, rebuild)
     failpoint("rebuild.recorded")
     return rebuild

@@ -1,17 +1,27 @@
-"""Takes requested replays and operations into bronze, in bronze's job."""
+"""Takes requested replays and operations into bronze, in bronze's job, between two batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
 
+import pyarrow as pa
+
 from headgate.declaration.contracts.operation import Document, operation_named
 from headgate.declaration.kinds import GOLD
+from headgate.declaration.model import Source
+from headgate.declaration.quantities import plural
 from headgate.driver.runtime import PipelineRuntime
 from headgate.failpoints import failpoint
+from headgate.flow.bronze.copies import CorrectedCopies
+from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.operations import rejecting, requests
-from headgate.history.replay import requests as replays
-from headgate.history.replay.carrying_out import carry_out
+from headgate.history.replay.requests import (
+    ReplayRequest,
+    remove_replay,
+    requested_copies,
+    waiting_replay,
+)
 from headgate.lake.storage.layout import Layout
 
 
@@ -26,7 +36,7 @@ def has_requests(layout: Layout, runtime: PipelineRuntime) -> bool:
     """Whether there is a request that can be taken in now."""
     if not takes_requests(runtime):
         return False
-    return replays.waiting(layout) is not None or bool(requests.waiting(layout))
+    return waiting_replay(layout) is not None or bool(requests.waiting(layout))
 
 
 def take_in_requests(
@@ -44,7 +54,7 @@ def take_in_requests(
     if not has_requests(layout, runtime):
         return False
     for name, stage in runtime.bronze.items():
-        done = carry_out(layout, runtime.pipeline.sources[name], stage, clock)
+        done = _carry_out_replay(layout, runtime.pipeline.sources[name], stage, clock)
         if done is not None:
             say(done)
     for request in requests.waiting(layout):
@@ -68,3 +78,53 @@ def _reject(runtime: PipelineRuntime, document: Document, now: datetime) -> None
     if runtime.rebuild is None or path not in runtime.rebuild.tables:
         gold = runtime.table(path).reader()
         rejecting.tell_rejected(runtime.head.table, gold, document, now)
+
+
+def _carry_out_replay(
+    layout: Layout, source: Source, stage: BronzeStage, clock: Callable[[], datetime]
+) -> str | None:
+    """Commit the copies of a waiting request to bronze, in one commit. A request that is void, or
+    whose copies are damaged, is removed: the records that it corrects stay refused.
+
+    Returns a message about the result; None if no request for ``source`` waits. Raises
+    CommitRefusedError or FencedError.
+    """
+    request = waiting_replay(layout)
+    if request is None or request.source != source.name:
+        return None
+    held = stage.table.refresh()
+    said = f"the replay {request.id} is done"
+    if not request.is_done(held):
+        said = f"the replay {request.id} is void: the tables have changed since; ask for it again"
+        if not request.is_void(held):
+            try:
+                copies = CorrectedCopies(source, requested_copies(layout, request))
+            except (OSError, pa.ArrowInvalid) as error:
+                said = f"the replay {request.id} is void: {error}"
+            else:
+                said = _replay(layout, stage, request, copies, clock())
+    remove_replay(layout, request)
+    return said
+
+
+class _TakenBack(Exception):
+    """The request was cancelled while its copies were read."""
+
+
+def _replay(
+    layout: Layout,
+    stage: BronzeStage,
+    request: ReplayRequest,
+    copies: CorrectedCopies,
+    now: datetime,
+) -> str:
+    def require_waiting() -> None:
+        if waiting_replay(layout) != request:
+            raise _TakenBack
+
+    try:
+        state = stage.replay(copies, request.id, request.reason, now, require_waiting)
+    except _TakenBack:
+        return f"the replay {request.id} was taken back"
+    failpoint("replay.committed")
+    return f"replayed {plural(request.rows, 'record')} as batch {state.n:,}"

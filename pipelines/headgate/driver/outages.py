@@ -15,6 +15,7 @@ from headgate.lake.control.outage import Outage, combined
 from headgate.lake.control.skip_request import SkipRequest
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds
+POLL = 0.25  # seconds between two calls of ``waits``
 
 
 def pause_after(attempts: int) -> float:
@@ -75,9 +76,6 @@ class Retry:
 def _given_up(error: UnreachableError, silent: timedelta) -> UnreachableError:
     asked = f"; asked for {silent.total_seconds():.0f} s" if silent >= timedelta(seconds=1) else ""
     return type(error)(f"{error.message}{asked}", remedy=error.remedy)
-
-
-POLL = 0.25  # seconds between two calls of ``waits``
 
 
 class AwaitedSource(MicroBatchSource):

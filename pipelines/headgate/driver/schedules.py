@@ -33,6 +33,8 @@ from headgate.lake.tables.table import Table
 NOTE = "scheduled"
 AGAIN_AFTER = timedelta(minutes=1)
 """The delay after which a failed savepoint is tried again, unless its interval is shorter."""
+CHECK_EVERY = timedelta(minutes=1)
+_BY = "schedule"
 
 
 class ScheduledSavepoints:
@@ -78,9 +80,6 @@ class ScheduledSavepoints:
         keep, keep_for = schedule.keep, schedule.keep_for
         prune(self._layout, self._pipeline, now, keep=keep, keep_for=keep_for)
 
-
-CHECK_EVERY = timedelta(minutes=1)
-_BY = "schedule"
 
 Documents = Iterable[Mapping[str, Any]]
 

@@ -53,6 +53,7 @@ _SPLIT = 8 << 20
 
 # Options that Spark must redact when it prints a plan or a configuration.
 _SECRET = r"(?i)secret|password|passphrase|token|access[.]?key|credential|jaas|keystore[.]key"
+_CHOSEN = "PYSPARK_PYTHON"
 
 
 class SessionProvider(Protocol):
@@ -190,9 +191,6 @@ def _settings(cores: int, scratch: Path) -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": "1000",
         "spark.cleaner.periodicGC.interval": "10min",
     }
-
-
-_CHOSEN = "PYSPARK_PYTHON"
 
 
 @contextmanager

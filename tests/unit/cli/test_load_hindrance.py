@@ -18,8 +18,7 @@ from headgate.driver.lease import LeaseHeldError
 from headgate.flow.gates import documents
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
-from headgate.history.loads.requests import LoadRequest
-from headgate.history.loads.state import LoadState, state_of
+from headgate.history.loads.requests import LoadRequest, LoadState, load_state
 from headgate.lake.control.pausing import pause
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -33,7 +32,7 @@ PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
 
 def keep(lake: Lake, id_: str = "l-1") -> LoadRequest:
     request = LoadRequest(id_, "events", PLAN, "me", NOW)
-    requests.keep(lake.layout, request)
+    requests.write_request(lake.layout, request)
     return request
 
 
@@ -72,7 +71,7 @@ def test_a_load_that_a_running_driver_takes_is_reported_once(
             telling.append("own")
             wait_until(is_over, "the reporter was not ended", 10)
             telling.remove("own")
-        return state_of(lake.layout, lake.pipeline.name, request)
+        return load_state(lake.layout, lake.pipeline.name, request)
 
     def held(_: Driver) -> None:
         wait_until(lambda: telling == ["own"], "nobody reports", 10)
@@ -92,7 +91,7 @@ def test_a_load_of_a_paused_pipeline_says_so(
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.json").write_text("{}")
     code, out, err = ask("load", *of_lake, "--files", "old", "--json")
-    (request,) = requests.all_of(lake.layout)
+    (request,) = requests.all_requests(lake.layout)
     assert code == 9
     assert f"the load {request.id} waits: tiny is PAUSED since 2026-05-04 12:00:00Z" in err
     assert "headgate resume " in err

@@ -19,8 +19,8 @@ from headgate.commands import pipeline_command, program, shell_command
 from headgate.flow.sources.errors import FileChangedError
 from headgate.flow.sources.files.log import FilesLog
 from headgate.history.replay.corrections import CorrectedRecord
-from headgate.history.replay.outcomes import Outcome
-from headgate.history.replay.refused import Refused
+from headgate.history.replay.outcomes import ReplayOutcome
+from headgate.history.replay.refused import RefusedRecord
 from headgate.lake.control.failure import Failure, last_failure, record_failure
 from headgate.lake.storage.files import Storage
 from headgate.setup.doctor.check_result import failed, passed
@@ -71,7 +71,7 @@ def test_refused_records(
     said: Said, lake: Lake, of_lake: OfLake, mark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     value = f'{{"quantity": "{mark}"}}'
-    of = Refused(
+    of = RefusedRecord(
         "quarantine",
         0,
         7,
@@ -89,7 +89,7 @@ def test_refused_records(
     class Records:
         source = lake.pipeline.sources["events"]
 
-        def rows(self, *_: object) -> list[Refused]:
+        def rows(self, *_: object) -> list[RefusedRecord]:
             return [of]
 
     for module in (verbs, replaying):
@@ -104,8 +104,10 @@ def test_refused_records(
     monkeypatch.setattr(replaying, "require_machine", lambda _: None)
     monkeypatch.setattr("headgate.cli.log_file.divert_to", lambda *_: None)
     monkeypatch.setattr(replaying, "documents", lambda *_: [corrected])
-    monkeypatch.setattr("headgate.history.replay.corrections.copies", lambda *_: NoCopies())
-    outcomes = [Outcome(corrected, "invalid", why=mark)]
+    monkeypatch.setattr(
+        "headgate.history.replay.corrections.corrected_copies", lambda *_: NoCopies()
+    )
+    outcomes = [ReplayOutcome(corrected, "invalid", why=mark)]
     monkeypatch.setattr(replaying, "_validated", lambda *_: outcomes)
     code, out, _ = said("quarantine", "replay", *of_lake, "--dry-run", "--json")
     (record,) = last_object(out)["records"]

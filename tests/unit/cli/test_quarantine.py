@@ -12,8 +12,8 @@ import pytest
 
 from headgate.cli.quarantine import replaying, verbs
 from headgate.history.replay import requests
-from headgate.history.replay.refused import Group, Refused, Selection
-from headgate.history.replay.requests import Request
+from headgate.history.replay.refused import RefusedGroup, RefusedRecord, RefusedSelection
+from headgate.history.replay.requests import ReplayRequest
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.replay import Replay
 from headgate.lake.tables.table import Table
@@ -24,13 +24,13 @@ OfLake = tuple[str, str, str]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def wait(lake: Lake, id_: str = "r1") -> Request:
-    request = Request(id_, "events", 0, 0, 3, "a test", NOW)
-    requests.ask(lake.layout, request, pa.table({"value": [b"x"]}))
+def wait(lake: Lake, id_: str = "r1") -> ReplayRequest:
+    request = ReplayRequest(id_, "events", 0, 0, 3, "a test", NOW)
+    requests.request_replay(lake.layout, request, pa.table({"value": [b"x"]}))
     return request
 
 
-def carry_out(lake: Lake, request: Request) -> None:
+def carry_out(lake: Lake, request: ReplayRequest) -> None:
     """Carry out a request like a driver that is killed before it removes the request."""
     bronze = Table(lake.layout.storage, "bronze/events", pipeline=lake.pipeline.name)
     held = bronze.refresh()
@@ -53,15 +53,15 @@ def test_a_replay_that_bronze_has_is_not_taken_back(ask: Ask, lake: Lake, of_lak
     code, out, err = ask("quarantine", "cancel", *of_lake)
     assert (code, out) == (1, "")
     assert "3 records cannot be taken back: it was carried out as batch 3" in err
-    assert requests.waiting(lake.layout) is None
+    assert requests.waiting_replay(lake.layout) is None
 
 
 def test_only_the_request_that_is_done_is_removed(lake: Lake) -> None:
     first = wait(lake)
-    requests.remove(lake.layout, first)
+    requests.remove_replay(lake.layout, first)
     second = wait(lake, "r2")
-    requests.remove(lake.layout, first)
-    assert requests.waiting(lake.layout) == second
+    requests.remove_replay(lake.layout, first)
+    assert requests.waiting_replay(lake.layout) == second
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ class Bronze:
 class Records:
     """Refused records in these groups; a filter by rule matches none."""
 
-    def __init__(self, lake: Lake, *groups: Group) -> None:
+    def __init__(self, lake: Lake, *groups: RefusedGroup) -> None:
         self.source = lake.pipeline.sources["events"]
         self.bronze, self.behind = Bronze(5), list[str]()
         self._groups = groups
 
-    def groups(self, wanted: Selection) -> list[Group]:
+    def groups(self, wanted: RefusedSelection) -> list[RefusedGroup]:
         return [] if wanted.rule else list(self._groups)
 
     def rows(self, *_: object) -> list[object]:
@@ -106,8 +106,8 @@ class Records:
 def test_a_filter_that_matches_nothing_says_what_there_is(
     ask: Ask, of_lake: OfLake, lake: Lake, monkeypatch: pytest.MonkeyPatch, verb: list[str]
 ) -> None:
-    wrong = Group("quarantine", "wrong_type", 2, 0, NOW)
-    found = Records(lake, wrong, Group("rejected.good", "sane", 1, 0, NOW))
+    wrong = RefusedGroup("quarantine", "wrong_type", 2, 0, NOW)
+    found = Records(lake, wrong, RefusedGroup("rejected.good", "sane", 1, 0, NOW))
     for module in (verbs, replaying):
         monkeypatch.setattr(module, "records_of", lambda *_: found)
     monkeypatch.setattr(replaying, "require_machine", lambda _: None)
@@ -137,7 +137,7 @@ def test_a_file_is_never_replaced(ask: Ask, of_lake: OfLake, lake: Lake, tmp_pat
 def test_the_list_says_which_tables_may_not_know_a_replay_yet(
     ask: Ask, of_lake: OfLake, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Records(lake, Group("rejected.good", "sane", 1, 0, NOW))
+    found = Records(lake, RefusedGroup("rejected.good", "sane", 1, 0, NOW))
     monkeypatch.setattr(verbs, "records_of", lambda *_: found)
     assert "not yet processed" not in ask("quarantine", "list", *of_lake)[1]
     found.behind = ["silver.good"]
@@ -164,7 +164,7 @@ def test_a_long_value_lengthens_no_other_line(
     ask: Ask, of_lake: OfLake, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [
-        Refused(
+        RefusedRecord(
             "quarantine", 0, number, None, None, ["wrong_type"], None, None, "f", NOW, value, True
         )
         for number, value in enumerate((b"x" * 800, b"y"))

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 
 from headgate.driver import loading as module
 from headgate.driver.errors import StopRequested
-from headgate.driver.loading import Loading
+from headgate.driver.loading import Loading, LoadStep, may_begin_step
 from headgate.driver.outages import AwaitedSource
 from headgate.flow.sources.errors import SourceError, UnreachableError
 from headgate.flow.sources.loading import LoadPlan
@@ -45,7 +45,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
-        requests.keep(self.layout, self.request)
+        requests.write_request(self.layout, self.request)
         bronze = SimpleNamespace(refresh=lambda: SimpleNamespace(n=self.n))
         run = SimpleNamespace(
             layout=self.layout,
@@ -84,7 +84,7 @@ class Bench:
 
     @property
     def wish(self) -> str:
-        found = requests.find(self.layout, "l-1")
+        found = requests.find_request(self.layout, "l-1")
         assert found is not None
         return found.wish
 
@@ -129,7 +129,7 @@ def test_history_that_cannot_be_read_stops_the_load(tables: Tables) -> None:
 def test_an_error_of_the_jvm_names_its_cause(tables: Tables, error: Exception, why: str) -> None:
     bench = Bench(tables.layout, raises(error))
     assert bench.take()
-    found = requests.find(tables.layout, "l-1")
+    found = requests.find_request(tables.layout, "l-1")
     assert found is not None
     assert found.why == why
 
@@ -215,3 +215,31 @@ def raises_with(error: Exception) -> Callable[[object], object]:
         raise error
 
     return fail
+
+
+STEP = LoadStep(began=100, ended=104, rows=2_000)
+
+
+@pytest.mark.parametrize(
+    ("now", "share", "rate", "has_input", "expected"),
+    [
+        (104, 0.5, None, False, True),  # the stream has no input
+        (104, 0.5, None, True, False),
+        (107.9, 0.5, None, True, False),
+        (108, 0.5, None, True, True),  # it waits as long as the step took
+        (115.9, 0.25, None, True, False),
+        (116, 0.25, None, True, True),
+        (104, 1.0, None, True, True),
+        (104, 0.5, 100, False, False),  # 2,000 records take 20 seconds
+        (119.9, 0.5, 100, False, False),
+        (120, 0.5, 100, False, True),
+    ],
+)
+def test_it_waits_for_its_share_and_its_rate(
+    now: float, share: float, rate: int | None, has_input: bool, expected: bool
+) -> None:
+    assert may_begin_step(now, STEP, share=share, rate=rate, has_input=has_input) == expected
+
+
+def test_the_first_step_waits_for_nothing() -> None:
+    assert may_begin_step(0, None, share=0.01, rate=1, has_input=True)

@@ -77,7 +77,7 @@ def running(tables: Tables) -> Running:
 
 def keep_load(running: Running) -> None:
     plan = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files", "files")
-    loads.keep(running.tables.layout, LoadRequest("l-1", "b", plan, "me", NOW))
+    loads.write_request(running.tables.layout, LoadRequest("l-1", "b", plan, "me", NOW))
 
 
 def test_an_open_load_goes_on_once_the_rebuild_of_bronze_is_published(running: Running) -> None:

@@ -27,10 +27,10 @@ from headgate.errors import HeadgateError
 from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.replay import corrections, requests
-from headgate.history.replay.corrections import CorrectedRecord, unchanged
-from headgate.history.replay.refused import RefusedRecords, Selection
-from headgate.history.replay.requests import Request, carried_out
-from headgate.history.replay.requests import waiting as waits
+from headgate.history.replay.corrections import CorrectedRecord, as_refused
+from headgate.history.replay.refused import RefusedRecords, RefusedSelection
+from headgate.history.replay.requests import ReplayRequest, committed_replay
+from headgate.history.replay.requests import waiting_replay as waits
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -38,7 +38,7 @@ from headgate.lake.tables.replay import Replay
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from headgate.history.replay.outcomes import Outcome
+    from headgate.history.replay.outcomes import ReplayOutcome
 
 MOST = 100_000
 """The most records of one replay. They form one batch, and are in memory at the same time."""
@@ -54,7 +54,7 @@ _STAYS = {
 
 
 def documents(
-    declared: Pipeline, layout: Layout, records: RefusedRecords, wanted: Selection
+    declared: Pipeline, layout: Layout, records: RefusedRecords, wanted: RefusedSelection
 ) -> list[CorrectedRecord]:
     """The selected open records, as documents that can be edited. Raises HeadgateError if they
     are more than one replay may have."""
@@ -66,14 +66,14 @@ def documents(
         )
     place = DeployedSource(layout.storage, declared.name, records.source)
     connector = connector_of(records.source)
-    return unchanged(found, lambda each: connector.document(place, each.where, each.value or b""))
+    return as_refused(found, lambda each: connector.document(place, each.where, each.value or b""))
 
 
 def replay_records(
     declared: Pipeline,
     layout: Layout,
     root: str,
-    wanted: Selection,
+    wanted: RefusedSelection,
     patch: str | None,
     edited: Path | None,
     note: str,
@@ -84,20 +84,20 @@ def replay_records(
     """Validate the selected records, and replay those that pass, except in a ``dry_run``."""
     require_machine(declared)
     if not dry_run:
-        requests.require_none(layout)
+        requests.require_no_replay(layout)
     records = records_of(layout, declared)
     corrected = documents(declared, layout, records, wanted)
     if patch is not None:
-        corrected = corrections.patched(corrected, patch)
+        corrected = corrections.patched_records(corrected, patch)
     if edited is not None:
-        corrected = corrections.edited(corrected, edited)
+        corrected = corrections.edited_records(corrected, edited)
     if not corrected:
         empty = f"{edited} has no record" if edited else nothing_meant(records, wanted)
         respond(json, _document(declared, []), empty)
         return
     log_file.divert_to(layout, "replay")
     with waiting(f"validating {plural(len(corrected), 'record')}"):
-        made = corrections.copies(records, corrected, datetime.now(UTC))
+        made = corrections.corrected_copies(records, corrected, datetime.now(UTC))
         found = _validated(declared, layout, records, corrected, made)
     good = made.of(records.origin(o.corrected.position) for o in found if o.passes)
     if not json:
@@ -126,19 +126,21 @@ def _validated(
     records: RefusedRecords,
     corrected: Sequence[CorrectedRecord],
     copies: CorrectedCopies,
-) -> list[Outcome]:
+) -> list[ReplayOutcome]:
     from headgate.driver.session import passing_session
-    from headgate.history.replay.outcomes import outcomes
+    from headgate.history.replay.outcomes import replay_outcomes
 
     cores, jars = os.cpu_count() or 2, jars_for(declared)
     with passing_session("headgate-quarantine", cores, jars) as spark:
-        return outcomes(spark, layout, declared, records, corrected, copies)
+        return replay_outcomes(spark, layout, declared, records, corrected, copies)
 
 
-def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str) -> Request:
+def _ask(
+    layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str
+) -> ReplayRequest:
     now = datetime.now(UTC)
     held = records.bronze.state
-    request = requests.Request(
+    request = requests.ReplayRequest(
         id=new_id(now),
         source=records.source.name,
         generation=held.generation,
@@ -147,11 +149,11 @@ def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: s
         reason=person(note),
         at=now,
     )
-    requests.ask(layout, request, good.rows)
+    requests.request_replay(layout, request, good.rows)
     return request
 
 
-def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
+def _carried_out(declared: Pipeline, layout: Layout, root: str, request: ReplayRequest) -> Replay:
     """Wait until bronze has the replay, and return it. The running driver takes it in; if none
     runs, one is started here, which ends after it. Raises HeadgateError if the replay did not
     take place."""
@@ -186,15 +188,17 @@ def _await_silver(declared: Pipeline, layout: Layout, n: int) -> list[str]:
         time.sleep(_POLL)
 
 
-def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:
+def _state(
+    declared: Pipeline, layout: Layout, request: ReplayRequest
+) -> tuple[Replay | None, bool]:
     """The replay if bronze has it, and whether the request still waits. The request is read before
     bronze, because it is removed after bronze's commit."""
     still = waits(layout)
-    done = carried_out(layout, declared.name, request)
+    done = committed_replay(layout, declared.name, request)
     return done, still is not None and still.id == request.id
 
 
-def _show(found: Sequence[Outcome]) -> None:
+def _show(found: Sequence[ReplayOutcome]) -> None:
     counts = Counter((o.kind, o.why, o.tables, o.late) for o in found)
     summary = grid("", "outcome", "why", "records:")
     for (kind, why, tables, late), count in counts.most_common(SHOWN):
@@ -204,7 +208,7 @@ def _show(found: Sequence[Outcome]) -> None:
     console().print(summary)
 
 
-def _document(declared: Pipeline, found: Sequence[Outcome]) -> dict[str, Any]:
+def _document(declared: Pipeline, found: Sequence[ReplayOutcome]) -> dict[str, Any]:
     return {
         "pipeline": declared.name,
         "outcomes": dict(Counter(o.kind for o in found)),

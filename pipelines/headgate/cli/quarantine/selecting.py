@@ -12,7 +12,7 @@ from headgate.cli.options import as_typed, time_option, time_range
 from headgate.cli.rows import as_text
 from headgate.declaration.model import Pipeline
 from headgate.flow.bronze.reasons import Reason as Kind
-from headgate.history.replay.refused import RefusedRecords, Selection, names_of
+from headgate.history.replay.refused import RefusedRecords, RefusedSelection, refused_table_names
 from headgate.insight.querying.without_pandas import leave_pandas_out
 from headgate.lake.storage.layout import Layout
 
@@ -46,18 +46,18 @@ def selection(
     event_id: str | None,
     since: str | None,
     until: str | None,
-) -> Selection:
+) -> RefusedSelection:
     """Raises UsageError, BadParameter."""
     if table is not None:
         what = f"{declared.name} has no refused records in a table"
-        named({each: each for each in names_of(declared)}, table, what)
+        named({each: each for each in refused_table_names(declared)}, table, what)
     if reason is not None:
         reasons = {str(each): each for each in Kind}
         named(reasons, reason, "there is no reason", "; a rule's id is for --rule")
     _require_possible(table, rule, reason)
     now = datetime.now(UTC)
     begins, ends = time_range(since, until, now, ("--since", "--until"))
-    return Selection(table, rule, reason, event_id, begins, ends)
+    return RefusedSelection(table, rule, reason, event_id, begins, ends)
 
 
 def _require_possible(table: str | None, rule: str | None, reason: str | None) -> None:
@@ -71,7 +71,7 @@ def _require_possible(table: str | None, rule: str | None, reason: str | None) -
         raise typer.BadParameter(said, param_hint="--reason")
 
 
-def nothing_meant(records: RefusedRecords, wanted: Selection) -> str:
+def nothing_meant(records: RefusedRecords, wanted: RefusedSelection) -> str:
     """The message if no record is selected: whether there are others, and why they are refused."""
     everything = type(wanted)(with_replaced=wanted.with_replaced)
     others = [each for each in records.groups(everything) if each.open or wanted.with_replaced]
@@ -82,7 +82,7 @@ def nothing_meant(records: RefusedRecords, wanted: Selection) -> str:
     return f"no {which} matches {_options(wanted)}; there are some with: {reasons}"
 
 
-def _options(wanted: Selection) -> str:
+def _options(wanted: RefusedSelection) -> str:
     given = {
         "--table": wanted.table,
         "--rule": wanted.rule,

@@ -37,8 +37,8 @@ from headgate.cli.rows import as_text, cells
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.history.replay import requests
-from headgate.history.replay.corrections import exported
-from headgate.history.replay.refused import Refused
+from headgate.history.replay.corrections import exported_records
+from headgate.history.replay.refused import RefusedRecord
 
 app = typer.Typer(
     help="Refused records: show them, correct and replay them. They are in quarantine, or a rule "
@@ -107,7 +107,7 @@ def show_refused(
     respond(json, document, shown if rows else nothing_meant(records, wanted))
 
 
-def _document(row: Refused) -> dict[str, object]:
+def _document(row: RefusedRecord) -> dict[str, object]:
     time = row.event_time and row.event_time.isoformat()
     return {
         "record": str(row.position),
@@ -142,7 +142,7 @@ def export_refused(
     wanted = selection(declared, table, rule, reason, event_id, since, until)
     require_new(output)
     corrected = documents(declared, layout, records_of(layout, declared), wanted)
-    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported(corrected)]
+    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported_records(corrected)]
     write_new(output, "".join(lines))
     respond(
         json,
@@ -186,14 +186,14 @@ def replay(
 def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     """Take a replay back that waits for a driver. What a driver has carried out stays."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    request = requests.waiting(layout)
+    request = requests.waiting_replay(layout)
     if request is None:
         raise HeadgateError(
             f"{declared.name}: no replay waits for a driver", command("quarantine list")
         )
-    requests.remove(layout, request)
+    requests.remove_replay(layout, request)
     # A driver that reads requests from now on does not find it. One may have read it before.
-    if (done := requests.carried_out(layout, declared.name, request)) is not None:
+    if (done := requests.committed_replay(layout, declared.name, request)) is not None:
         raise HeadgateError(
             f"{declared.name}: the replay of {plural(done.rows, 'record')} cannot be taken back: "
             f"it was carried out as batch {done.n:,}",

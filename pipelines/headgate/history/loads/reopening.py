@@ -12,7 +12,7 @@ from typing import Any
 
 from headgate.declaration.kinds import BRONZE
 from headgate.failpoints import failpoint
-from headgate.history.loads.requests import LoadRequest, Wish, all_of, change
+from headgate.history.loads.requests import LoadRequest, Wish, all_requests, change_request
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -20,29 +20,29 @@ from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
 
-def reopen(layout: Layout, pipeline: str, tables: Collection[str]) -> None:
+def reopen_loads(layout: Layout, pipeline: str, tables: Collection[str]) -> None:
     """Request that everything that some bronze ``tables`` have of loads is read again. If bronze
     still has all of a load, the load is done at once."""
-    for request, load in loads_of(layout, pipeline, tables):
-        if changes := again(request, load):
-            change(layout, request, **changes)
+    for request, load in loads_into(layout, pipeline, tables):
+        if changes := changes_to_reopen(request, load):
+            change_request(layout, request, **changes)
             failpoint("load.reopened")
 
 
-def reopen_done(layout: Layout, source: str) -> None:
-    """As ``reopen``, before a damaged log of bronze is repaired: the log cannot tell what was
+def reopen_done_loads(layout: Layout, source: str) -> None:
+    """As ``reopen_loads``, before a damaged log of bronze is repaired: the log cannot tell what was
     lost."""
-    for request in all_of(layout):
+    for request in all_requests(layout):
         if request.wish == "done" and request.source == source:
-            change(layout, request, wish="open")
+            change_request(layout, request, wish="open")
 
 
-def loads_of(
+def loads_into(
     layout: Layout, pipeline: str, tables: Collection[str]
 ) -> Iterator[tuple[LoadRequest, Load | None]]:
     """The loads into some bronze tables, oldest first, and what these tables have of each."""
     found: dict[str, BronzePayload] = {}
-    for request in all_of(layout):
+    for request in all_requests(layout):
         path = BRONZE.path(request.source)
         if path in tables:
             if path not in found:
@@ -52,7 +52,7 @@ def loads_of(
             yield request, found[path].load(request.id)
 
 
-def again(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
+def changes_to_reopen(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
     """The changes that reopen a request of which bronze has ``load``; empty if nothing is to be
     changed."""
     if request.wish == "open":
@@ -67,11 +67,11 @@ def again(request: LoadRequest, load: Load | None) -> Mapping[str, Any]:
     return {"wish": "open", "until": dict(load.offsets), "then": then}
 
 
-def take_back(layout: Layout, bronze: BronzePayload, source: str) -> None:
+def take_back_loads(layout: Layout, bronze: BronzePayload, source: str) -> None:
     """Record which loads are taken back, and which are done again, before the bronze table of a
     source gets the earlier payload ``bronze``. An open load continues from there."""
-    for request in all_of(layout):
+    for request in all_requests(layout):
         is_over = request.wish in ("done", "taken back") and request.source == source
         then: Wish = "done" if request.is_read(bronze.load(request.id)) else "taken back"
         if is_over and request.wish != then:
-            change(layout, request, wish=then)
+            change_request(layout, request, wish=then)

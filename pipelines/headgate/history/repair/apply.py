@@ -13,7 +13,7 @@ from headgate.declaration.kinds import RECORDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.history.loads.reopening import reopen, reopen_done
+from headgate.history.loads.reopening import reopen_done_loads, reopen_loads
 from headgate.history.repair.files_log import fill
 from headgate.history.repair.findings import CannotRepairError
 from headgate.history.repair.plan import Plan
@@ -61,7 +61,7 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
     put_documents_aside(layout, (document.path for document in plan.documents), now)
     aside, bronze = Aside(layout.storage, now), graph_of(pipeline).head
     if plan.reread or any(log.path == bronze.path for log in plan.logs):
-        reopen_done(layout, bronze.name)
+        reopen_done_loads(layout, bronze.name)
     for log in plan.logs:
         if log.is_lost:
             put_log_aside(layout.storage, log.path, aside)
@@ -74,7 +74,7 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
     if plan.filling is not None:
         fill(layout, pipeline, plan.filling, epoch, now)
     if plan.reread:
-        reopen(layout, pipeline.name, [bronze.path])
+        reopen_loads(layout, pipeline.name, [bronze.path])
     _reset(tables, pipeline, plan, now)
     for path, version in plan.positions.items():
         _place(tables[path], version, now)

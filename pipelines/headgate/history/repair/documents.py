@@ -13,7 +13,7 @@ from headgate.flow.operations.requests import Request as OperationRequest
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.history.loads.requests import LoadRequest
 from headgate.history.repair.findings import Damage
-from headgate.history.replay.requests import Request as ReplayRequest
+from headgate.history.replay.requests import ReplayRequest
 from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.control.claim import Claim

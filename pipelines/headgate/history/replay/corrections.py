@@ -18,7 +18,7 @@ from headgate import exit_codes
 from headgate.declaration.contracts.source import connector_of
 from headgate.errors import HeadgateError, cause_of
 from headgate.flow.bronze.copies import CorrectedCopies, copies_schema
-from headgate.history.replay.refused import Refused, RefusedRecords
+from headgate.history.replay.refused import RefusedRecord, RefusedRecords
 from headgate.lake.tables.replay import CORRECTS, CORRECTS_TIME, Position
 from headgate.lake.tables.state import commit_time
 
@@ -41,7 +41,7 @@ class CorrectedRecord:
     """A refused record with the document that is to take its place. ``of`` has an entry for each
     table in which it is refused."""
 
-    of: Sequence[Refused]
+    of: Sequence[RefusedRecord]
     document: bytes
 
     @property
@@ -60,18 +60,18 @@ class CorrectedRecord:
         return CorrectedRecord(self.of, text.encode())
 
 
-Document = Callable[[Refused], bytes]
+DocumentOf = Callable[[RefusedRecord], bytes]
 """A refused record as a document that can be read again."""
 
 
-def unchanged(refused: Sequence[Refused], document: Document) -> list[CorrectedRecord]:
-    by_position: dict[Position, list[Refused]] = {}
+def as_refused(refused: Sequence[RefusedRecord], document: DocumentOf) -> list[CorrectedRecord]:
+    by_position: dict[Position, list[RefusedRecord]] = {}
     for each in refused:
         by_position.setdefault(each.position, []).append(each)
     return [CorrectedRecord(tuple(of), document(of[0])) for of in by_position.values()]
 
 
-def patched(corrected: Sequence[CorrectedRecord], patch: str) -> list[CorrectedRecord]:
+def patched_records(corrected: Sequence[CorrectedRecord], patch: str) -> list[CorrectedRecord]:
     """The records after ``patch``, an SQL expression of DuckDB over ``PATCHED``. Records for which
     it is null, or cannot be computed, stay as they are. Raises PatchError."""
     import duckdb
@@ -132,8 +132,8 @@ def _table(rows: Mapping[str, Sequence[Any]]) -> pa.Table:
     return pa.table({name: pa.array(rows[name], types[name]) for name in PATCHED})
 
 
-def edited(corrected: Sequence[CorrectedRecord], file: Path) -> list[CorrectedRecord]:
-    """The records of a file that ``exported`` wrote and a person edited; the others are left out.
+def edited_records(corrected: Sequence[CorrectedRecord], file: Path) -> list[CorrectedRecord]:
+    """The records of a file that ``exported_records`` wrote and a person edited; no others.
     Raises EditedError."""
     known = {str(each.position): each for each in corrected}
     found: dict[str, CorrectedRecord] = {}
@@ -220,7 +220,7 @@ def _refuse(constant: str) -> Any:
 _JSON = json.JSONDecoder(object_pairs_hook=_without_repeated, parse_int=str, parse_constant=_refuse)
 
 
-def exported(corrected: Iterable[CorrectedRecord]) -> Iterable[dict[str, Any]]:
+def exported_records(corrected: Iterable[CorrectedRecord]) -> Iterable[dict[str, Any]]:
     """A document for each record, to be edited: ``value`` is what a person changes."""
     for each in corrected:
         first = each.of[0]
@@ -236,7 +236,7 @@ def exported(corrected: Iterable[CorrectedRecord]) -> Iterable[dict[str, Any]]:
         }
 
 
-def copies(
+def corrected_copies(
     records: RefusedRecords, corrected: Sequence[CorrectedRecord], now: datetime
 ) -> CorrectedCopies:
     """The corrected records as copies for bronze."""

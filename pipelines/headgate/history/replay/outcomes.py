@@ -37,7 +37,7 @@ another id."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReplayOutcome:
     """What would happen to a corrected record. ``tables`` are the silver tables that would take it,
     ``late`` the gold tables with a result that it is late for. ``why`` is the reason if no table
     would take it."""
@@ -53,14 +53,14 @@ class Outcome:
         return bool(self.tables)
 
 
-def outcomes(
+def replay_outcomes(
     spark: SparkSession,
     layout: Layout,
     pipeline: Pipeline,
     records: RefusedRecords,
     corrected: Sequence[CorrectedRecord],
     copies: CorrectedCopies,
-) -> list[Outcome]:
+) -> list[ReplayOutcome]:
     """The outcome of each corrected record, in order."""
     source = records.source
     bronze = Table(layout.storage, BRONZE.path(source.name), pipeline=pipeline.name)
@@ -142,22 +142,22 @@ class _Outcomes:
             return {at for at, copy in known.items() if copy not in found or copy in good - taken}
         return set(known)
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[ReplayOutcome]:
         for position, each in self._corrected.items():
             yield self._outcome(position, each)
 
-    def _outcome(self, position: Position, each: CorrectedRecord) -> Outcome:
+    def _outcome(self, position: Position, each: CorrectedRecord) -> ReplayOutcome:
         if position in self._invalid:
-            return Outcome(each, "invalid", why=self._invalid[position])
+            return ReplayOutcome(each, "invalid", why=self._invalid[position])
         before, now = each.of[0].event_id, self._ids[position]
         if before is not None and before != now:
-            return Outcome(each, "other id", why=f"{before} became {now}")
+            return ReplayOutcome(each, "other id", why=f"{before} became {now}")
         found = {name: decided[position] for name, decided in self._by_table.items()}
         if taking := tuple(name for name, (kind, _) in found.items() if kind == "silver"):
             late = [g for (s, g), rows in self._late.items() if s in taking and position in rows]
-            return Outcome(each, "silver", taking, tuple(late))
+            return ReplayOutcome(each, "silver", taking, tuple(late))
         for kind in ("rejected", "filtered", "known"):
             for name, (actual, rules) in found.items():
                 if actual == kind:
-                    return Outcome(each, actual, why=f"{name}: {rules}" if rules else name)
+                    return ReplayOutcome(each, actual, why=f"{name}: {rules}" if rules else name)
         raise AssertionError(f"{position} has no outcome")

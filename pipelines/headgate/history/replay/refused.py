@@ -23,7 +23,7 @@ from headgate.lake.tables.snapshot import TablePosition, tables_of
 
 
 @dataclass(frozen=True)
-class Selection:
+class RefusedSelection:
     """Selects the refused records that meet all conditions that are given. ``table`` is
     ``quarantine`` or ``rejected.T``. ``since`` and ``until`` are times of ingestion, ``until`` is
     exclusive. ``with_replaced`` also selects records that have a good copy in the tables."""
@@ -38,7 +38,7 @@ class Selection:
 
     @property
     def condition(self) -> tuple[str, list[Any]]:
-        """SQL over the columns of ``Refused``, and its parameters."""
+        """SQL over the columns of ``RefusedRecord``, and its parameters."""
         given: dict[str, Any] = {
             '"table" = ?': self.table,
             "\"table\" <> 'quarantine' AND list_contains(reasons, ?)": self.rule,
@@ -54,7 +54,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedRecord:
     """A refused record. ``reasons`` is the reason for quarantine, or the ids of all broken rules.
     ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables.
     ``value`` is None for a record that has no value at the broker."""
@@ -83,7 +83,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Group:
+class RefusedGroup:
     """Refused records with one reason, or that break one rule."""
 
     table: str
@@ -118,7 +118,7 @@ class RefusedRecords:
         n = self.bronze.n
         return [f"silver.{name}" for name, each in self._at.silver.items() if each.n < n]
 
-    def groups(self, selection: Selection) -> list[Group]:
+    def groups(self, selection: RefusedSelection) -> list[RefusedGroup]:
         """The counts by table and reason. A record that breaks several rules is in several
         groups."""
         where, values = selection.condition
@@ -128,15 +128,15 @@ class RefusedRecords:
             f"WHERE {where}) GROUP BY ALL ORDER BY 1, 3 DESC, 2",
             values,
         )
-        return [Group(*row) for row in counted]
+        return [RefusedGroup(*row) for row in counted]
 
-    def rows(self, selection: Selection, limit: int | None = None) -> list[Refused]:
+    def rows(self, selection: RefusedSelection, limit: int | None = None) -> list[RefusedRecord]:
         """The records in the order of the log."""
         where, values = selection.condition
         most = "" if limit is None else f" LIMIT {limit:d}"
         order = 'ORDER BY partition, "offset", "table"'
         found = self._rows(f"SELECT * FROM refused WHERE {where} {order}{most}", values)
-        return [Refused(*row) for row in found]
+        return [RefusedRecord(*row) for row in found]
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         layout, name = self._layout, self._pipeline.name
@@ -233,7 +233,7 @@ class RefusedRecords:
         self._sql.register(name, position.dataset())
 
 
-def names_of(pipeline: Pipeline) -> Iterator[str]:
-    """The names that ``Selection.table`` may have."""
+def refused_table_names(pipeline: Pipeline) -> Iterator[str]:
+    """The names that ``RefusedSelection.table`` may have."""
     yield QUARANTINE.name
     yield from (f"{REJECTED.name}.{n}" for n, table in pipeline.silver.items() if table.suite)

@@ -34,7 +34,7 @@ class ReplayWaitsError(HeadgateError):
 
 
 @dataclass(frozen=True)
-class Request:
+class ReplayRequest:
     """A replay of ``rows`` copies of records of ``source``. It applies to bronze of ``generation``
     with ``before`` replays. ``reason`` says who requested it, and why."""
 
@@ -58,20 +58,20 @@ class Request:
         return (self.generation, self.before) != (bronze.generation, len(replays))
 
 
-def waiting(layout: Layout) -> Request | None:
+def waiting_replay(layout: Layout) -> ReplayRequest | None:
     """The request that no driver has carried out yet. Raises DamagedDocumentError."""
-    return read_value(layout.storage, _DOCUMENT, Request)
+    return read_value(layout.storage, _DOCUMENT, ReplayRequest)
 
 
-def carried_out(layout: Layout, pipeline: str, request: Request) -> Replay | None:
+def committed_replay(layout: Layout, pipeline: str, request: ReplayRequest) -> Replay | None:
     """The replay in bronze that a request has led to; None if it is not carried out."""
     bronze = Table(layout.storage, BRONZE.path(request.source), pipeline=pipeline).refresh()
     return next((r for r in BronzePayload.of(bronze).replays if r.id == request.id), None)
 
 
-def require_none(layout: Layout) -> None:
+def require_no_replay(layout: Layout) -> None:
     """Raises ReplayWaitsError if a request waits."""
-    if (other := waiting(layout)) is not None:
+    if (other := waiting_replay(layout)) is not None:
         what = f"a replay of {plural(other.rows, 'record')}"
         raise ReplayWaitsError(
             f"{what} waits for a driver since {other.at:%F %T}Z",
@@ -80,9 +80,9 @@ def require_none(layout: Layout) -> None:
         )
 
 
-def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
+def request_replay(layout: Layout, request: ReplayRequest, copies: pa.Table) -> None:
     """Raises ReplayWaitsError."""
-    require_none(layout)
+    require_no_replay(layout)
     sink = pa.BufferOutputStream()
     pq.write_table(copies, sink, write_page_checksum=True)
     layout.storage.write(request.path, sink.getvalue().to_pybytes())
@@ -90,14 +90,14 @@ def ask(layout: Layout, request: Request, copies: pa.Table) -> None:
     write_document(layout.storage, _DOCUMENT, encoded(request))
 
 
-def copies_of(layout: Layout, request: Request) -> pa.Table:
+def requested_copies(layout: Layout, request: ReplayRequest) -> pa.Table:
     """Raises OSError or pa.ArrowInvalid if the file is damaged."""
     with layout.storage.open(request.path) as source:
         return pq.ParquetFile(source, page_checksum_verification=True).read()
 
 
-def remove(layout: Layout, request: Request) -> None:
+def remove_replay(layout: Layout, request: ReplayRequest) -> None:
     """Remove a request and its copies."""
-    if waiting(layout) == request:
+    if waiting_replay(layout) == request:
         layout.storage.remove(_DOCUMENT)
     layout.storage.remove(request.path)

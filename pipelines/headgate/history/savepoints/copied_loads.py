@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.failpoints import failpoint
-from headgate.history.loads.requests import all_of, folder_of, keep
+from headgate.history.loads.requests import all_requests, load_folder, write_request
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
@@ -29,13 +29,13 @@ def copy_loads(layout: Layout, savepoint: Savepoint, to: Layout) -> None:
         bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
         state = next(lineage(bronze, saved.version)).state
         payload = BronzePayload.of(state)
-        for request in all_of(layout):
+        for request in all_requests(layout):
             load = payload.load(request.id)
             if load is None or BRONZE.path(request.source) != path:
                 continue
-            _copy(folder_of(layout, request.id), folder_of(to, request.id), state.epoch)
+            _copy(load_folder(layout, request.id), load_folder(to, request.id), state.epoch)
             goes_on = request.wish == "done" and not request.is_read(load)
-            keep(to, replace(request, wish="open") if goes_on else request)
+            write_request(to, replace(request, wish="open") if goes_on else request)
             failpoint("clone.load_done")
 
 

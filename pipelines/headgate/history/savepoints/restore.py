@@ -14,7 +14,7 @@ from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.graph import graph_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.history.loads.reopening import take_back
+from headgate.history.loads.reopening import take_back_loads
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.resets import Intent, Resets, Target, intend, is_built
@@ -69,7 +69,7 @@ def restore(
     if reread:
         # Record the loads that are taken back first: a repair cannot rely on bronze's log.
         state = next(lineage(bronze.reader(), savepoint.bronze.version)).state
-        take_back(layout, BronzePayload.of(state), graph_of(pipeline).head.name)
+        take_back_loads(layout, BronzePayload.of(state), graph_of(pipeline).head.name)
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (path for path in tables if is_built(path) and path not in targets)

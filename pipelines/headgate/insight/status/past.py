@@ -9,8 +9,7 @@ from itertools import islice
 
 from headgate.declaration.model import Pipeline
 from headgate.history.backfill.reports import as_published, reports, taken_back
-from headgate.history.loads.requests import all_of
-from headgate.history.loads.state import LoadState, state_of
+from headgate.history.loads.requests import LoadState, all_requests, load_state
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.operation import Operation
 
@@ -59,7 +58,7 @@ class PastReport:
 def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) -> PastReport:
     """``operations`` are all operations of bronze. Raises DamagedDocumentError."""
     operations = tuple(operations)
-    loads = [state_of(layout, declared.name, request) for request in all_of(layout)]
+    loads = [load_state(layout, declared.name, request) for request in all_requests(layout)]
     found = [each for each in operations if each.name == "late_replay"]
     newest = islice(reports(layout), SHOWN)
     backfills = as_published(layout, declared.name, newest, operations)

@@ -46,7 +46,7 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             f"{hold.title} is held by a drain, which cannot be given up: its windows are closed",
             remedy=f"{_release(table)}, or change the rule",
         )
-    load = loads.find(layout, str(found.document.get("load")))
+    load = loads.find_request(layout, str(found.document.get("load")))
     if load is not None and load.wish in ("open", "paused"):
         raise HeadgateError(
             f"{hold.title} is held by the load {load.id}, which would fold these rows again",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headgate.flow.sources.loading import LoadPlan
-from headgate.history.loads.reopening import again, reopen_done, take_back
-from headgate.history.loads.requests import LoadRequest, Wish, all_of, keep
+from headgate.history.loads.reopening import changes_to_reopen, reopen_done_loads, take_back_loads
+from headgate.history.loads.requests import LoadRequest, Wish, all_requests, write_request
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -46,35 +46,35 @@ AGAIN = {"wish": "open"}
 def test_what_bronze_has_of_a_load_is_read_again(
     wish: Wish, has: Load | None, changes: dict[str, Any]
 ) -> None:
-    assert again(replace(REQUEST, wish=wish), has) == changes
+    assert changes_to_reopen(replace(REQUEST, wish=wish), has) == changes
 
 
 def test_one_that_is_held_while_it_is_read_again_keeps_its_end() -> None:
     held = replace(REQUEST, wish="paused", until={"sequence": 2}, then="cancelled")
     has = replace(ALL, offsets={"sequence": 1})
-    assert again(held, has) == AGAIN
+    assert changes_to_reopen(held, has) == AGAIN
     assert (held.total, held.read(has), held.is_read(has), held.is_read(PART)) == (
         2,
         1,
         False,
         True,
     )
-    assert again(replace(held, wish="cancelled"), has)["until"] == has.offsets
+    assert changes_to_reopen(replace(held, wish="cancelled"), has)["until"] == has.offsets
 
 
 def test_a_repair_reads_again_what_the_last_restore_has_brought_back(tmp_path: Path) -> None:
     """There are two loads of the same files, and each of two savepoints has one of them."""
     layout = Layout.of(str(tmp_path), "shop")
-    keep(layout, replace(REQUEST, wish="done"))
-    keep(layout, replace(REQUEST, id="l-2", wish="done"))
+    write_request(layout, replace(REQUEST, wish="done"))
+    write_request(layout, replace(REQUEST, id="l-2", wish="done"))
 
     def wishes_after(*ids: str) -> list[Wish]:
         loads = tuple(replace(ALL, id=id_) for id_ in ids)
-        take_back(layout, BronzePayload(loads=loads), "events")
-        return [request.wish for request in all_of(layout)]
+        take_back_loads(layout, BronzePayload(loads=loads), "events")
+        return [request.wish for request in all_requests(layout)]
 
     assert wishes_after() == ["taken back", "taken back"]
     assert wishes_after("l-2") == ["taken back", "done"]
     assert wishes_after("l-1") == ["done", "taken back"]
-    reopen_done(layout, "events")
-    assert [request.wish for request in all_of(layout)] == ["open", "taken back"]
+    reopen_done_loads(layout, "events")
+    assert [request.wish for request in all_requests(layout)] == ["open", "taken back"]

@@ -13,7 +13,7 @@ from headgate.flow.publish.sinks.letters import Letter
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads.requests import LoadRequest
 from headgate.history.repair.documents import damaged_documents
-from headgate.history.replay.requests import Request as ReplayRequest
+from headgate.history.replay.requests import ReplayRequest
 from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.lake.control.failure import Failure
 from headgate.lake.storage.documents import encoded, write_document

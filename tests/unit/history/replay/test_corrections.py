@@ -12,26 +12,26 @@ import pytest
 from headgate.history.replay.corrections import (
     CorrectedRecord,
     EditedError,
-    edited,
-    exported,
-    patched,
-    unchanged,
+    as_refused,
+    edited_records,
+    exported_records,
+    patched_records,
 )
-from headgate.history.replay.refused import Refused
+from headgate.history.replay.refused import RefusedRecord
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOT_UTF8 = b'{"id": "caf\xe9"}'
 HARD = ["", "a\u2028b\x85c\x0bd", '{"a": "€"}', "x" * 1_000_000, "\r\n", "null"]
 
 
-def refused(offset: int, value: bytes | None) -> Refused:
+def refused(offset: int, value: bytes | None) -> RefusedRecord:
     row = ("quarantine", 0, offset, None, None, ["unparsable"], None, None, "a.json", NOON)
-    return Refused(*row, value, is_open=True)
+    return RefusedRecord(*row, value, is_open=True)
 
 
 def corrected(*values: bytes | None) -> list[CorrectedRecord]:
     rows = [refused(offset, value) for offset, value in enumerate(values)]
-    return unchanged(rows, lambda each: each.value or b"")
+    return as_refused(rows, lambda each: each.value or b"")
 
 
 def documents(found: Sequence[CorrectedRecord]) -> list[bytes]:
@@ -40,7 +40,7 @@ def documents(found: Sequence[CorrectedRecord]) -> list[bytes]:
 
 def file_of(folder: Path, records: Sequence[CorrectedRecord], begin: str = "") -> Path:
     file = folder / "refused.jsonl"
-    lines = [json.dumps(each, ensure_ascii=False) + "\n" for each in exported(records)]
+    lines = [json.dumps(each, ensure_ascii=False) + "\n" for each in exported_records(records)]
     file.write_text(begin + "".join(lines), encoding="utf-8")
     return file
 
@@ -48,14 +48,14 @@ def file_of(folder: Path, records: Sequence[CorrectedRecord], begin: str = "") -
 @pytest.mark.parametrize("begin", ["", "\ufeff", "\n"])
 def test_a_file_that_nobody_changed_changes_no_byte(tmp_path: Path, begin: str) -> None:
     records = corrected(NOT_UTF8, *(text.encode() for text in HARD), None)
-    assert edited(records, file_of(tmp_path, records, begin)) == records
+    assert edited_records(records, file_of(tmp_path, records, begin)) == records
 
 
 def test_an_edited_line_gives_its_text_or_its_object(tmp_path: Path) -> None:
     records = corrected(b"x", b"y", b"z")
     file = tmp_path / "refused.jsonl"
     file.write_text('{"record": "0:1", "value": {"a": "é"}}\r\n{"record": "0:0", "value": "é"}')
-    assert documents(edited(records, file)) == ['{"a": "é"}'.encode(), "é".encode()]
+    assert documents(edited_records(records, file)) == ['{"a": "é"}'.encode(), "é".encode()]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_record_that_is_written_as_json_is_that_text(tmp_path: Path, written: 
     file = tmp_path / "refused.jsonl"
     line = f'{{ "refused":{{"value": [1.5]}},"v\\u0061lue" :\t{written} , "record": "0:0" }}'
     file.write_text(line, encoding="utf-8")
-    assert documents(edited(corrected(b"x"), file)) == [written.encode()]
+    assert documents(edited_records(corrected(b"x"), file)) == [written.encode()]
 
 
 @pytest.mark.parametrize(
@@ -103,22 +103,22 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "refused.jsonl"
     file.write_text(f'{{"record": "0:0", "value": "fine"}}\n\n{line}\n')
     if not line:
-        assert documents(edited(corrected(b"x", b"y"), file)) == [b"fine"]
+        assert documents(edited_records(corrected(b"x", b"y"), file)) == [b"fine"]
         return
     with pytest.raises(EditedError, match=rf"{file.name}, line [34]: "):
-        edited(corrected(b"x", b"y"), file)
+        edited_records(corrected(b"x", b"y"), file)
 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(EditedError, match=str(tmp_path)):
-        edited(corrected(b"x"), tmp_path / name)
+        edited_records(corrected(b"x"), tmp_path / name)
 
 
 def test_a_patch_that_changes_nothing_keeps_the_bytes() -> None:
     records = corrected(NOT_UTF8, b'{"a": 1}', None)
-    assert patched(records, "replace(value, '1', '2')") == [
+    assert patched_records(records, "replace(value, '1', '2')") == [
         *(records[0], CorrectedRecord(records[1].of, b'{"a": 2}'), records[2])
     ]
-    assert patched(records, "null") == records
-    assert documents(patched(records, "5")) == [b"5"] * 3
+    assert patched_records(records, "null") == records
+    assert documents(patched_records(records, "5")) == [b"5"] * 3

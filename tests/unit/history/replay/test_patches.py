@@ -9,22 +9,27 @@ from decimal import Decimal
 
 import pytest
 
-from headgate.history.replay.corrections import CorrectedRecord, PatchError, patched, unchanged
-from headgate.history.replay.refused import Refused
+from headgate.history.replay.corrections import (
+    CorrectedRecord,
+    PatchError,
+    as_refused,
+    patched_records,
+)
+from headgate.history.replay.refused import RefusedRecord
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def refused(*values: bytes) -> list[CorrectedRecord]:
     found = (
-        Refused(
+        RefusedRecord(
             *("quarantine", 0, number, f"e{number}", None, ["wrong_type"], "level", None),
             *("1.json", NOON, value),
             is_open=True,
         )
         for number, value in enumerate(values)
     )
-    return unchanged(list(found), lambda each: each.value or b"")
+    return as_refused(list(found), lambda each: each.value or b"")
 
 
 def documents(corrected: list[CorrectedRecord]) -> list[bytes]:
@@ -33,7 +38,7 @@ def documents(corrected: list[CorrectedRecord]) -> list[bytes]:
 
 def test_a_record_for_which_it_cannot_be_computed_stays() -> None:
     records = refused(b'{"level": "x"}', b'{"level":', b"\xff")
-    corrected = patched(records, "json_merge_patch(value, '{\"level\": 2}')")
+    corrected = patched_records(records, "json_merge_patch(value, '{\"level\": 2}')")
     assert documents(corrected) == [b'{"level":2}', b'{"level":', b"\xff"]
 
 
@@ -50,20 +55,20 @@ def test_a_number_that_it_would_round_is_named(number: str, rounded: bool) -> No
     merge = "json_merge_patch(value, '{\"level\": 2}')"
     if rounded:
         with pytest.raises(PatchError, match="would round") as error:
-            patched([record], merge)
+            patched_records([record], merge)
         assert number in error.value.message
         assert "--edited" in error.value.remedy
     else:
-        (text,) = documents(patched([record], merge))
+        (text,) = documents(patched_records([record], merge))
         amount = json.loads(text, parse_float=Decimal, parse_int=Decimal)["amount"]
         assert float(number) == math.inf or amount == Decimal(number)
-    (text,) = documents(patched([record], "replace(value, '\"x\"', '2')"))
+    (text,) = documents(patched_records([record], "replace(value, '\"x\"', '2')"))
     assert text == b'{"amount": %s, "level": 2}' % number.encode()
 
 
 def test_null_leaves_a_record() -> None:
     patch = "CASE WHEN event_id = 'e1' AND reasons[1] = 'wrong_type' THEN 'new' END"
-    assert documents(patched(refused(b"a", b"b"), patch)) == [b"a", b"new"]
+    assert documents(patched_records(refused(b"a", b"b"), patch)) == [b"a", b"new"]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +82,6 @@ def test_null_leaves_a_record() -> None:
 )
 def test_anything_else_is_refused(patch: str) -> None:
     with pytest.raises(PatchError) as error:
-        patched(refused(b"a", b"b"), patch)
+        patched_records(refused(b"a", b"b"), patch)
     assert "--patch" in error.value.message
     assert error.value.remedy

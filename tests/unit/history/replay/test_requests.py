@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from headgate.history.replay.requests import (
+    ReplayRequest,
     ReplayWaitsError,
-    Request,
-    ask,
-    copies_of,
-    remove,
-    require_none,
-    waiting,
+    remove_replay,
+    request_replay,
+    requested_copies,
+    require_no_replay,
+    waiting_replay,
 )
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -24,7 +24,7 @@ from headgate.lake.tables.state import State
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 COPIES = pa.table({"value": [b"{}", b"[]"]})
-REQUEST = Request("r1", "events", generation=2, before=1, rows=2, reason="by hand", at=NOON)
+REQUEST = ReplayRequest("r1", "events", generation=2, before=1, rows=2, reason="by hand", at=NOON)
 EARLIER = Replay("r0", 3, 1, "by hand")
 
 
@@ -33,24 +33,24 @@ def bronze(*replays: Replay, generation: int = 2) -> State:
 
 
 def test_a_request_waits_with_its_copies_until_it_is_removed(layout: Layout) -> None:
-    require_none(layout)
-    ask(layout, REQUEST, COPIES)
-    assert waiting(layout) == REQUEST
-    assert copies_of(layout, REQUEST) == COPIES
+    require_no_replay(layout)
+    request_replay(layout, REQUEST, COPIES)
+    assert waiting_replay(layout) == REQUEST
+    assert requested_copies(layout, REQUEST) == COPIES
     with pytest.raises(ReplayWaitsError, match="a replay of 2 records waits for a driver since"):
-        ask(layout, replace(REQUEST, id="r2"), COPIES)
-    assert waiting(layout) == REQUEST
-    remove(layout, REQUEST)
-    require_none(layout)
+        request_replay(layout, replace(REQUEST, id="r2"), COPIES)
+    assert waiting_replay(layout) == REQUEST
+    remove_replay(layout, REQUEST)
+    require_no_replay(layout)
     with pytest.raises(FileNotFoundError):
-        copies_of(layout, REQUEST)
+        requested_copies(layout, REQUEST)
 
 
 def test_whoever_removes_an_earlier_request_leaves_the_one_that_waits(layout: Layout) -> None:
-    ask(layout, REQUEST, COPIES)
-    remove(layout, replace(REQUEST, id="r0"))
-    assert waiting(layout) == REQUEST
-    assert copies_of(layout, REQUEST) == COPIES
+    request_replay(layout, REQUEST, COPIES)
+    remove_replay(layout, replace(REQUEST, id="r0"))
+    assert waiting_replay(layout) == REQUEST
+    assert requested_copies(layout, REQUEST) == COPIES
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_load_is_as_far_as_bronze_says(lake: Lake) -> None:
     for number in range(SHOWN + 1):
         id_ = f"2026-{number:02d}"
-        requests.keep(lake.layout, LoadRequest(id_, "events", PLAN, "me", NOW))
+        requests.write_request(lake.layout, LoadRequest(id_, "events", PLAN, "me", NOW))
     (newest, *_, oldest) = past(lake.layout, lake.pipeline, ()).loads
     assert (newest.id, oldest.id) == (f"2026-{SHOWN:02d}", "2026-01")
     assert (newest.state, newest.read, newest.total, newest.rows) == ("reading", 0, 3, 0)
@@ -48,9 +48,9 @@ def test_a_load_is_as_far_as_bronze_says(lake: Lake) -> None:
     bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
     newest = past(lake.layout, lake.pipeline, ()).loads[0]
     assert (newest.state, newest.read, newest.rows) == ("folding", 3, 50)
-    request = requests.find(lake.layout, newest.id)
+    request = requests.find_request(lake.layout, newest.id)
     assert request is not None
-    requests.change(lake.layout, request, wish="stopped", why="it is gone")
+    requests.change_request(lake.layout, request, wish="stopped", why="it is gone")
     newest = past(lake.layout, lake.pipeline, ()).loads[0]
     assert (newest.state, newest.why) == ("stopped", "it is gone")
 
