@@ -138,7 +138,7 @@ def profile(
     head = [f"Proposed from {of}, which all meet it. Keep what must be true."]
     if left_out:
         head.append(f"A suite has at most {len(rules)} rules; {left_out} more were left out.")
-    _give(suite_text(rules, *head), output, len(rules), table)
+    _give_suite(suite_text(rules, *head), output, len(rules), table)
 
 
 def _keys(table: SilverTable | GoldTable) -> tuple[str, ...]:
@@ -164,11 +164,7 @@ def export(
     for rule in left_out(named.suite):
         print(f"left out {rule}", file=sys.stderr)
     text = jsons.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    if output is None:
-        sys.stdout.write(text)
-        return
-    write_new(output, text)
-    print(f"wrote {output}: {len(document['expectations'])} rules")
+    _give(text, output, len(document["expectations"]))
 
 
 @app.command("import")
@@ -209,7 +205,7 @@ def import_suite(
             + pipeline_command("expectations profile", table),
         )
     text = suite_text(found.rules, f"The suite {found.name} of Great Expectations.")
-    _give(text, output, len(found.rules), table)
+    _give_suite(text, output, len(found.rules), table)
 
 
 def _text(file: Path) -> str:
@@ -221,12 +217,17 @@ def _text(file: Path) -> str:
         ) from error
 
 
-def _give(text: str, output: Path | None, rules: int, table: str) -> None:
-    """Write the text of a suite. If it goes into a file, say how to use it."""
+def _give(text: str, output: Path | None, rules: int) -> None:
     if output is None:
         sys.stdout.write(text)
         return
     write_new(output, text)
     print(f"wrote {output}: {rules} rules")
-    print(f"to use it, write in the declaration, under {table}: expectations: {output.stem}")
-    print(rendered(f"then see what would run: {pipeline_command('plan')}"))
+
+
+def _give_suite(text: str, output: Path | None, rules: int, table: str) -> None:
+    """As ``_give``. If the suite goes into a file, say how to use it."""
+    _give(text, output, rules)
+    if output is not None:
+        print(f"to use it, write in the declaration, under {table}: expectations: {output.stem}")
+        print(rendered(f"then see what would run: {pipeline_command('plan')}"))
