@@ -20,7 +20,7 @@ VERBS = {
     "pause": ("lifecycle.pausing:pause", "Read nothing new until `resume`."),
     "resume": ("lifecycle.pausing:resume", "Continue after `pause`."),
     "status": ("inspect.status:status", "Show the state of a pipeline's jobs."),
-    "logs": ("lifecycle.background:logs", "Show the log of a pipeline that `start` has started."),
+    "logs": ("inspect.logs:logs", "Show the log of a pipeline that `start` has started."),
     "repair": ("maintain.repair:repair", "Find what is damaged and repair it."),
     "list": (
         "inspect.listing:list_pipelines",

@@ -1,1 +1,1 @@
-"""Verbs that show: status, list, query and versions."""
+"""Verbs that show: status, list, query, versions and logs."""

@@ -1,11 +1,11 @@
-"""``headgate start | stop | restart | logs``: a pipeline in the background."""
+"""``headgate start | stop | restart``: a pipeline in the background."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -16,9 +16,7 @@ from headgate.cli.lifecycle.pausing import check_pause
 from headgate.cli.lifecycle.run import check_gap, go_back
 from headgate.cli.options import (
     DEFAULT_ROOT,
-    MOST_SHOWN,
     AcceptGap,
-    Follow,
     FromSavepoint,
     Json,
     LogFormatted,
@@ -33,11 +31,9 @@ from headgate.cli.startable import check_startable, make_root
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_free, require_tables
-from headgate.errors import HeadgateError
 from headgate.history.savepoints.store import create
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
-from headgate.supervision import logs as files
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.logs import options_of
 
@@ -171,33 +167,3 @@ def _started(declared: Pipeline, pid: int, json: bool) -> None:
         command("logs", "-f"),
         command("stop"),
     )
-
-
-def logs(
-    pipeline: PipelineName,
-    follow: Follow = False,
-    lines: Annotated[
-        int,
-        typer.Option("-n", "--lines", min=0, max=MOST_SHOWN, help="How many of the last lines."),
-    ] = 40,
-    spark: Annotated[bool, typer.Option("--spark", help="Spark's own log instead.")] = False,
-    root: Root = DEFAULT_ROOT,
-    json: Json = False,
-) -> None:
-    """Show the log of a pipeline that `start` has started."""
-    if follow and json:
-        raise typer.BadParameter("cannot be combined with --follow", param_hint="--json")
-
-    declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    path = files.newest_spark_log(layout) if spark else files.run_log(layout)
-    if path is None or (not path.exists() and not follow):
-        raise HeadgateError(
-            f"{declared.name} has no log under {files.log_folder(layout)}",
-            remedy=command("start"),
-        )
-    last = files.tail(path, lines)
-    respond(json, {"log": str(path), "lines": last}, *last)
-    if follow:
-        with suppress(KeyboardInterrupt):
-            for line in files.follow(path):
-                print(line, flush=True)
