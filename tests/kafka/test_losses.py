@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from headgate.flow.sources.kafka.errors import OffsetsLostError, UnknownTopicError
-from headgate.flow.sources.kafka.reading import KafkaReader
+from headgate.flow.sources.kafka.batches import KafkaReader
+from headgate.flow.sources.kafka.failures import OffsetsLostError, UnknownTopicError
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker import running
 from headgate.setup.broker.running import Broker

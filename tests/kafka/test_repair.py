@@ -16,7 +16,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.flow.sources.kafka.cluster import Cluster
-from headgate.flow.sources.kafka.rereading import gone_from
+from headgate.flow.sources.kafka.losses import gone_from
 from headgate.history.repair.apply import apply, highest_epoch
 from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import Plan

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
-from headgate.flow.sources.kafka.rereading import gone_offsets
+from headgate.flow.sources.kafka.losses import gone_offsets
 from headgate.history.savepoints.clone import clone
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.insight.ledger.by_id import by_id

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka import cluster
 from headgate.flow.sources.kafka.cluster import Cluster
-from headgate.flow.sources.kafka.errors import BrokersUnreachableError
+from headgate.flow.sources.kafka.failures import BrokersUnreachableError
 from headgate.setup.broker.running import Broker
 from tests.support.broker import Sent, add_partitions, create_topic, produce
 from tests.support.declared import kafka_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.flow.sources.kafka.errors import UnknownTopicError
+from headgate.flow.sources.kafka.failures import UnknownTopicError
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker import topics
 from headgate.setup.broker.running import Broker

@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.flow.sources.files.csv_cells import Dialect
-from headgate.flow.sources.files.csv_header import Header
-from headgate.flow.sources.files.csv_lines import documents
+from headgate.flow.sources.files.csv_format import Dialect, Header
+from headgate.flow.sources.files.csv_rows import documents
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.files.parts import parts

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from headgate.flow.sources.kafka.errors import BrokersUnreachableError, UnknownTopicError
+from headgate.flow.sources.kafka.failures import BrokersUnreachableError, UnknownTopicError
 from headgate.flow.sources.kafka.topics import Partition, Topic
 from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.flow.sources.records import PartedRecords

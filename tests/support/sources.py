@@ -179,7 +179,7 @@ class KafkaOf(Log):
 
     def __post_init__(self) -> None:
         self.brokers.make("orders", 0, 0)
-        for module in ("batches", "rereading"):
+        for module in ("batches", "losses"):
             self.patched.setattr(
                 f"headgate.flow.sources.kafka.{module}.Cluster", lambda *_: self.brokers
             )

@@ -21,10 +21,10 @@ from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
 from headgate.driver.lease import Lease
 from headgate.errors import HeadgateError, UsageError
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.changes import Change
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile, is_aside
-from headgate.flow.sources.naming import some_of
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.control.skip_request import SkipRequest, ask_to_skip, asked_to_skip
 from headgate.lake.storage.layout import Layout

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from headgate.flow.sources.limits import next_limit
+from headgate.flow.sources.micro_batches import next_limit
 
 ALONE = timedelta(seconds=10)
 """How much longer than its fastest step a step of a load may take while the stream has no input.

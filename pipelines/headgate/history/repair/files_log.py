@@ -21,6 +21,7 @@ from headgate.declaration.kinds import FILES, name_of
 from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
 from headgate.failpoints import failpoint
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.log import (
     FILES_LOG,
     SCHEMA,
@@ -30,7 +31,6 @@ from headgate.flow.sources.files.log import (
     file_statuses,
     is_aside,
 )
-from headgate.flow.sources.naming import some_of
 from headgate.history.repair.findings import Damage
 from headgate.history.repair.logs import Log
 from headgate.history.repair.version_history import VersionHistory

@@ -13,7 +13,7 @@ from headgate.declaration.kinds import FILES
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
-from headgate.flow.sources.naming import some_of
+from headgate.flow.sources.excerpts import some_of
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.log import newest_commit
 

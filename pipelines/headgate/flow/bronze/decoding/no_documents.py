@@ -6,7 +6,7 @@ import json
 import re
 
 from headgate.flow.bronze.decoding.limits import MAX_DEPTH
-from headgate.flow.sources.details import beginning, not_utf8
+from headgate.flow.sources.excerpts import beginning, not_utf8
 
 _ONE = "a record is one whole document, in a file on one line"
 _MARK = "\ufeff"

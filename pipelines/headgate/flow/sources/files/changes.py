@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
 from headgate.flow.sources.errors import FileChangedError
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.naming import some_of
 from headgate.lake.storage.files import Stat, Storage
 
 _SHOWN = 3

@@ -1,13 +1,18 @@
-"""What a file contains, by its first bytes. Its name says nothing."""
+"""What a file contains, by its first bytes; its name says nothing. Opens compressed texts, too."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from headgate.flow.sources.details import beginning
+from headgate.flow.sources.excerpts import beginning
+from headgate.lake.storage.files import Storage
 
 FIRST = 512
 """The number of first bytes that tell what a file contains."""
@@ -79,3 +84,38 @@ def not_parquet(first: bytes) -> WrongContentError | None:
 def _known(begins: Mapping[bytes, str], first: bytes) -> str | None:
     found = (name for begin, name in begins.items() if re.match(begin, first, re.DOTALL))
     return next(found, None)
+
+
+_BUFFER = 1 << 20  # bytes that are read at once from the beginning of a file
+
+
+class Text(NamedTuple):
+    """``opened`` is a file of bytes."""
+
+    opened: Any
+    is_compressed: bool
+
+
+@contextmanager
+def text_of(landing: Storage, path: str, start: int = 0) -> Iterator[Text]:
+    """A file's text from byte ``start`` on, which is 0 for a compressed file: it has no text at any
+    other place. Raises OSError, and WrongContentError if the file is known to contain no text."""
+    with landing.open(path) as raw:
+        file = io.BufferedReader(raw, FIRST if start else _BUFFER)
+        first = file.peek(FIRST)[:FIRST]
+        if (packed := compression_of(first)) is None:
+            file.seek(start)
+            yield Text(file, is_compressed=False)
+        elif start:
+            yield Text(io.BytesIO(), is_compressed=True)
+        else:
+            with _unpacked(file, packed) as opened:
+                text = io.BufferedReader(opened, _BUFFER)
+                require_unpacked(text.peek(FIRST)[:FIRST])
+                yield Text(text, is_compressed=True)
+
+
+def _unpacked(file: io.BufferedReader, packed: str) -> Any:
+    if packed == "gzip":
+        return gzip.open(file)
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), packed)

@@ -1,22 +1,38 @@
-"""Rows of CSV whose quoted cells may contain line breaks, as JSON objects of texts.
+"""Rows of CSV as JSON objects of texts, which is what the parser of records reads.
 
-A row that is malformed is its first line alone, and the next line begins another row: so a quote
-that is never closed takes no other row with it.
+Rows whose quoted cells may contain line breaks are read one after the other. A row that is
+malformed is its first line alone, and the next line begins another row: so a quote that is never
+closed takes no other row with it. Without line breaks in cells, each line is a row.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from headgate.flow.sources.details import not_utf8
-from headgate.flow.sources.files.csv_cells import Dialect, MalformedCell
-from headgate.flow.sources.files.csv_header import Header, UnfitRow, declared, dialect_of, header_of
+import pyarrow as pa
+
+from headgate.flow.sources.excerpts import not_utf8
+from headgate.flow.sources.files.contents import text_of
+from headgate.flow.sources.files.csv_format import (
+    Dialect,
+    Header,
+    MalformedCell,
+    UnfitRow,
+    declared,
+    dialect_of,
+    header_of,
+)
 from headgate.flow.sources.files.declared import FilesSource
-from headgate.flow.sources.files.lines import csv_blanks
+from headgate.flow.sources.files.lines import csv_blanks, is_blank
+from headgate.lake.storage.files import Storage
+from headgate.lake.storage.places import is_address, parent
 
 LONGEST = 16 << 20
 """The most characters of a row of several lines. The quote of a longer one counts as not closed."""
@@ -175,3 +191,66 @@ def _lines(text: Any) -> Iterator[str]:
 def _line_end(text: bytes) -> str:
     found = _LINE_END.search(text)
     return found[0].decode() if found else "\n"
+
+
+_MULTILINE = "cells with line breaks need csv: {multiline: true}"
+
+
+def documents(lines: pa.Array, header: Header, dialect: Dialect) -> tuple[pa.Array, pa.Array]:
+    """Each line as a JSON object of its cells, without empty cells. If this is not possible, the
+    object is null, and the detail, which is otherwise null, says why."""
+    found = list[bytes | None]()
+    details = dict[int, str]()
+    for line in lines.to_pylist():
+        try:
+            found.append(header.document(dialect.cells(line.decode())))
+        except (UnicodeDecodeError, MalformedCell, UnfitRow) as error:
+            details[len(found)] = _detail(error)
+            found.append(None)
+    texts = pa.nulls(len(found), pa.string())
+    if details:
+        texts = pa.array([details.get(row) for row in range(len(found))], pa.string())
+    return pa.array(found, pa.binary()), texts
+
+
+def _detail(error: ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return not_utf8(error)
+    is_open = isinstance(error, MalformedCell) and error.is_open
+    return f"{error}; {_MULTILINE}" if is_open else str(error)
+
+
+def csv_header(landing: Storage, source: FilesSource, path: str) -> Header:
+    """The header of a CSV file: its first line that is not blank. Without such a line, it has no
+    names. Raises OSError, and WrongContentError if the header is wrong."""
+    if not source.csv_header:
+        return declared(source)
+    blanks = csv_blanks(source.csv_delimiter)
+    with text_of(landing, path) as text:
+        lines = iter(text.opened.readline, b"")
+        first = next((line for line in lines if not is_blank(line, blanks)), b"")
+    return header_of(first.rstrip(b"\n"), source) if first else Header((), 0)
+
+
+def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
+    """A record of a file as JSON, as bronze reads it. A CSV line is returned unchanged if its file
+    is missing, or if it was unparsable in bronze, so that it stays so."""
+    if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):
+        return value
+    with suppress(OSError, EOFError, ValueError):
+        cells = dialect_of(source).cells(value.decode())
+        return _header(source, where).document(cells)
+    return value
+
+
+def _is_object(value: bytes) -> bool:
+    """Whether a record is the document of an earlier replay, not a line of cells."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(value), dict)
+    return False
+
+
+@lru_cache(maxsize=64)
+def _header(source: FilesSource, path: str) -> Header:
+    landing = Storage(parent(path)) if is_address(path) else Storage(source.path)
+    return csv_header(landing, source, path.rpartition("/")[2] if is_address(path) else path)

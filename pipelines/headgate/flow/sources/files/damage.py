@@ -16,10 +16,9 @@ from headgate.errors import cause_of
 from headgate.flow.sources.errors import FileNotReachedError
 from headgate.flow.sources.files.contents import WrongContentError
 from headgate.flow.sources.files.declared import FilesSource
-from headgate.flow.sources.files.landing import LandingAwayError
+from headgate.flow.sources.files.landing import LandingAwayError, is_outage
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.files.parts import parts
-from headgate.flow.sources.outages import is_outage
 from headgate.lake.storage.files import Storage
 
 

@@ -1,4 +1,6 @@
-"""Records the files of a landing folder in the files log, and selects the files to read."""
+"""Records the files of a landing folder in the files log, selects the files to read, and checks
+whether they can be read again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
+from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import FileChangedError
 from headgate.flow.sources.files.changes import Change, change, changed
 from headgate.flow.sources.files.damage import unreadable
@@ -15,6 +19,7 @@ from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.landing import PUT_BACK, LandingAwayError, reaching
 from headgate.flow.sources.files.listing import IGNORED_PREFIXES, examine
 from headgate.flow.sources.files.log import FilesLog, LoggedFile
+from headgate.flow.sources.loading import LoadPlan
 from headgate.lake.storage.files import Stat, Storage
 from headgate.lake.storage.tree import Tree, tree_of
 
@@ -167,3 +172,40 @@ class FilesIntake:
         aside = [replace(file, status="set_aside", reason=why) for file, why in damaged.items()]
         self.log.append(aside, now)
         return bool(damaged)
+
+
+def gone_files(place: DeployedSource, after: int) -> str | None:
+    """A message about the files after sequence ``after`` that cannot be read again; None if all
+    can."""
+    log = FilesLog.of(place.storage, place.pipeline, place.source.name)
+    if not log.table.exists:
+        return "there is no log of the files that were read"
+    try:
+        log.load()
+        FilesIntake(place.source.reads, log).require_all_again(after)
+    except HeadgateError as error:
+        return error.message
+    return None
+
+
+def require_unchanged(place: DeployedSource, after: int) -> None:
+    """Raises FileChangedError if files have changed, so that a driver that continues after sequence
+    ``after`` would stop."""
+    log = FilesLog.of(place.storage, place.pipeline, place.source.name)
+    if log.table.exists:
+        log.load()
+        FilesIntake(place.source.reads, log).require_unchanged(after)
+
+
+def gone_of_load(place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
+    """A message about the files of a load that cannot be read again; None if all can."""
+    log = FilesLog.of(folder, place.pipeline, place.source.name)
+    if not log.table.exists:
+        return "there is no log of its files"
+    try:
+        log.load()
+        reads = replace(place.source.reads, path=plan.details["folder"])
+        FilesIntake(reads, log).readable(0, plan.ends["sequence"])
+    except HeadgateError as error:
+        return error.message
+    return None

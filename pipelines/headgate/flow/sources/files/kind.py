@@ -15,8 +15,7 @@ from headgate.declaration.model import Record, RecordFormat
 from headgate.declaration.quantities import format_duration, format_size
 from headgate.declaration.reading.checked import Report, Section
 from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
-from headgate.flow.sources.files.declared import FilesSource
-from headgate.flow.sources.files.keys import FILES
+from headgate.flow.sources.files.declared import FILES, FilesSource
 from headgate.flow.sources.files.landing import require_apart, require_landing
 from headgate.lake.storage.places import at_home, is_uri
 
@@ -106,7 +105,7 @@ class Files(Connector[FilesSource]):
         require_landing(place.source.reads, declaration, was_there=log is not None)
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
-        from headgate.flow.sources.files.rereading import require_unchanged
+        from headgate.flow.sources.files.intake import require_unchanged
 
         require_unchanged(place, _sequence(offsets))
 
@@ -117,17 +116,17 @@ class Files(Connector[FilesSource]):
         topics: Sequence[str],
         session: Session,
     ) -> str | None:
-        from headgate.flow.sources.files.rereading import gone_files
+        from headgate.flow.sources.files.intake import gone_files
 
         return gone_files(place, _sequence(offsets))
 
     def missing(self, place: DeployedSource) -> str | None:
-        from headgate.flow.sources.files.rereading import gone_files
+        from headgate.flow.sources.files.intake import gone_files
 
         return gone_files(place, after=0)
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
-        from headgate.flow.sources.files.csv_lines import as_document
+        from headgate.flow.sources.files.csv_rows import as_document
 
         return as_document(place.source.reads, where, value)
 
@@ -162,7 +161,7 @@ class Files(Connector[FilesSource]):
         return loading(context, plan, folder)
 
     def gone_of_load(self, place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
-        from headgate.flow.sources.files.rereading import gone_of_load
+        from headgate.flow.sources.files.intake import gone_of_load
 
         return gone_of_load(place, plan, folder)
 

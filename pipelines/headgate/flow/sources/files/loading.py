@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import OtherKindError, SourceError
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.declared import FileOrder, FilesSource
 from headgate.flow.sources.files.landing import require_apart
 from headgate.flow.sources.files.listing import IGNORED_PREFIXES, LARGEST_FILE, in_order
@@ -16,7 +17,6 @@ from headgate.flow.sources.files.log import FILES_LOG, FilesLog, LoggedFile
 from headgate.flow.sources.files.micro_batches import FilesMicroBatches
 from headgate.flow.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
-from headgate.flow.sources.naming import some_of
 from headgate.lake.storage.files import Stat, Storage
 from headgate.lake.storage.globs import compiled, divided
 from headgate.lake.storage.places import absolute, overlap, parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,12 +13,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headgate.flow.sources.errors import FileChangedError
-from headgate.flow.sources.files.batches import batch_ends
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile
 from headgate.flow.sources.files.parts import records_of
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
-from headgate.flow.sources.naming import some_of
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.skip_request import SkipRequest
 
@@ -169,3 +168,16 @@ class FilesMicroBatches(MicroBatchSource):
         self._bronze.ingest(records, reached, self._clock(), verify)
         with self._lock:
             self._position = end
+
+
+def batch_ends(pending: Iterable[LoggedFile], *, max_files: int, max_bytes: int) -> Iterator[int]:
+    """The sequences at which batches over ``pending`` end. Each batch is within both bounds, but
+    has at least one file."""
+    files = size = last = 0
+    for file in pending:
+        if files and (files + 1 > max_files or size + file.size > max_bytes):
+            yield last
+            files = size = 0
+        files, size, last = files + 1, size + file.size, file.sequence
+    if files:
+        yield last

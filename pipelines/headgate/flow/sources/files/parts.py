@@ -19,10 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.flow.sources.files import rows as arrow_rows
-from headgate.flow.sources.files.contents import FIRST, not_parquet
-from headgate.flow.sources.files.csv_header import Header, dialect_of, header_of
-from headgate.flow.sources.files.csv_lines import csv_header, documents
-from headgate.flow.sources.files.csv_rows import Row, csv_rows
+from headgate.flow.sources.files.contents import FIRST, not_parquet, text_of
+from headgate.flow.sources.files.csv_format import Header, dialect_of, header_of
+from headgate.flow.sources.files.csv_rows import Row, csv_header, csv_rows, documents
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.lines import (
     BLANKS,
@@ -34,7 +33,6 @@ from headgate.flow.sources.files.lines import (
     lines_of,
 )
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.texts import text_of
 from headgate.flow.sources.records import Blocks, Part, PartedRecords, Records
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.record_shape import offset_of, record_schema

@@ -16,15 +16,16 @@ from pyspark.sql import SparkSession
 from headgate.commands import shell_command
 from headgate.declaration.nearest import did_you_mean
 from headgate.declaration.secrets import secrets_in, without
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.kafka.declared import KafkaSource
-from headgate.flow.sources.kafka.errors import (
+from headgate.flow.sources.kafka.failures import (
+    NO_ADDRESS,
     BrokersRefuseError,
     BrokersUnreachableError,
     UnknownTopicError,
+    meaning_of,
 )
-from headgate.flow.sources.kafka.outages import NO_ADDRESS, meaning_of
 from headgate.flow.sources.kafka.topics import Partition, Topic
-from headgate.flow.sources.naming import some_of
 from headgate.machine.jvm import java
 
 _TIMEOUT = 10_000  # milliseconds for one request: the caller decides whether to retry

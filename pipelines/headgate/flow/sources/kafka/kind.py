@@ -16,8 +16,7 @@ from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.declaration.secrets import secrets_in
 from headgate.flow.sources.deployed_source import DeployedSource
-from headgate.flow.sources.kafka.declared import KafkaSource
-from headgate.flow.sources.kafka.keys import KAFKA
+from headgate.flow.sources.kafka.declared import KAFKA, KafkaSource
 
 if TYPE_CHECKING:
     from headgate.flow.sources.loading import LoadPlan, LoadWanted
@@ -139,7 +138,7 @@ class Kafka(Connector[KafkaSource]):
         topics: Sequence[str],
         session: Session,
     ) -> str | None:
-        from headgate.flow.sources.kafka.rereading import gone_offsets
+        from headgate.flow.sources.kafka.losses import gone_offsets
 
         return gone_offsets(place.source.reads, offsets, topics, session)
 

@@ -18,11 +18,18 @@ from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import OtherKindError, SourceError
 from headgate.flow.sources.kafka.batches import KafkaBatches
 from headgate.flow.sources.kafka.cluster import Cluster
-from headgate.flow.sources.kafka.errors import OffsetsLostError
-from headgate.flow.sources.kafka.listing import TopicListing, decoded, encoded
+from headgate.flow.sources.kafka.failures import OffsetsLostError
 from headgate.flow.sources.kafka.losses import require_kept
 from headgate.flow.sources.kafka.ranges import Offsets
-from headgate.flow.sources.kafka.topics import Partition, Topic, partitions, topic_of
+from headgate.flow.sources.kafka.topics import (
+    Partition,
+    Topic,
+    TopicListing,
+    decoded,
+    encoded,
+    partitions,
+    topic_of,
+)
 from headgate.flow.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
 from headgate.flow.sources.micro_batches import BatchEnd, SourceContext
 from headgate.lake.control.backlog import Backlog

@@ -7,9 +7,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headgate.commands import NEW_ROOT, pipeline_command
-from headgate.flow.sources.kafka.errors import OffsetsLostError
+from headgate.declaration.contracts.source import Session
+from headgate.flow.sources.kafka.cluster import Cluster
+from headgate.flow.sources.kafka.declared import KafkaSource
+from headgate.flow.sources.kafka.failures import OffsetsLostError
 from headgate.flow.sources.kafka.ranges import Offsets
-from headgate.flow.sources.kafka.topics import Partition, Topic, label_of, partition_of, topic_of
+from headgate.flow.sources.kafka.topics import (
+    Partition,
+    Topic,
+    decoded,
+    enrolled,
+    label_of,
+    partition_of,
+    partitions,
+    topic_of,
+)
 
 
 @dataclass(frozen=True)
@@ -111,3 +123,24 @@ def require_same(enrolled: Sequence[str], read: Iterable[int], there: Iterable[T
                 f"{name}: the topic was created again while its first records were read",
                 remedy=f"none of them was committed: {pipeline_command('start')}",
             )
+
+
+def gone_offsets(
+    source: KafkaSource, offsets: Mapping[str, int], topics: Sequence[str], session: Session
+) -> str | None:
+    """A message about lost records after ``offsets`` of ``topics``; None if there are none."""
+    with session() as spark:
+        cluster = Cluster(spark, source)
+        try:
+            return gone_from(cluster, offsets, topics)
+        finally:
+            cluster.close()
+
+
+def gone_from(cluster: Cluster, offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
+    """As ``gone_offsets``, for a connected cluster."""
+    there = cluster.topics()
+    listed = partitions(enrolled(topics, there), there)
+    first = cluster.offsets(listed.values(), "earliest")
+    last = cluster.offsets(listed.values(), "latest")
+    return "; ".join(map(str, losses(topics, decoded(offsets), listed, first, last))) or None

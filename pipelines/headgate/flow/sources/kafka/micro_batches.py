@@ -7,22 +7,26 @@ batches.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headgate.flow.sources.kafka.arrivals import Arrivals
-from headgate.flow.sources.kafka.backlog import kafka_backlog
+from headgate.flow.sources.errors import SourceError
+from headgate.flow.sources.kafka.backlog import Arrivals, kafka_backlog
 from headgate.flow.sources.kafka.batches import KafkaBatches
-from headgate.flow.sources.kafka.errors import UnknownTopicError
+from headgate.flow.sources.kafka.failures import UnknownTopicError
 from headgate.flow.sources.kafka.idling import Idling, waited_for
-from headgate.flow.sources.kafka.listing import TopicListing, decoded, encoded
 from headgate.flow.sources.kafka.losses import Loss, losses, lost_error, require_same
 from headgate.flow.sources.kafka.ranges import Offsets
-from headgate.flow.sources.kafka.starting import check_offsets
-from headgate.flow.sources.kafka.topics import Topic, enrolled, partitions
-from headgate.flow.sources.limits import next_limit
-from headgate.flow.sources.micro_batches import BatchEnd, SourceContext
+from headgate.flow.sources.kafka.topics import (
+    Topic,
+    TopicListing,
+    decoded,
+    encoded,
+    enrolled,
+    partitions,
+)
+from headgate.flow.sources.micro_batches import BatchEnd, SourceContext, next_limit
 from headgate.flow.sources.records import PartedRecords
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -235,3 +239,24 @@ class KafkaMicroBatches(KafkaBatches):
             if not self._offsets:
                 raise
             return ()
+
+
+def check_offsets(
+    start: Mapping[int, int], listing: TopicListing, first: Offsets, file: str
+) -> None:
+    """``start`` has offsets by the partitions of the only topic, ``first`` the first offsets by
+    number. ``file`` is the declaration. Raises SourceError if a partition has no such offset."""
+    there = {p.partition: p for p in listing.partitions.values()}
+    for number, offset in sorted(start.items()):
+        partition = there.get(number)
+        if partition is None:
+            raise _refused(f"{file}: start: no partition {number}; the topic has {len(there)}")
+        low, high = first[partition.number], listing.ends[partition.number]
+        if not low <= offset <= high:
+            raise _refused(
+                f"{file}: start: {partition} has no offset {offset:,}; it has {low:,} to {high:,}"
+            )
+
+
+def _refused(message: str) -> SourceError:
+    return SourceError(message, remedy="change start, or say earliest, latest or a time")

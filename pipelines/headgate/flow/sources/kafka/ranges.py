@@ -1,4 +1,4 @@
-"""Decides which range of each partition a micro-batch reads: plain functions of offsets.
+"""Decides which range of each partition a micro-batch reads.
 
 Offsets map a partition's number (``topics``) to a position or to the end of a log.
 """

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka import batches
-from headgate.flow.sources.kafka.errors import OffsetsLostError
+from headgate.flow.sources.kafka.failures import OffsetsLostError
 from headgate.flow.sources.kafka.loading import KafkaLoad, Named, require_once
 from headgate.flow.sources.kafka.topics import Partition
 from headgate.flow.sources.loading import LoadPlan

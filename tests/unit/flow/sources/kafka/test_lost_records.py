@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError
 
 from headgate.flow.sources.errors import SourceError, UnreachableError
 from headgate.flow.sources.kafka import batches
-from headgate.flow.sources.kafka.errors import OffsetsLostError, UnknownTopicError
+from headgate.flow.sources.kafka.failures import OffsetsLostError, UnknownTopicError
 from tests.unit.flow.sources.kafka.conftest import Place, read_all
 
 

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 
 from headgate.driver.errors import StopRequested
 from headgate.flow.sources.errors import SourceError
-from headgate.flow.sources.kafka.errors import BrokersUnreachableError
+from headgate.flow.sources.kafka.failures import BrokersUnreachableError
 from tests.unit.flow.sources.kafka.conftest import NOON, Place, read_all
 
 

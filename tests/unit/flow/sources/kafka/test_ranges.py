@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.flow.sources.kafka.ranges import next_range, unread
-from headgate.flow.sources.limits import next_limit
+from headgate.flow.sources.micro_batches import next_limit
 
 LOGS = st.dictionaries(
     st.integers(0, 200),

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.flow.sources.kafka.listing import TopicListing, decoded, encoded
-from headgate.flow.sources.kafka.topics import Topic, enrolled, label_of, partition_of, partitions
+from headgate.flow.sources.kafka.topics import (
+    Topic,
+    TopicListing,
+    decoded,
+    encoded,
+    enrolled,
+    label_of,
+    partition_of,
+    partitions,
+)
 
 NAMES = st.sampled_from(["a", "b", "c", "a@b", "a.b-c_d"])
 LISTINGS = st.lists(

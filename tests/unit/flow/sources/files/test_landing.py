@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from headgate.flow.sources.kafka.outages import Meaning, meaning_of
-from headgate.flow.sources.outages import is_outage
+from headgate.flow.sources.files.landing import is_outage
+from headgate.flow.sources.kafka.failures import Meaning, meaning_of
 
 AWAY = [
     *("EIO", "ESTALE", "ETIMEDOUT", "ENOTCONN", "ENODEV", "EHOSTDOWN", "EHOSTUNREACH"),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.flow.sources.kafka import arrivals
-from headgate.flow.sources.kafka.arrivals import Arrivals
+from headgate.flow.sources.kafka import backlog
+from headgate.flow.sources.kafka.backlog import Arrivals
 
 STEPS = st.lists(st.tuples(st.floats(0.1, 10), st.integers(0, 3), st.integers(0, 5)), max_size=60)
 
@@ -28,7 +28,7 @@ def test_waiting_is_counted_from_when_the_record_was_first_seen(
         oldest = now - moments[position] if position < end else 0.0
         # Never too low, and too high by at most a fraction of the whole time.
         told = seen.waiting(now, 0, position)
-        assert oldest - 1e-6 <= told <= oldest + now / arrivals._EXACT_TO + 1e-6
+        assert oldest - 1e-6 <= told <= oldest + now / backlog._EXACT_TO + 1e-6
 
 
 @pytest.mark.parametrize("position", [0, 10, 10_000, 19_900, 19_990])

@@ -1,8 +1,9 @@
-"""How the detail of a record shows what was seen."""
+"""Excerpts of input in messages: the beginning of a text, the first ones of many names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _SHOWN = 40  # characters
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ufeff]")
@@ -27,3 +28,9 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return _ESCAPES.get(found[0], f"\\u{ord(found[0]):04x}")
+
+
+def some_of(names: Sequence[object], most: int = 8) -> str:
+    """The names, or the first ones and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
