@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.driver.task import RebuildRequest
-from headgate.flow.silver.ceilings import RuleStopsError
+from headgate.flow.silver.rules import RuleStopsError
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from tests.support.engine import Engine

@@ -27,8 +27,7 @@ from headgate.declaration.model import Record, RecordFormat
 from headgate.errors import HeadgateError
 from headgate.flow.bronze.decoding.decoder import Decoder
 from headgate.flow.bronze.rows import RowShape, write_rows
-from headgate.flow.bronze.sequencer_input import in_log_order, sequencer_input
-from headgate.flow.bronze.sequencing import SEQUENCER_INPUT
+from headgate.flow.bronze.sequencing import SEQUENCER_INPUT, in_log_order, sequencer_input
 from headgate.flow.sources.records import Blocks, Records
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.data_file import DataFile

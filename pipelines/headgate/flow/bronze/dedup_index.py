@@ -17,7 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +27,44 @@ import pyarrow.compute as pc
 from headgate.declaration.model import OnDiffering
 from headgate.flow.bronze.duplicate_matcher import DuplicateMatcher
 from headgate.flow.bronze.id_index import Flags, IdIndex, Ints
+from headgate.flow.bronze.reasons import Reason
+from headgate.lake.storage.files import Storage
+from headgate.lake.tables.damage import sound_batches
+from headgate.lake.tables.data_file import DataFile
+
+_HASHES = "select md5_number(event_id) as id, md5_number(value) as content from given"
+
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """Created at first use and never closed. A thread-local connection would crash each forked
+    child process: Python destroys the objects of other threads there, and DuckDB then crashes."""
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+def hashes(rows: pa.Table) -> pa.Table:
+    """The hashes by which ids and contents are compared, which are not stored: ``hash_a`` and
+    ``hash_b``, the halves of the MD5 of the column ``event_id`` (null without an id), and
+    ``content``, a half of the MD5 of the column ``value``, as int64.
+
+    DuckDB's ``hash`` is not good enough: it hardly mixes blocks of eight bytes, so that ids with
+    two counters in them collide.
+    """
+    with _database().cursor() as connection:  # for this thread alone
+        connection.register("given", rows.select(["event_id", "value"]))
+        found = connection.sql(_HASHES).to_arrow_table().combine_chunks()
+    (hash_a, hash_b), (content, _) = (_halves(found.column(name)) for name in ("id", "content"))
+    return pa.table({"hash_a": hash_a, "hash_b": hash_b, "content": content})
+
+
+def _halves(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """The lower and the upper 64 bits of numbers of 128 bits, which DuckDB gives as decimals."""
+    array = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    bits = np.frombuffer(array.buffers()[1] or b"", np.int64).reshape(-1, 2)
+    bits = bits[array.offset : array.offset + len(array)]
+    unknown = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(bits[:, 0], mask=unknown), pa.array(bits[:, 1], mask=unknown)
+
 
 Span = tuple[int, int]
 """Event times [first, last] in microseconds."""
@@ -229,3 +269,46 @@ def _runs(buckets: Iterable[int]) -> list[tuple[int, int]]:
         else:
             runs.append((bucket, bucket))
     return runs
+
+
+_COLUMNS = ["partition", "event_time", "event_id", "value", "reason"]
+
+
+def dedup_rows(storage: Storage, files: Iterable[DataFile], spans: Sequence[Span]) -> pa.Table:
+    """``DEDUP_ROWS`` of some files whose event times lie in ``spans``, which are disjoint and rise.
+    A differing duplicate counts as valid. Raises DamagedFileError."""
+    firsts, lasts = np.array(spans, np.int64).reshape(-1, 2).T
+    found = [DEDUP_ROWS.empty_table()]
+    for file in files:
+        for batch in sound_batches(storage, file, _COLUMNS):
+            rows = pa.Table.from_batches([batch])
+            found.append(_dedup_rows(rows.filter(_is_wanted(rows, firsts, lasts))))
+    return pa.concat_tables(found)
+
+
+def _is_wanted(rows: pa.Table, firsts: Ints, lasts: Ints) -> pa.ChunkedArray:
+    """Searches the sorted ends: a batch may need thousands of spans, and a file has many rows."""
+    time = rows.column("event_time").cast(pa.int64())
+    at = pc.fill_null(time, 0).to_numpy()
+    # Within a span, one more has begun than has ended.
+    within = np.searchsorted(firsts, at, "right") > np.searchsorted(lasts, at, "left")
+    # Each record with an id and a time in the future has this reason.
+    is_future = pc.equal(rows.column("reason"), Reason.FUTURE.value)
+    counts = pc.invert(pc.fill_null(is_future, False))
+    known = pc.and_(pc.is_valid(time), pc.is_valid(rows.column("event_id")))
+    return pc.and_(pc.and_(pa.array(within), counts), known)
+
+
+def _dedup_rows(rows: pa.Table) -> pa.Table:
+    partition, hashed = rows.column("partition"), hashes(rows)
+    # A copy belongs to the log of the record that it corrects.
+    log = pc.if_else(pc.less(partition, 0), pc.bit_wise_not(partition), partition)
+    reason = rows.column("reason")
+    differing = pc.fill_null(pc.equal(reason, Reason.DIFFERING_DUPLICATE.value), False)
+    columns = {
+        "partition": log,
+        "time": rows.column("event_time").cast(pa.int64()),
+        **{name: hashed.column(name) for name in hashed.column_names},
+        "conforms": pc.or_(pc.is_null(reason), differing),
+    }
+    return pa.table([columns[f.name] for f in DEDUP_ROWS], schema=DEDUP_ROWS)

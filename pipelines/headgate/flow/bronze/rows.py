@@ -1,4 +1,4 @@
-"""Bronze's rows: decoded records with their stamps, and how they are written."""
+"""Bronze's rows: their columns, decoded records with their stamps, and how they are written."""
 
 from __future__ import annotations
 
@@ -9,13 +9,53 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql.types import StructType
 
-from headgate.declaration.model import Record
-from headgate.flow.bronze.decoding.column_type import patched
+from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.model import Record, Source
+from headgate.declaration.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TIMESTAMP, Struct
+from headgate.flow.bronze.decoding.columns import patched
 from headgate.flow.bronze.reasons import Reason
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.arrow import described
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.frames import struct_type
+from headgate.lake.tables.record_shape import HEADERS
+
+
+def record_type(record: Record) -> Struct:
+    """The type of bronze's ``record`` column."""
+    return Struct.of(record.types)
+
+
+def bronze_type(source: Source) -> StructType:
+    """The row type of bronze, which has every record ever read, in log order within its partition.
+
+    ``clock``: the watermark at arrival, if it is after the record's own time; ``duplicate``: an
+    earlier record has its id; ``reason``: why it goes to quarantine, null for a valid record;
+    ``reason_column``: the column of a wrong type; ``reason_detail``: the expected form and the
+    value; ``record``: the declared fields; ``rescued``: a JSON object of undeclared fields, if the
+    declaration requests it.
+    """
+    return struct_type(
+        {
+            "partition": INT,
+            "offset": BIGINT,
+            "key": BINARY,
+            "headers": HEADERS,
+            "value": BINARY,
+            connector_of(source).place: STRING,
+            "ingested_at": TIMESTAMP,
+            "seen_at": TIMESTAMP,
+            "event_id": STRING,
+            "event_time": TIMESTAMP,
+            "clock": TIMESTAMP,
+            "duplicate": BOOLEAN,
+            "record": record_type(source.record),
+            **dict.fromkeys(("reason", "reason_column", "reason_detail", "rescued"), STRING),
+        }
+    )
+
 
 _TIME_COLUMN, _REASON = "event_time", "reason"
 _ROW_GROUP = 1 << 26  # bytes in memory

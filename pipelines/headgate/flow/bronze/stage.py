@@ -26,12 +26,9 @@ from headgate.flow.bronze.batches import (
     ScratchLostError,
 )
 from headgate.flow.bronze.copies import CorrectedCopies
-from headgate.flow.bronze.counts import counts_of
-from headgate.flow.bronze.dedup_index import DedupIndex, Span
-from headgate.flow.bronze.dedup_rows import dedup_rows
-from headgate.flow.bronze.rows import RowShape, write_rows
-from headgate.flow.bronze.schema import bronze_type
-from headgate.flow.bronze.sequencing import Sequenced, sequence, sequence_beside
+from headgate.flow.bronze.dedup_index import DedupIndex, Span, dedup_rows
+from headgate.flow.bronze.rows import RowShape, bronze_type, write_rows
+from headgate.flow.bronze.sequencing import Sequenced, counts_of, sequence, sequence_beside
 from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.flow.sources.records import Records
 from headgate.lake.tables.arrow import attempt_folder

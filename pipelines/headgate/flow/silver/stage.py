@@ -18,10 +18,10 @@ from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import Struct
 from headgate.flow.operations.carrying_out import Operations
 from headgate.flow.operations.place import Place
-from headgate.flow.silver.ceilings import require_below_ceilings
 from headgate.flow.silver.quarantine import QuarantineTransform, new_rows, quarantine_type
 from headgate.flow.silver.rejected import RejectedRows, divided, rejected_type, rules_broken
 from headgate.flow.silver.replacements import Replacements
+from headgate.flow.silver.rules import require_below_ceilings
 from headgate.flow.silver.transform import REJECTED as IS_REJECTED
 from headgate.flow.silver.transform import SilverTransform, depends_on_values_alone, silver_type
 from headgate.lake.tables.arrow import stage_arrow

@@ -19,7 +19,7 @@ from headgate.declaration.model import Column, Record, RecordFormat
 from headgate.declaration.time_forms import EventTime
 from headgate.declaration.type_parser import parse_type
 from headgate.flow.bronze.decoding.decoder import Decoder
-from headgate.flow.bronze.decoding.limits import doubtful
+from headgate.flow.bronze.decoding.documents import doubtful
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.files.parts import parts

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.flow.bronze import dedup_rows
+from headgate.flow.bronze import dedup_index
 from headgate.flow.bronze.dedup_index import Span
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.data_file import DataFile
@@ -30,8 +30,8 @@ def read(batches: Sequence[pa.RecordBatch], spans: Sequence[Span]) -> pa.Table:
         return iter(batches)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dedup_rows, "sound_batches", pieces)
-        return dedup_rows.dedup_rows(Storage("/none"), [FILE], spans)
+        patched.setattr(dedup_index, "sound_batches", pieces)
+        return dedup_index.dedup_rows(Storage("/none"), [FILE], spans)
 
 
 def piece(rows: Sequence[Row]) -> pa.RecordBatch:

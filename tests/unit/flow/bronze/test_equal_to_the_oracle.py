@@ -17,8 +17,7 @@ from headgate.declaration.type_parser import parse_type
 from headgate.flow.bronze.decoding.decoder import Decoder
 from headgate.flow.bronze.dedup_index import DEDUP_ROWS, DedupIndex
 from headgate.flow.bronze.rows import RowShape
-from headgate.flow.bronze.sequencer_input import in_log_order, sequencer_input
-from headgate.flow.bronze.sequencing import sequence
+from headgate.flow.bronze.sequencing import in_log_order, sequence, sequencer_input
 from headgate.lake.tables.record_shape import record_schema
 from tests.oracle import Rules, SilverRules, SourceRecord, compare, derive
 

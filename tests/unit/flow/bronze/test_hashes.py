@@ -12,7 +12,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from headgate.flow.bronze.hashes import hashes
+from headgate.flow.bronze.dedup_index import hashes
 
 
 def object_ids(count: int) -> Iterator[str]:
@@ -60,7 +60,7 @@ def test_a_process_may_be_forked_afterwards() -> None:
     code = """
 import os, threading
 import pyarrow as pa
-from headgate.flow.bronze.hashes import hashes
+from headgate.flow.bronze.dedup_index import hashes
 
 def ask():
     hashes(pa.table({"event_id": ["a"], "value": [b"x"]}))

@@ -6,6 +6,7 @@ one, by the rules of ``values``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -19,21 +20,212 @@ import pyarrow.compute as pc
 
 from headgate.declaration import types
 from headgate.declaration.time_forms import TimeForm
-from headgate.flow.bronze.decoding.cell_columns import Cell
-from headgate.flow.bronze.decoding.column_type import (
-    ColumnType,
-    Plain,
-    Wrong,
-    flags,
-    or_none,
-    patched,
-    raw_texts,
-)
 from headgate.flow.bronze.decoding.documents import read_document
-from headgate.flow.bronze.decoding.event_times import ISO, is_epoch
-from headgate.flow.bronze.decoding.texts import BITS, WIDTHS, plain_decimal
-from headgate.flow.bronze.decoding.time_columns import Date, Epoch, Time
-from headgate.flow.bronze.decoding.values import MOST_WHOLE, reader
+from headgate.flow.bronze.decoding.event_times import (
+    ISO,
+    epoch_micros,
+    is_epoch,
+    text_micros,
+    text_reader,
+)
+from headgate.flow.bronze.decoding.times import Flags
+from headgate.flow.bronze.decoding.values import (
+    BITS,
+    MOST_WHOLE,
+    WIDTHS,
+    Misfit,
+    cell_value,
+    plain_decimal,
+    reader,
+)
+
+Wrong = Flags | None
+"""Which values do not have the declared type; None if all have it."""
+
+
+class ColumnType(ABC):
+    """``json`` is the type that the decoder produces, ``arrow`` is the type in bronze."""
+
+    json: Any
+    arrow: pa.DataType
+
+    @abstractmethod
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        """The decoded values as an array, null if a value is wrong; and which values are wrong."""
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        """Which decoded values may have more digits than the array keeps. None for none."""
+        return None
+
+
+class Plain(ColumnType):
+    """Values that the decoder has checked."""
+
+    def __init__(self, json: Any, arrow: pa.DataType) -> None:
+        self.json, self.arrow = json | None, arrow
+
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        return pa.array(values, self.arrow), None
+
+
+def raw_texts(values: Sequence[Any]) -> pa.Array:
+    """The JSON texts of values that are not decoded; null for null."""
+    given = [None if value is None else bytes(value) for value in values]
+    texts = pa.array(given, pa.binary()).cast(pa.string())
+    return pc.if_else(pc.equal(texts, "null"), None, texts)
+
+
+def or_none(wrong: Flags) -> Wrong:
+    return wrong if wrong.any() else None
+
+
+def flags(array: pa.Array) -> Flags:
+    """Booleans without nulls as a NumPy array."""
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def patched(array: pa.Array, rows: np.ndarray[Any, Any], values: pa.Array) -> pa.Array:
+    """``array`` with other values at some rows."""
+    taken = np.arange(len(array))
+    taken[rows] = len(array) + np.arange(len(values))
+    return pa.concat_arrays([array, values]).take(pa.array(taken))
+
+
+INSTANT = pa.timestamp("us", "UTC")
+
+
+class Time(Plain):
+    """Timestamps that are texts."""
+
+    def __init__(self, times: TimeForm) -> None:
+        super().__init__(str, INSTANT)
+        self._times = times
+        self._read = text_reader(times)
+
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        texts = pa.array(values, pa.string())
+        micros, valid = text_micros(texts, self._times)
+        wrong = flags(pc.is_valid(texts)) & ~valid
+        return pa.array(micros, mask=~valid).cast(self.arrow), or_none(wrong)
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        if self._times.format != "iso":
+            if _MANY_DIGITS not in self._times.format:
+                return None
+            times = (None if value is None else self._read(value) for value in values)
+            return or_none(np.array([bool(time and time.more) for time in times], np.bool_))
+        more = pc.match_substring_regex(pa.array(values, pa.string()), _MORE)
+        return or_none(flags(pc.fill_null(more, False)))
+
+
+class Epoch(ColumnType):
+    """Timestamps that are numbers, or numbers in quotes. In CSV, all cells are texts."""
+
+    arrow = INSTANT
+
+    def __init__(self, times: TimeForm, *, is_csv: bool) -> None:
+        self.json = str | None if is_csv else msgspec.Raw
+        self._times, self._is_csv = times, is_csv
+        self._read = text_reader(times)
+
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        texts = self._texts(values)
+        plain = flags(pc.fill_null(pc.match_substring_regex(texts, _WHOLE), False))
+        numbers = pc.if_else(pa.array(plain), texts, "0").cast(pa.int64()).to_numpy()
+        micros, valid = epoch_micros(numbers, self._times)
+        micros, valid = micros.copy(), valid & plain
+        given = flags(pc.is_valid(texts))
+        for row in np.flatnonzero(given & ~plain):
+            if (time := self._read(texts[row].as_py())) is not None:
+                micros[row], valid[row] = time.micros, True
+        return pa.array(micros, mask=~valid).cast(self.arrow), or_none(given & ~valid)
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        texts = self._texts(values)
+        pattern = _WHOLE_MICROS if self._times.format == "epoch_nanos" else _WHOLE
+        exact = pc.fill_null(pc.match_substring_regex(texts, pattern), True)
+        return or_none(~flags(exact))
+
+    def _texts(self, values: Sequence[Any]) -> pa.Array:
+        """The numbers as they are written. Other values keep their quotes, so they are wrong."""
+        if self._is_csv:
+            return pa.array(values, pa.string())
+        texts = raw_texts(values)
+        return pc.replace_substring_regex(texts, '^"([^"]*)"$', r"\1")
+
+
+_MORE = r"[.,][0-9]{6}[0-9]*[1-9]"
+_MANY_DIGITS = "S" * 7
+_WHOLE = "^-?[0-9]{1,18}$"
+_WHOLE_MICROS = "^-?[0-9]{0,15}000$"
+
+
+class Date(Plain):
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        texts = pa.array(values, pa.string())
+        micros, valid = text_micros(pc.binary_join_element_wise(texts, _MIDNIGHT, ""), ISO)
+        days = pa.array((micros // 86_400_000_000).astype(np.int32), mask=~valid)
+        wrong = flags(pc.is_valid(texts)) & ~valid
+        return days.cast(self.arrow), or_none(wrong)
+
+
+_MIDNIGHT = "T00:00:00Z"
+
+
+_DOUBLE = r"^(?:[0-9]{1,17}|-[1-9][0-9]{0,16}|-?[0-9]{1,17}\.[0-9]{1,25})(?:[eE][+-]?[0-9]{1,2})?$"
+"""Not ``-0``, which JSON takes for a whole number and so for 0."""
+_WHOLE_NUMBER = r"^(-?[0-9]{1,15})\.0+$"
+
+
+class Cell(Plain):
+    """Numbers and booleans. Those in a plain form are converted by Arrow, others one by one."""
+
+    def __init__(self, type_: types.DataType, arrow: pa.DataType) -> None:
+        super().__init__(str, arrow)
+        self._type, self._plain = type_, _plain(type_)
+        self._read = reader(type_, named=True)
+
+    def array(self, values: Sequence[Any]) -> tuple[pa.Array, Wrong]:
+        texts = pa.array(values, pa.string())
+        plain = pc.match_substring_regex(texts, self._plain)
+        if self._type in BITS and not pc.all(plain).as_py():
+            # Such as 3.0, which pandas writes for whole numbers of a column that has nulls.
+            texts = pc.replace_substring_regex(texts, _WHOLE_NUMBER, r"\1")
+            plain = pc.match_substring_regex(texts, self._plain)
+        wide = pa.float64() if self._type == types.FLOAT else self.arrow
+        found = pc.if_else(plain, texts, None).cast(wide).cast(self.arrow)
+        odd = ~flags(pc.fill_null(plain, True))
+        if self._type == types.FLOAT:
+            odd |= flags(pc.fill_null(pc.is_inf(found), False))
+        rows = np.flatnonzero(odd)
+        return self._completed(found, rows, values) if len(rows) else (found, None)
+
+    def _completed(
+        self, found: pa.Array, rows: Any, values: Sequence[Any]
+    ) -> tuple[pa.Array, Wrong]:
+        read, wrong = list[object](), np.zeros(len(values), np.bool_)
+        for row in rows:
+            try:
+                read.append(self._read(cell_value(values[row], self._type)))
+            except Misfit:
+                read.append(None)
+                wrong[row] = True
+        return patched(found, rows, pa.array(read, self.arrow)), or_none(wrong)
+
+    def inexact(self, values: Sequence[Any]) -> Wrong:
+        if self._type not in BITS and not types.is_decimal(self._type):
+            return None
+        texts = pa.array(values, pa.string())
+        exact = pc.match_substring_regex(texts, self._plain)
+        return or_none(~flags(pc.fill_null(exact, True)))
+
+
+def _plain(type_: types.DataType) -> str:
+    if types.is_decimal(type_):
+        return f"^{plain_decimal(type_)}$"
+    if type_ in BITS:
+        return f"^-?[0-9]{{1,{len(str(1 << (BITS[type_] - 1))) - 1}}}$"
+    return "^(?:true|false)$" if type_ == types.BOOLEAN else _DOUBLE
 
 
 class Whole(Plain):

@@ -18,13 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.declaration.model import Record, RecordFormat
-from headgate.flow.bronze.decoding.column_type import ColumnType, Wrong, flags, patched
 from headgate.flow.bronze.decoding.columns import (
+    ColumnType,
     StructOf,
+    Wrong,
     cell_column,
     document_of,
+    flags,
     json_column,
+    patched,
 )
+from headgate.flow.bronze.decoding.documents import doubtful
 from headgate.flow.bronze.decoding.event_times import (
     EARLIEST,
     are_future,
@@ -32,7 +36,6 @@ from headgate.flow.bronze.decoding.event_times import (
     text_micros,
 )
 from headgate.flow.bronze.decoding.ids import id_of, id_text
-from headgate.flow.bronze.decoding.limits import doubtful
 from headgate.flow.bronze.decoding.times import Flags, time_texts
 from headgate.flow.bronze.decoding.validator import RecordValidator, ValidationResult
 from headgate.flow.bronze.reasons import BEFORE_FUTURE, UNREADABLE, Reason

@@ -13,11 +13,9 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 
 from headgate.declaration import types
 from headgate.declaration.time_forms import TimeForm
-from headgate.flow.bronze.decoding.documents import Fraction, is_unicode
-from headgate.flow.bronze.decoding.limits import MAX_DIGITS
-from headgate.flow.bronze.decoding.texts import BITS, BLANKS
-from headgate.flow.bronze.decoding.times import time_text
-from headgate.flow.bronze.decoding.values import Reader, instant_reader, text
+from headgate.flow.bronze.decoding.documents import MAX_DIGITS, Fraction, is_unicode
+from headgate.flow.bronze.decoding.times import BLANKS, time_text
+from headgate.flow.bronze.decoding.values import BITS, Reader, instant_reader, text
 
 _EXACT = Context(prec=MAX_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
 

@@ -21,6 +21,9 @@ import pyarrow.compute as pc
 
 from headgate.declaration.time_forms import OnAmbiguous
 
+BLANKS = " \t\n\r\f\v"
+"""These do not count around a number, a boolean, a date or a time in a text."""
+
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]

@@ -13,21 +13,25 @@ import numpy as np
 from headgate.declaration import types
 from headgate.declaration.model import Record, RecordFormat
 from headgate.declaration.time_forms import TimeForm
-from headgate.flow.bronze.decoding.documents import in_utf8, json_text, read_document
-from headgate.flow.bronze.decoding.event_times import EARLIEST, epoch_micros
-from headgate.flow.bronze.decoding.ids import exact_text, id_of
-from headgate.flow.bronze.decoding.no_documents import why_no_object, why_unparsable
-from headgate.flow.bronze.decoding.texts import cell_value
-from headgate.flow.bronze.decoding.time_hints import time_hint
-from headgate.flow.bronze.decoding.values import Misfit, instant_reader, reader
-from headgate.flow.bronze.details import (
+from headgate.flow.bronze.decoding.details import (
     NOT_EARLY,
     is_missing,
     mismatch,
     time_form,
+    time_hint,
     type_form,
     undeclared,
 )
+from headgate.flow.bronze.decoding.documents import (
+    in_utf8,
+    json_text,
+    read_document,
+    why_no_object,
+    why_unparsable,
+)
+from headgate.flow.bronze.decoding.event_times import EARLIEST, epoch_micros
+from headgate.flow.bronze.decoding.ids import exact_text, id_of
+from headgate.flow.bronze.decoding.values import Misfit, cell_value, instant_reader, reader
 from headgate.flow.bronze.reasons import Reason
 
 Read = Callable[[object], object]

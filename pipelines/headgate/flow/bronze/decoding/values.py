@@ -1,24 +1,71 @@
-"""Values of a JSON document as declared types. These rules decide; ``columns`` has shortcuts for
-values in a plain form."""
+"""Values of a JSON document, and texts of cells, as declared types.
+
+These rules decide; ``columns`` has shortcuts for values in a plain form.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from math import inf, nan
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.declaration import types
 from headgate.declaration.time_forms import TimeForm
-from headgate.flow.bronze.decoding.documents import Fraction, Integer, in_utf8
+from headgate.flow.bronze.decoding.documents import MAX_DIGITS, Fraction, Integer, in_utf8
 from headgate.flow.bronze.decoding.event_times import ISO, is_epoch, text_reader
-from headgate.flow.bronze.decoding.texts import BITS, BLANKS, number, rounded
-from headgate.flow.bronze.decoding.times import Instant
+from headgate.flow.bronze.decoding.times import BLANKS, Instant
 from headgate.lake.tables.double_text import double_text
+
+BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
+WIDTHS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+
+_NUMBER = re.compile(r"(-?)0*(\d+)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_BOOLEANS = {"true": True, "t": True, "false": False, "f": False}
+_WIDE = Context(prec=80, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def number(text: str) -> Integer | Fraction | None:
+    """The JSON number that a text stands for: it may have zeros at its beginning, and blanks around
+    it. None if it is no number."""
+    written = text.strip(BLANKS)
+    if len(written) > MAX_DIGITS or not (found := _NUMBER.fullmatch(written)):
+        return None
+    is_whole = found[3] is None and found[4] is None
+    kind = Integer if is_whole else Fraction
+    return kind("".join(part or "" for part in found.groups()))
+
+
+def cell_value(cell: object, type_: types.DataType) -> object:
+    """The JSON value that a cell of CSV stands for in a column of a scalar type. A cell that was
+    corrected may be any JSON value."""
+    if type(cell) is not str or type_ == types.STRING or types.is_time(type_):
+        return cell
+    if type_ == types.BOOLEAN:
+        return _BOOLEANS.get(cell.strip(BLANKS).lower(), cell)
+    return cell if (found := number(cell)) is None else found
+
+
+def plain_decimal(type_: types.Decimal) -> str:
+    """A regular expression for decimals that Arrow converts exactly."""
+    whole, scale = type_.precision - type_.scale, type_.scale
+    fraction = rf"(?:\.[0-9]{{1,{scale}}})?" if scale else ""
+    return f"-?[0-9]{{1,{whole}}}{fraction}" if whole else f"-?0{fraction}"
+
+
+def rounded(number: Decimal, type_: types.Decimal) -> Decimal | None:
+    """``number`` rounded half up, without the sign of a zero; None if it is out of range."""
+    most = type_.precision - type_.scale
+    if number and number.adjusted() > most:
+        return None
+    found = _WIDE.quantize(number, Decimal(1).scaleb(-type_.scale))
+    return (found or abs(found)) if not found or found.adjusted() < most else None
+
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 MOST_WHOLE = (1 << 53) - 1

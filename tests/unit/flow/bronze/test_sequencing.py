@@ -9,8 +9,7 @@ import pytest
 
 from headgate.declaration.model import Duplicates, OnDiffering, Record
 from headgate.declaration.time_forms import EventTime
-from headgate.flow.bronze.counts import counts_of
-from headgate.flow.bronze.sequencing import SEQUENCER_INPUT, STAMPS, Sequenced
+from headgate.flow.bronze.sequencing import SEQUENCER_INPUT, STAMPS, Sequenced, counts_of
 
 RECORDS = [  # size, conforms
     (1, True),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 
 from headgate.declaration.time_forms import TimeForm
 from headgate.declaration.types import DATE, TIMESTAMP, DataType
 from headgate.flow.bronze.decoding.documents import in_utf8
+from headgate.flow.bronze.decoding.event_times import EPOCHS, is_epoch
+from headgate.flow.bronze.decoding.values import instant_reader
 
 _SHOWN = 80  # characters of a value
 _NAMED = 5  # fields
@@ -56,3 +59,29 @@ def undeclared(names: Iterable[str]) -> str:
     first = list(islice(names, _NAMED + 1))
     more = ", ..." if len(first) > _NAMED else ""
     return in_utf8(f"not declared: {', '.join(name[:_SHOWN] for name in first[:_NAMED])}{more}")
+
+
+_FIRST, _LAST = 631_152_000_000_000, 4_102_444_800_000_000  # the years 1990 to 2099
+
+
+def time_hint(value: object, times: TimeForm) -> str:
+    """A hint for the detail of a record; empty if nothing is known."""
+    if _is_time(value, times):
+        return ""
+    if times.zone and _is_time(value, replace(times, ambiguous="earlier")):
+        return f"the clocks of {times.zone} show this time twice"
+    if is_epoch(times) or times.format == "iso":
+        for epoch in EPOCHS:
+            if epoch != times.format and _is_time(value, TimeForm(epoch), recent=True):
+                return f"it looks like {epoch}: see the key format"
+    if times.format == "iso" and _is_time(value, replace(times, zone="UTC")):
+        return "it has no offset: add the key zone beside its format, such as zone: UTC"
+    return ""
+
+
+def _is_time(value: object, times: TimeForm, *, recent: bool = False) -> bool:
+    try:
+        time = instant_reader(times)(value)
+    except (ValueError, ArithmeticError):
+        return False
+    return time is not None and (not recent or _FIRST <= time.micros < _LAST)
