@@ -20,7 +20,7 @@ from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.late_replay import meant
-from headgate.flow.publish import mirror
+from headgate.flow.publish import mirror_stage
 from headgate.flow.publish.sinks.writers import KEY, SinkContext
 from headgate.history.savepoints.clone import clone
 from headgate.lake.storage.layout import Layout
@@ -287,8 +287,8 @@ def test_many_rows_are_sent_in_parts(shop: Shop, monkeypatch: pytest.MonkeyPatch
             parts.append(table.num_rows)
         return table
 
-    monkeypatch.setattr(mirror, "_arrow", arrow)
-    monkeypatch.setattr(mirror, "ROWS_PER_STEP", 3)
+    monkeypatch.setattr(mirror_stage, "_arrow", arrow)
+    monkeypatch.setattr(mirror_stage, "ROWS_PER_STEP", 3)
     shop.ingest(FILES)
     shop.publish()
     assert 0 < max(parts) < sum(parts)

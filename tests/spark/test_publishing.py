@@ -18,9 +18,9 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.error_translation import translate_error
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.flow.operations.late_replay import meant
-from headgate.flow.publish.position import PublicationChangedError
+from headgate.flow.publish.log_stage import LogStage
+from headgate.flow.publish.publication import PublicationChangedError
 from headgate.flow.publish.sinks.writers import Outgoing, Writer, headers_of
-from headgate.flow.publish.stage import LogStage
 from headgate.lake.tables import catching_up
 from headgate.lake.tables.errors import DamagedFileError
 from headgate.lake.tables.payloads.publication import PublicationPayload
@@ -352,7 +352,7 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
     spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new start does not read again the commits that have no rows to send."""
-    monkeypatch.setattr("headgate.flow.publish.stage.MOST_UNSENT", 2)
+    monkeypatch.setattr("headgate.flow.publish.log_stage.MOST_UNSENT", 2)
     shop = Shop(spark, tmp_path, broker).publish("lates", "late.sliding")
     engine = shop.engine()
     for _ in range(3):

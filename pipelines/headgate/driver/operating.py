@@ -15,7 +15,8 @@ from headgate.driver.runtime import PipelineRuntime
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.flow.bronze.stage import BronzeStage
-from headgate.flow.operations import rejecting, requests
+from headgate.flow.operations import requests
+from headgate.flow.operations.carrying_out import tell_rejected
 from headgate.history.replay.requests import (
     ReplayRequest,
     remove_replay,
@@ -58,7 +59,7 @@ def take_in_requests(
         if done is not None:
             say(done)
     for request in requests.waiting(layout):
-        if request.name == rejecting.NAME:
+        if request.name == requests.REJECT:
             _reject(runtime, request.document, clock())
             requests.remove(layout, request)
             continue
@@ -77,7 +78,7 @@ def _reject(runtime: PipelineRuntime, document: Document, now: datetime) -> None
     path = GOLD.path(document["table"])
     if runtime.rebuild is None or path not in runtime.rebuild.tables:
         gold = runtime.table(path).reader()
-        rejecting.tell_rejected(runtime.head.table, gold, document, now)
+        tell_rejected(runtime.head.table, gold, document, now)
 
 
 def _carry_out_replay(

@@ -12,7 +12,7 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.contracts.sink import sink_of
 from headgate.errors import HeadgateError, joined_messages
-from headgate.flow.publish.contract import Stage
+from headgate.flow.publish.publication import Stage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
 _PAUSING = ("gold", "late")

@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.names import STATUS_COLUMNS
 from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.versions import breaking
 from headgate.flow.gates.releases import MOST_ROWS, ROW, token
-from headgate.lake.tables.frames import struct_of
+from headgate.lake.tables.frames import Rows, struct_of
+from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.row_changes import RowChange
 from headgate.lake.tables.row_hashes import comparable, hashes, is_floating, rounded
 from headgate.lake.tables.row_texts import texts, values_of
+from headgate.lake.tables.table import Table
 
 _DIGEST, _KEY, _OLD = "_digest", "_key", "_old"
 
@@ -102,3 +104,25 @@ def _digest(rows: DataFrame, names: Sequence[str]) -> Column:
         for name, value in zip(names, values, strict=True)
     ]
     return F.concat(F.lit(ROW), *(F.hex(each) for each in hashes(values)))
+
+
+def readers_rows(
+    spark: SparkSession, rebuild: Table, version: DataFrame, key: Sequence[str]
+) -> DataFrame:
+    """The rows of the current table, with the columns of a ``version`` of its rebuild, and null in
+    those that it does not have. None of them if it has another ``key``."""
+    current = rebuild.with_log(rebuild.name)
+    if not current.exists:
+        return version.limit(0)
+    current.refresh()
+    rows = Rows(spark, current).of(live_files(current.handle))
+    held = {field.name: field.dataType for field in rows.schema}
+    wanted = {field.name: field.dataType for field in version.schema}
+    if any(held.get(name) != wanted[name] for name in key):
+        return version.limit(0)
+    return rows.select(
+        *(
+            F.col(f"`{name}`") if name in held else F.lit(None).cast(type_).alias(name)
+            for name, type_ in wanted.items()
+        )
+    )

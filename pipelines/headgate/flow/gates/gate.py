@@ -20,9 +20,8 @@ from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.tables import SILVER_SUM
 from headgate.failpoints import failpoint
 from headgate.flow.gates import documents
-from headgate.flow.gates.broken_rows import BrokenRows, broken_rows
+from headgate.flow.gates.broken_rows import BrokenRows, broken_rows, readers_rows
 from headgate.flow.gates.documents import SHOWN, Hold, Rejection, Release, Releases, gate_name
-from headgate.flow.gates.readers_rows import readers_rows
 from headgate.flow.gates.releases import MOST_ROWS, judged, with_tokens
 from headgate.flow.gates.silver_sums import SilverSums
 from headgate.flow.gates.validations import Validation, ValidationLog

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from headgate.declaration.contracts.operation import (
     OPERATIONS,
+    REJECTED,
     Document,
     is_rejected,
     operation_named,
 )
 from headgate.declaration.graph import Graph
+from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
 from headgate.flow.operations.place import Place
 from headgate.lake.tables.history import Watermarks
@@ -123,3 +126,34 @@ def _carry_out(operation: Operation, place: Place, now: datetime) -> None:
     failpoint("operation.staged")
     table.commit(change.state, add=change.add, remove=change.remove, moved=change.moved)
     failpoint("operation.table_done")
+
+
+def tell_rejected(bronze: Table, gold: Table, document: Mapping[str, Any], now: datetime) -> None:
+    """Mark an operation, which a gate holds, as rejected for a gold table, in one commit of bronze:
+    the table carries it out without a change. Every later commit of bronze repeats the mark, so a
+    rebuild decides the same. No commit if the table has carried the operation out, or was reset,
+    since it was rejected. Raises CommitRefusedError, FencedError.
+
+    The request comes from the job that writes the table, and only while that job no longer tries to
+    carry the operation out: otherwise the table could change after bronze's commit.
+    """
+    number, held = document["operation"], gold.refresh()
+    if held.operation >= number or held.generation != document["generation"]:
+        return
+    state = bronze.refresh().held("extend", bronze.epoch)
+    payload = BronzePayload.of(state)
+    said = {name: document[name] for name in ("by", "reason", "at")}
+
+    def told(found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**found, REJECTED: {**found.get(REJECTED, {}), document["table"]: said}}
+
+    marked = tuple(
+        replace(each, document=told(each.document))
+        if each.number == number and not is_rejected(each.document, GOLD.path(document["table"]))
+        else each
+        for each in payload.operations
+    )
+    if marked != tuple(payload.operations):
+        payload = replace(payload, operations=marked)
+        bronze.commit(replace(state, payload=payload, at=commit_time(now)))
+        failpoint("operation.rejected")

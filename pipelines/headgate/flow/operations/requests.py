@@ -15,6 +15,11 @@ from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
 
+REJECT = "reject"
+"""The name of a request that rejects an operation. Its document names the ``table`` and the
+``operation``, at a ``generation`` of the table, and says ``by`` whom, why and when (``reason``,
+``at``)."""
+
 _FOLDER = f"{CONTROL}/operations"
 
 
@@ -47,9 +52,9 @@ def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -
 
 
 def reject(layout: Layout, id_: str, document: Mapping[str, Any], now: datetime) -> None:
-    """Request that an operation is rejected (``operations.rejecting``). It may be requested again
+    """Request that an operation is rejected (``REJECT``). It may be requested again
     with the same id."""
-    content = {"name": "reject", "document": {**document, "id": id_}, "at": now.isoformat()}
+    content = {"name": REJECT, "document": {**document, "id": id_}, "at": now.isoformat()}
     write_document(layout.storage, f"{_FOLDER}/{id_}.json", content)
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from headgate.declaration.model import Pipeline, Publication
-from headgate.flow.publish.contract import Stage
-from headgate.flow.publish.gate_events import GateEventStage
-from headgate.flow.publish.gate_mirror import GateMirrorStage
-from headgate.flow.publish.mirror import MirrorStage
-from headgate.flow.publish.position import Position
+from headgate.flow.publish.gate_stages import GateEventStage, GateMirrorStage
+from headgate.flow.publish.log_stage import LogStage
+from headgate.flow.publish.mirror_stage import MirrorStage
+from headgate.flow.publish.publication import Position, Stage
 from headgate.flow.publish.sinks.writers import Mirror, SinkContext, writer_of
-from headgate.flow.publish.stage import LogStage
 from headgate.lake.storage.files import Storage
 
 

@@ -181,7 +181,7 @@ was ahead."""
 def just_after(held: State, now: datetime) -> datetime:
     """``now``, or just after the table's last commit if that is of the same moment, because one
     catch-up may make several commits. A publication recognises the rows that a commit has changed
-    by their ``updated_at`` (``publish.stage``)."""
+    by their ``updated_at`` (``publish.log_stage``)."""
     last = time_of(held.at)
     return last + timedelta(microseconds=1) if now <= last < now + _MOMENT else now
 

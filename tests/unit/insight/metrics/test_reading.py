@@ -11,7 +11,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication, PublishedLayer
-from headgate.flow.publish.position import Position
+from headgate.flow.publish.publication import Position
 from headgate.flow.publish.sinks.letters import DeadLetters, Letter
 from headgate.history.savepoints.store import create
 from headgate.insight.metrics.histograms import Histograms

@@ -13,8 +13,7 @@ from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.errors import Invalid
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.errors import HeadgateError
-from headgate.flow.publish.sinks.postgres.declared import PostgresSink
-from headgate.flow.publish.sinks.postgres.keys import POSTGRES
+from headgate.flow.publish.sinks.postgres.declared import POSTGRES, PostgresSink
 from headgate.flow.publish.sinks.postgres.url import check_url, place_of, secrets_in_url
 from headgate.flow.publish.sinks.writers import Mirror, SinkContext
 
@@ -73,7 +72,7 @@ class Postgres(Sink[PostgresSink]):
 
     def reset(self, sink: PostgresSink, context: SinkContext) -> str | None:
         _require_package()
-        from headgate.flow.publish.sinks.postgres.resetting import reset
+        from headgate.flow.publish.sinks.postgres.mirror import reset
 
         return reset(sink, context)
 

@@ -8,11 +8,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from psycopg2 import Error
 from psycopg2.errors import DuplicateSchema, DuplicateTable, UniqueViolation
 from psycopg2.sql import SQL, Composable, Identifier
 
+from headgate.declaration.quantities import plural
 from headgate.failpoints import failpoint
-from headgate.flow.publish.sinks.postgres.columns import column_types, missing, require_fitting
+from headgate.flow.publish.sinks.postgres.columns import (
+    column_types,
+    encoded,
+    missing,
+    require_fitting,
+)
 from headgate.flow.publish.sinks.postgres.connecting import (
     ANSWER,
     TURN,
@@ -23,7 +30,6 @@ from headgate.flow.publish.sinks.postgres.connecting import (
     message,
 )
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
-from headgate.flow.publish.sinks.postgres.encoding import encoded
 from headgate.flow.publish.sinks.postgres.index import (
     create,
     drop_others,
@@ -248,3 +254,32 @@ class PostgresMirror(Mirror):
         upsert += "ON CONFLICT ({key}) DO UPDATE SET {set} "
         upsert += "WHERE ROW({old}) IS DISTINCT FROM ROW({new})"
         cursor.execute(SQL(upsert).format(**parts))
+
+
+def reset(sink: PostgresSink, context: SinkContext) -> str:
+    """Remove all rows of the table and its position, in one transaction. Returns what was done.
+    Raises SinkRefusalError."""
+    try:
+        connection = connect(sink, context)
+        try:
+            with bounded(connection, WRITE), connection, connection.cursor() as cursor:
+                return _reset(cursor, sink, Ledger(sink, context), context)
+        finally:
+            connection.close()
+    except Error as error:
+        raise SinkRefusalError(str(message(error, sink))) from error
+
+
+def _reset(cursor: Cursor, sink: PostgresSink, ledger: Ledger, context: SinkContext) -> str:
+    entry = ledger.entry(cursor, lock=True)
+    if entry is not None and entry.owner != (context.pipeline, context.name):
+        ledger.require_own(cursor, entry)
+    relation, removed = ledger.relation(cursor), 0
+    if relation is not None:
+        ledger.writes(cursor, relation)
+        cursor.execute(SQL("DELETE FROM {}").format(ledger.table))
+        removed = cursor.rowcount
+        drop_others(cursor, sink, relation, ())  # the next run creates one
+    if entry is not None:
+        ledger.forget(cursor)
+    return f"removed {plural(removed, 'row')} of {sink.name}; the next run writes all rows again"

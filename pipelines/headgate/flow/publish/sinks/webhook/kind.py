@@ -13,8 +13,7 @@ from headgate.declaration.loopback import is_loopback
 from headgate.declaration.placeholders import has_placeholder
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.flow.publish.sinks.letters import Letter
-from headgate.flow.publish.sinks.webhook.declared import WebhookSink
-from headgate.flow.publish.sinks.webhook.keys import WEBHOOK
+from headgate.flow.publish.sinks.webhook.declared import WEBHOOK, WebhookSink
 from headgate.flow.publish.sinks.webhook.signing import key_of
 from headgate.flow.publish.sinks.writers import SinkAwayError, SinkContext, Writer
 

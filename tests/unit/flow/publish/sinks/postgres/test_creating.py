@@ -11,8 +11,7 @@ from contextlib import closing
 import psycopg2
 import pytest
 
-from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
-from headgate.flow.publish.sinks.postgres.resetting import reset
+from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset
 from headgate.flow.publish.sinks.writers import SinkContext, SinkRefusalError
 from tests.support.failing import failing, passing
 from tests.support.postgres import Server, is_there

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
-from headgate.flow.publish.sinks.postgres.resetting import reset
+from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset
 from headgate.flow.publish.sinks.writers import KEY, Difference, SinkContext, SinkRefusalError
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import CONTEXT, rows, sales, sink_of, step

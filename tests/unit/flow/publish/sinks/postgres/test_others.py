@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.flow.publish.sinks.postgres import connecting
-from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
-from headgate.flow.publish.sinks.postgres.resetting import reset
+from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset
 from headgate.flow.publish.sinks.writers import KEY, SinkContext, SinkRefusalError
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import (

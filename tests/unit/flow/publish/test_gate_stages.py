@@ -18,9 +18,8 @@ from headgate.declaration.model import Publication
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.flow.gates.validations import Validation, ValidationLog
 from headgate.flow.publish import mirror_calls
-from headgate.flow.publish.gate_events import GateEventStage
-from headgate.flow.publish.gate_mirror import GateMirrorStage
-from headgate.flow.publish.position import Position
+from headgate.flow.publish.gate_stages import GateEventStage, GateMirrorStage
+from headgate.flow.publish.publication import Position
 from headgate.flow.publish.sinks.writers import (
     KEY,
     Difference,
@@ -226,8 +225,7 @@ def test_a_mirror_of_another_copy_is_refused(gate: Gate, start: Start) -> None:
 def test_the_position_follows_gold_from_time_to_time(
     gate: Gate, start: Start, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    for module in ("gate_events", "gate_mirror"):
-        monkeypatch.setattr(f"headgate.flow.publish.{module}.MOST_UNSENT", 2)
+    monkeypatch.setattr("headgate.flow.publish.gate_stages.MOST_UNSENT", 2)
     stage = log_stage(gate, Log()) if kind == "log" else start(Table())
     found = []
     for _ in range(4):

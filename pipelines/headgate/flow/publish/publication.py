@@ -1,18 +1,26 @@
-"""The position of a publication: a Delta table without rows, whose commits store the position."""
+"""A publication: its position, its stage as drivers see it, and the columns that identify its rows.
+
+The position is a Delta table without rows, whose commits store the position.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from datetime import datetime
 
 import pyarrow as pa
 
 from headgate import exit_codes
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
-from headgate.declaration.model import Pipeline, Publication
+from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.errors import HeadgateError
+from headgate.flow.publish.sinks.writers import Mirror, Writer, failure_of
+from headgate.lake.storage.copies import copy_id
 from headgate.lake.storage.files import Storage
+from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table
 
@@ -69,3 +77,59 @@ class Position:
         held = self.table.refresh()
         payload = PublicationPayload(version, event)
         self.table.commit(held.advanced_to(held.n if n is None else n, now, payload))
+
+
+class Stage(ABC):
+    """The only writer of one publication's position, which is in ``table``. It follows ``source``;
+    ``layer`` is the layer of its job."""
+
+    def __init__(self, position: Position, sink: Writer | Mirror) -> None:
+        self._position, self._sink = position, sink
+        self.publication, self.layer = position.publication, position.layer
+        self.source, self.table = position.source, position.table
+
+    def create(self) -> None:
+        """Create the table of the position. Raises PublicationChangedError."""
+        self._position.create()
+
+    @abstractmethod
+    def catch_up(self, now: datetime) -> bool:
+        """Publish everything that is available now. Returns whether everything is published;
+        otherwise it must be called again. Raises the errors of the sink, CommitRefusedError,
+        FencedError."""
+
+    def is_sent(self, file: DataFile) -> bool:
+        """Whether rows of a file of ``source`` are published."""
+        return self.publication.when != "final" or file.is_final
+
+    def failure(self, error: Exception) -> str | None:
+        """A message about an error of the sink; None if the error has another cause."""
+        return failure_of(self._sink, error)
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the sink's work in the background."""
+
+
+JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+"""The options for rows as JSON in Spark, with which equal rows give equal texts."""
+
+
+def key_of_gold(table: GoldTable) -> tuple[str, ...]:
+    """The columns that identify a row of a gold table."""
+    return (*begin_of(table), *(b.name for b in table.by))
+
+
+def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]:
+    """The columns that identify a row in a version of a published table."""
+    if publication.layer == "quarantine":
+        return ("partition", "offset", "table")
+    table = pipeline.gold[publication.table]
+    if publication.layer == "late":
+        return ("_partition", "_offset", *begin_of(table))
+    return key_of_gold(table)
+
+
+def log_id(table: Table) -> str:
+    """Identifies the log of a table, and distinguishes it from the logs of copies."""
+    return f"{table.handle.metadata().id} {copy_id(table.home)}".strip()

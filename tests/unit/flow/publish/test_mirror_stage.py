@@ -15,10 +15,8 @@ import pytest
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
 from headgate.flow.publish import mirror_calls
-from headgate.flow.publish.difference import NetFiles, net_files
-from headgate.flow.publish.identity import log_id
-from headgate.flow.publish.mirror import MirrorStage
-from headgate.flow.publish.position import Position
+from headgate.flow.publish.mirror_stage import MirrorStage, NetFiles, net_files
+from headgate.flow.publish.publication import Position, log_id
 from headgate.flow.publish.sinks.writers import Difference, Mirror, SinkRefusalError, Version
 from headgate.lake.tables.table import Table
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake
@@ -114,7 +112,7 @@ def test_commits_without_rows_are_read_once(
         reads.append(table.version)
         return net_files(table, after, rows)
 
-    monkeypatch.setattr("headgate.flow.publish.mirror.net_files", counted)
+    monkeypatch.setattr("headgate.flow.publish.mirror_stage.net_files", counted)
     first = mirrored.commit()
     assert mirrored.stage.catch_up(NOW)
     fences = [mirrored.fence()]
