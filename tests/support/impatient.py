@@ -6,11 +6,11 @@ Their requests time out after 4 seconds; without this, after 10 to 30 seconds.
 from __future__ import annotations
 
 from headgate.cli.main import main
-from headgate.flow.sources.kafka import cluster, reading
+from headgate.flow.sources.kafka import batches, cluster
 
 TIMEOUT = 4_000  # milliseconds; a broker on a busy machine answers within 2 seconds
 
 if __name__ == "__main__":
-    cluster._TIMEOUT = reading._POLL = TIMEOUT
-    reading._ASKING = dict.fromkeys(reading._ASKING, str(TIMEOUT))
+    cluster._TIMEOUT = batches._POLL = TIMEOUT
+    batches._ASKING = dict.fromkeys(batches._ASKING, str(TIMEOUT))
     main()
