@@ -25,11 +25,10 @@ from headgate.airflow.operators.verb import run_verb
 from headgate.airflow.questions import of_publication
 from headgate.commands import Place
 from headgate.declaration.load import load
-from headgate.history.backfill.report import Report, TableReport
-from headgate.history.backfill.reports import write_report
+from headgate.history.backfill.report import BackfillReport, TableReport, write_report
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from tests.support.task_instance import TaskInstance
-from tests.unit.history.backfill.test_noted import asked, carried_out, taken_in
+from tests.unit.history.backfill.test_open_requests import asked, carried_out, taken_in
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake
 
 DAY = datetime(2026, 5, 4, tzinfo=UTC)
@@ -79,7 +78,7 @@ def verb(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Verb:
             if table is not None:
                 at, file = datetime.now(UTC), "tiny.yml"
                 about = ("b1", "tiny", at, DAY, NEXT, digest, (table,))
-                report = Report(*about, by_end=True, file=file)
+                report = BackfillReport(*about, by_end=True, file=file)
                 write_report(lake.layout, report)
             return code, ""
 
@@ -133,7 +132,7 @@ def test_windows_that_began_before_the_interval_are_compared(
         about, found = (at, DAY, NEXT, "digest"), replace(EMPTY, equal=1, windows=1)
         # A person may compare the same times meanwhile, without the windows that began before.
         for id_, by_end in (("b2", True), ("b3", False)):
-            report = Report(id_, "tiny", *about, (found,), by_end=by_end)
+            report = BackfillReport(id_, "tiny", *about, (found,), by_end=by_end)
             write_report(hopping.layout, report)
         return 0, ""
 
@@ -217,7 +216,7 @@ def test_the_question_shows_the_rows_and_names_another_declaration() -> None:
     )
     table = replace(DIFFERS, changed=29, new=1, rows=rows)
     about = ("b1", "tiny", DAY, DAY, NEXT, "digest", (table,))
-    report = Report(*about, file="other.txt", is_own=False)
+    report = BackfillReport(*about, file="other.txt", is_own=False)
     text = of_publication(report, "one", "two", Path("other.txt"), Place("headgate", "tiny.yml"))
     assert "Computed by **another declaration**, `other.txt`, in the backfill `b1`." in text
     site = "`` <img src=x onerror=1>\\|`x` ``"

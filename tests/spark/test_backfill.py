@@ -17,8 +17,8 @@ from headgate.flow.gold import recomputing
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.late_replay import Selection
 from headgate.flow.gold.operators.windows import Windows, assigning
-from headgate.history.backfill.plan import Planned, planned
-from headgate.history.backfill.running import Asked, plan_of
+from headgate.history.backfill.plan import BackfillPlan, plan_backfill
+from headgate.history.backfill.running import BackfillScope, preview_backfill
 from headgate.history.replay.refused import RefusedSelection as Refused
 from headgate.history.savepoints.holds import FOLDER
 from headgate.lake.tables.errors import DamagedFileError
@@ -130,7 +130,7 @@ def test_each_window_is_compared_in_the_interval_in_which_it_ends(lived: Prepare
         assert {t.table: t.equal for t in outcome.report.tables} == {
             name: len(rows) for name, rows in final.items()
         }
-        asked = Asked(engine.pipeline, engine.pipeline, tables, begin, end, by_end=True)
+        asked = BackfillScope(engine.pipeline, engine.pipeline, tables, begin, end, by_end=True)
         windows = {
             name: (len({row["window_start"] for row in rows}), len(rows))
             for name, rows in final.items()
@@ -203,8 +203,8 @@ def test_after_replays_only_the_files_of_the_range_and_of_its_corrections_are_re
     def batches(begin: int, end: int) -> set[int]:
         """The batches of the files that are read for some hours."""
         times = [first + timedelta(hours=hour) for hour in (begin, end)]
-        asked = Asked(engine.pipeline, engine.pipeline, ["per_minute"], times[0], times[1])
-        _, plan = plan_of(engine.layout, asked)
+        asked = BackfillScope(engine.pipeline, engine.pipeline, ["per_minute"], times[0], times[1])
+        _, plan = preview_backfill(engine.layout, asked)
         return {file.n for file in plan.read}
 
     assert [batches(n, n + 1) for n in range(3)] == [{1, 7}, {2}, {3, 8}]
@@ -276,12 +276,12 @@ def test_a_vacuum_leaves_what_is_planned(
     """Planning may read bronze for long. What it reads is held before."""
     engine = lived.copy(tmp_path)
 
-    def planned_later(*args: Any) -> Planned:
+    def planned_later(*args: Any) -> BackfillPlan:
         compacted(engine)
         trimmed(engine)
-        return planned(*args)
+        return plan_backfill(*args)
 
-    monkeypatch.setattr("headgate.history.backfill.running.planned", planned_later)
+    monkeypatch.setattr("headgate.history.backfill.running.plan_backfill", planned_later)
     assert unequal(backfill(engine, tables=["sliding"])) == []
 
 

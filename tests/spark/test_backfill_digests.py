@@ -8,7 +8,7 @@ from math import inf, nan, nextafter
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.history.backfill.comparing import Comparison, Counts
+from headgate.history.backfill.comparing import ComparedCounts, Comparison
 
 pytestmark = pytest.mark.spark
 
@@ -16,7 +16,7 @@ SCHEMA = "at timestamp, number int, total double, events long"
 NUMBERS = [0.0, 0.1 + 0.2, 12345678.945, -99999999999.995, 1e-12, 1e300, nan, inf, -inf]
 
 
-def compared(spark: SparkSession, totals: Sequence[float]) -> Counts:
+def compared(spark: SparkSession, totals: Sequence[float]) -> ComparedCounts:
     """Rows with these totals, compared with a table that has others."""
 
     def rows(totals: Sequence[float]) -> str:

@@ -18,9 +18,9 @@ from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.backfill import CHANGE, GONE
 from headgate.flow.operations.requests import waiting
 from headgate.flow.publish.changes import changes
-from headgate.history.backfill.publication import published_by
-from headgate.history.backfill.running import Outcome
-from headgate.history.backfill.store import remove_left
+from headgate.history.backfill.folders import remove_ended_backfills
+from headgate.history.backfill.report import publication_of
+from headgate.history.backfill.running import BackfillOutcome
 from headgate.history.savepoints.clone import clone
 from headgate.history.savepoints.holds import FOLDER
 from headgate.insight.ledger.balance import balance
@@ -100,7 +100,9 @@ def sound(engine: Engine) -> None:
 
 
 @pytest.fixture(scope="module")
-def computed(lived: Prepared, tmp_path_factory: pytest.TempPathFactory) -> tuple[Prepared, Outcome]:
+def computed(
+    lived: Prepared, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Prepared, BackfillOutcome]:
     """A backfill by the changed declaration, with each kind of change; its patches are stored."""
     engine = lived.copy(tmp_path_factory.mktemp("computed"))
     outcome = backfill(engine, used=changed(engine))
@@ -112,17 +114,17 @@ def computed(lived: Prepared, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 @pytest.fixture
-def engine(computed: tuple[Prepared, Outcome], tmp_path: Path) -> Engine:
+def engine(computed: tuple[Prepared, BackfillOutcome], tmp_path: Path) -> Engine:
     return computed[0].copy(tmp_path)
 
 
 @pytest.fixture
-def outcome(computed: tuple[Prepared, Outcome]) -> Outcome:
+def outcome(computed: tuple[Prepared, BackfillOutcome]) -> BackfillOutcome:
     return computed[1]
 
 
 def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
-    engine: Engine, outcome: Outcome
+    engine: Engine, outcome: BackfillOutcome
 ) -> None:
     before = {name: final(engine, name) for name in TABLES}
     versions = {name: newest(gold(engine, name)) for name in TABLES}
@@ -168,7 +170,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
 
 @in_full
 def test_one_of_before_a_savepoint_stays_wherever_the_tables_were_meanwhile(
-    engine: Engine, outcome: Outcome
+    engine: Engine, outcome: BackfillOutcome
 ) -> None:
     before = engine.savepoint()
     publish(engine, outcome)
@@ -193,7 +195,7 @@ def newest(table: Table) -> int:
 
 @pytest.mark.parametrize("later", [True, pytest.param(False, marks=in_full)])
 def test_a_rebuild_and_a_copy_repeat_it(
-    engine: Engine, outcome: Outcome, tmp_path: Path, *, later: bool
+    engine: Engine, outcome: BackfillOutcome, tmp_path: Path, *, later: bool
 ) -> None:
     publish(engine, outcome)
     engine.take_in()
@@ -202,7 +204,7 @@ def test_a_rebuild_and_a_copy_repeat_it(
         engine.catch_up()
         engine.operate("late_replay", table="bands", **{"from": None, "to": None, "keys": {}})
         engine.catch_up()
-    remove_left(engine.layout, engine.pipeline)
+    remove_ended_backfills(engine.layout, engine.pipeline)
     wanted = {name: final(engine, name) for name in TABLES}
     anew = RebuildRequest(tuple(f"gold/{name}" for name in TABLES))
     rebuilt = Engine(engine.spark, engine.pipeline, engine.root, now=engine.now, anew=anew)
@@ -246,7 +248,7 @@ def test_a_rebuild_repeats_it_after_fields_were_added_inside_of_columns(
     assert project.rows()["gold/per_minute"] == published
 
 
-def test_a_patch_that_has_changed_is_not_read(engine: Engine, outcome: Outcome) -> None:
+def test_a_patch_that_has_changed_is_not_read(engine: Engine, outcome: BackfillOutcome) -> None:
     publish(engine, outcome)
     before = {name: final(engine, name) for name in TABLES}
     path = outcome.patches["bands"].path
@@ -261,7 +263,7 @@ def test_a_patch_that_has_changed_is_not_read(engine: Engine, outcome: Outcome) 
     ["late_replay", *(pytest.param(each, marks=in_full) for each in ("drain", "backfill"))],
 )
 def test_it_is_void_if_another_operation_came_first(
-    engine: Engine, outcome: Outcome, name: str
+    engine: Engine, outcome: BackfillOutcome, name: str
 ) -> None:
     if name == "backfill":
         only = replace(outcome, patches={"bands": outcome.patches["bands"]})
@@ -275,14 +277,16 @@ def test_it_is_void_if_another_operation_came_first(
     publish(engine, outcome)
     engine.take_in()
     operation = BronzePayload.of(engine.runtime.head.table.refresh()).operations[-1]
-    void = {*published_by(engine.layout, engine.pipeline.name, operation).void}
+    void = {*publication_of(engine.layout, engine.pipeline.name, operation).void}
     assert void == ({"bands", "sliding"} if name == "drain" else {"bands"})
     assert {t for t in TABLES if final(engine, t) == before[t]} == void
     sound(engine)
 
 
 @in_full
-def test_a_request_from_before_a_restore_is_dropped(engine: Engine, outcome: Outcome) -> None:
+def test_a_request_from_before_a_restore_is_dropped(
+    engine: Engine, outcome: BackfillOutcome
+) -> None:
     savepoint = engine.savepoint()
     request = publish(engine, outcome)
     engine.restore(savepoint)
@@ -295,7 +299,7 @@ def test_a_request_from_before_a_restore_is_dropped(engine: Engine, outcome: Out
 PLACES = ("operation.taken_in", "operation.staged", "operation.table_done", "operation.intended")
 
 
-def patched(engine: Engine, outcome: Outcome, table: str) -> Keyed:
+def patched(engine: Engine, outcome: BackfillOutcome, table: str) -> Keyed:
     """The final rows of gold, with the patch applied."""
     file = engine.layout.storage.uri(outcome.patches[table].path)
     rows = {tuple(row[k] for k in GOLD_KEYS[table]): row for row in pq.read_table(file).to_pylist()}
@@ -305,12 +309,12 @@ def patched(engine: Engine, outcome: Outcome, table: str) -> Keyed:
 
 
 def test_it_is_carried_out_once_wherever_driver_and_verb_die(
-    engine: Engine, outcome: Outcome
+    engine: Engine, outcome: BackfillOutcome
 ) -> None:
     wanted = {name: patched(engine, outcome, name) for name in TABLES}
     with dying("backfill.asked"):
         publish(engine, outcome)
-    remove_left(engine.layout, engine.pipeline)
+    remove_ended_backfills(engine.layout, engine.pipeline)
     assert outcome.report.id in engine.layout.storage.folders(FOLDER), "a request waits for it"
     for place in PLACES:
         with dying(place, certainly=False):

@@ -8,9 +8,14 @@ from datetime import datetime, timedelta
 
 from headgate.declaration.model import Pipeline
 from headgate.flow.operations.requests import Request
+from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import TableReport
-from headgate.history.backfill.running import Asked, Outcome, ask_to_publish, compute
-from headgate.history.backfill.store import remove_left
+from headgate.history.backfill.running import (
+    BackfillOutcome,
+    BackfillScope,
+    ask_to_publish,
+    compute_backfill,
+)
 from headgate.history.savepoints.holds import holding
 from headgate.lake.storage.documents import new_id
 from tests.support.engine import Engine
@@ -27,20 +32,22 @@ def backfill(
     tables: Sequence[str] = (),
     used: Pipeline | None = None,
     by_end: bool = False,
-) -> Outcome:
+) -> BackfillOutcome:
     """Compute and compare; nothing is published, and the scratch tables are removed."""
     pipeline = engine.pipeline
-    asked = Asked(pipeline, used or pipeline, tables or [*pipeline.gold], begin, end, by_end)
+    asked = BackfillScope(
+        pipeline, used or pipeline, tables or [*pipeline.gold], begin, end, by_end
+    )
     now = engine.clock()
-    remove_left(engine.layout, pipeline)
+    remove_ended_backfills(engine.layout, pipeline)
     with holding(engine.layout, id_ := new_id(now)):
-        return compute(engine.layout, asked, id_, lambda: nullcontext(engine.spark), now)
+        return compute_backfill(engine.layout, asked, id_, lambda: nullcontext(engine.spark), now)
 
 
-def publish(engine: Engine, outcome: Outcome, savepoint: str = "none") -> Request:
+def publish(engine: Engine, outcome: BackfillOutcome, savepoint: str = "none") -> Request:
     """Request the publication; the next ``take_in_requests`` carries it out."""
     return ask_to_publish(engine.layout, outcome, savepoint, "a test", engine.clock())
 
 
-def unequal(outcome: Outcome) -> list[TableReport]:
+def unequal(outcome: BackfillOutcome) -> list[TableReport]:
     return [table for table in outcome.report.tables if table.result == "differs"]

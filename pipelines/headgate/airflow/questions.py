@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.declaration.model import Pipeline
-    from headgate.history.backfill.report import Report, TableReport
+    from headgate.history.backfill.report import BackfillReport, TableReport
     from headgate.insight.status.held_versions import HeldVersion
 
 
@@ -43,7 +43,7 @@ def of_rejection(declared: Pipeline, held: Sequence[HeldVersion], place: Place) 
     return "\n\n".join(parts)
 
 
-def of_publication(report: Report, begin: str, end: str, file: Path, place: Place) -> str:
+def of_publication(report: BackfillReport, begin: str, end: str, file: Path, place: Place) -> str:
     """Asks whether the rows that a backfill has computed, by the declaration ``file``, may replace
     those of gold."""
     parts = [
@@ -85,7 +85,9 @@ def _held(declared: Pipeline, each: HeldVersion, place: Place) -> Iterator[str]:
     yield each.count + ("." if is_all else f"; more of them: {code(show)}")
 
 
-def _differing(each: TableReport, report: Report, file: Path, place: Place) -> Iterator[str]:
+def _differing(
+    each: TableReport, report: BackfillReport, file: Path, place: Place
+) -> Iterator[str]:
     rows = each.rows.first()
     counts = f"{each.changed:,} changed, {each.new:,} new, {each.gone:,} gone"
     yield f"{code(f'gold.{each.table}')}: {counts}, {each.equal:,} equal."
@@ -99,7 +101,7 @@ def _differing(each: TableReport, report: Report, file: Path, place: Place) -> I
     )
 
 
-def _declaration(report: Report) -> str:
+def _declaration(report: BackfillReport) -> str:
     if report.is_own:
         return f"the pipeline's own declaration, {code(report.file)}"
     return f"**another declaration**, {code(report.file)}"

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from headgate.declaration.load import load
-from headgate.history.backfill.reports import reports
+from headgate.history.backfill.report import backfill_reports
 from headgate.history.savepoints.store import find
 from headgate.insight.final_periods.periods import HOUR
 from headgate.insight.ledger.by_id import by_id
@@ -123,7 +123,7 @@ def test_a_month_of_days_is_computed_again_and_is_equal(site: Site) -> None:
         patience=LONG,
     )
     assert len(runs(site)) == len(runs(site, "success")) == DAYS
-    found = {report.begin: report for report in reports(site.layout)}
+    found = {report.begin: report for report in backfill_reports(site.layout)}
     assert {*found} == {FIRST + timedelta(days=day) for day in range(DAYS)}
     assert {report.result for report in found.values()} == {"equal"}
     assert all(each.windows for report in found.values() for each in report.tables)
@@ -179,7 +179,7 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
         assert row["level_total"] == (2 * was if is_meant else was)
         assert row["revision"] == (row["level_total"] != was)
     emits_again(site, told, day)
-    newest = next(report for report in reports(site.layout) if report.published)
+    newest = next(report for report in backfill_reports(site.layout) if report.published)
     assert newest.published is not None
     savepoint = find(site.layout, newest.published.savepoint)
     assert "before backfill" in savepoint.note

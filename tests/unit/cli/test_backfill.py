@@ -20,9 +20,13 @@ from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.flow.operations.backfill import Patch
 from headgate.flow.operations.requests import remove, waiting
-from headgate.history.backfill.report import Published, Report, TableReport
-from headgate.history.backfill.reports import write_report
-from headgate.history.backfill.running import Asked, Outcome
+from headgate.history.backfill.report import (
+    BackfillReport,
+    PublishedBackfill,
+    TableReport,
+    write_report,
+)
+from headgate.history.backfill.running import BackfillOutcome, BackfillScope
 from headgate.history.savepoints.store import savepoints
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.operation import Operation
@@ -49,11 +53,13 @@ GOLD = pa.schema(
 def found(monkeypatch: pytest.MonkeyPatch) -> Given:
     """Sets the result of the computation."""
 
-    def give(table: TableReport, published: Published | None = None) -> None:
-        report = Report("b1", "tiny", NOON, NOON, None, "digest", (table,), published)
-        outcome = Outcome(report, {}, 0)
+    def give(table: TableReport, published: PublishedBackfill | None = None) -> None:
+        report = BackfillReport("b1", "tiny", NOON, NOON, None, "digest", (table,), published)
+        outcome = BackfillOutcome(report, {}, 0)
 
-        def compute_here(*_: object, check: Callable[[Report], None], **__: object) -> Outcome:
+        def compute_here(
+            *_: object, check: Callable[[BackfillReport], None], **__: object
+        ) -> BackfillOutcome:
             check(report)
             return outcome
 
@@ -119,7 +125,7 @@ def test_windows_can_be_selected_by_their_end(ask: Ask, empty_lake: Lake, of_lak
 
 
 def test_a_backfill_by_end_is_listed_as_such(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:
-    report = Report("b1", "tiny", NOON, NOON, None, "digest", (TABLE,))
+    report = BackfillReport("b1", "tiny", NOON, NOON, None, "digest", (TABLE,))
     write_report(empty_lake.layout, report)
     write_report(empty_lake.layout, replace(report, id="b2", by_end=True))
     _, out, _ = ask("backfill", *of_lake)
@@ -145,7 +151,7 @@ def test_after_a_changed_formula_the_stream_keeps_the_old_one(
     changed = Path(pipeline).with_name("changed.yml")
     shutil.copy(pipeline, changed)
     publish = ["backfill", pipeline, *root, "--from", "2026-05-01", "--publish"]
-    found(replace(TABLE, changed=1, windows=1), Published(1, "s1"))
+    found(replace(TABLE, changed=1, windows=1), PublishedBackfill(1, "s1"))
     _, out, _ = ask(*publish)
     assert (
         f"to take it back, stop the pipeline, and then: headgate savepoint restore {pipeline}"
@@ -169,9 +175,9 @@ def test_the_list_says_what_a_restore_has_taken_back(
     bronze.commit(replace(state, payload=payload, operation=2))
     differing = replace(TABLE, changed=1)
     for number in (1, 2, 3):  # bronze has no operation 3: a restore took it back
-        published = Published(number, "s1")
+        published = PublishedBackfill(number, "s1")
         id_ = f"b{number}"
-        report = Report(id_, "tiny", NOON, NOON, None, "digest", (differing,), published)
+        report = BackfillReport(id_, "tiny", NOON, NOON, None, "digest", (differing,), published)
         write_report(empty_lake.layout, report)
     _, out, _ = ask("backfill", *of_lake)
     back = [line for line in out.splitlines() if "taken back" in line]
@@ -214,9 +220,11 @@ def test_rows_that_nobody_expects_are_not_published(
     """The table with the expected rows is not published either: both were approved together."""
     layout, declared = empty_lake.layout, empty_lake.pipeline
     tables = [replace(TABLE, table=name, changed=1, backfilled="1-ff") for name in ("a", "b")]
-    outcome = Outcome(Report("b1", "tiny", NOON, NOON, None, "digest", tuple(tables)), {}, 0)
-    asked = Asked(declared, declared, ("a", "b"), NOON, None)
-    monkeypatch.setattr(computing, "await_request", lambda *_, **__: Published(1, "s1"))
+    outcome = BackfillOutcome(
+        BackfillReport("b1", "tiny", NOON, NOON, None, "digest", tuple(tables)), {}, 0
+    )
+    asked = BackfillScope(declared, declared, ("a", "b"), NOON, None)
+    monkeypatch.setattr(computing, "await_request", lambda *_, **__: PublishedBackfill(1, "s1"))
     for expected in ({"a": "1-ff"}, {"a": "1-ff", "b": "1-fe"}):
         with pytest.raises(HeadgateError, match=r"gold\.b: .* 1-ff was computed") as caught:
             require_expected(expected, outcome.report)
@@ -235,9 +243,9 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
     """Its record follows what becomes of it, also without the command."""
     layout, declared = gated.layout, gated.pipeline
     differing = replace(TABLE, changed=1, windows=1)
-    report = Report("b1", "tiny", NOON, NOON, None, "digest", (differing,))
+    report = BackfillReport("b1", "tiny", NOON, NOON, None, "digest", (differing,))
     patch = Patch("patches/b1", "0", "digest", 0, ("window_start",), (0, 1))
-    outcome = Outcome(report, {"per_minute": patch}, 0)
+    outcome = BackfillOutcome(report, {"per_minute": patch}, 0)
     gold = gated.table("gold/per_minute")
 
     def drive(*_: object) -> tuple[bool, str]:
@@ -256,8 +264,8 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
 
     monkeypatch.setattr(requesting, "_drive", drive)
 
-    def compute_here(*_: object, **__: object) -> Outcome:
-        asked = Asked(declared, declared, ("per_minute",), NOON, None)
+    def compute_here(*_: object, **__: object) -> BackfillOutcome:
+        asked = BackfillScope(declared, declared, ("per_minute",), NOON, None)
         published = publish_here("")(layout, asked, outcome, "")
         found = replace(report, published=published)
         write_report(layout, found)
@@ -297,8 +305,8 @@ def test_the_list_says_what_a_person_has_rejected(
     bronze.commit(replace(state, payload=payload, operation=1))
     gold.commit(replace(gold.refresh().held("operation", gold.epoch), operation=1))
     differing = replace(TABLE, changed=1)
-    held = Published(1, "s1", waiting=("per_minute",))
-    report = Report("b1", "tiny", NOON, NOON, None, "digest", (differing,), held)
+    held = PublishedBackfill(1, "s1", waiting=("per_minute",))
+    report = BackfillReport("b1", "tiny", NOON, NOON, None, "digest", (differing,), held)
     write_report(empty_lake.layout, report)
     out = ask("backfill", *of_lake)[1]
     assert "gold.per_minute rejected" in out

@@ -25,7 +25,7 @@ from headgate.supervision.supervisor import NEEDS_A_PERSON
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from headgate.history.backfill.report import Report
+    from headgate.history.backfill.report import BackfillReport
 
 Then = Literal["verify", "show", "publish"]
 
@@ -59,11 +59,11 @@ class IntervalTask(TablesTask):
         """Wait until the tables have carried out the requests of earlier attempts of this run, so
         that no request is made twice. Raises AirflowException if they have not within
         ``PATIENCE``."""
-        from headgate.history.backfill.noted import is_open
+        from headgate.history.backfill.open_requests import has_open_request
 
         declared, layout = self._opened()
         ends = time.monotonic() + PATIENCE
-        while is_open(layout, declared, _note(context)):
+        while has_open_request(layout, declared, _note(context)):
             if time.monotonic() >= ends:
                 look = f"{pipeline_command('status')}; {pipeline_command('gate status')}"
                 raise AirflowException(
@@ -157,7 +157,7 @@ class BackfillInterval(IntervalTask):
         except NoConnectionError as error:
             raise AirflowFailException(str(error)) from error
 
-    def _question(self, report: Report, found: dict[str, Any]) -> Question:
+    def _question(self, report: BackfillReport, found: dict[str, Any]) -> Question:
         from headgate.airflow.questions import of_publication
 
         return Question(
@@ -187,7 +187,7 @@ class BackfillInterval(IntervalTask):
             options += ["--declaration", str(self._used)]
         return options
 
-    def _difference(self, report: Report | None, meant: Any) -> str:
+    def _difference(self, report: BackfillReport | None, meant: Any) -> str:
         if meant is None:
             return (
                 f"gold differs from bronze in windows that end in ({self.begin}, {self.end}]: "
@@ -203,13 +203,13 @@ class BackfillInterval(IntervalTask):
             "person is asked again"
         )
 
-    def _report(self, since: datetime) -> Report | None:
+    def _report(self, since: datetime) -> BackfillReport | None:
         """The report of the process that this task has run."""
-        from headgate.history.backfill.reports import reports
+        from headgate.history.backfill.report import backfill_reports
 
         _, layout = self._opened()
         times = self._times()
-        found = (r for r in reports(layout) if r.by_end and (r.begin, r.end) == times)
+        found = (r for r in backfill_reports(layout) if r.by_end and (r.begin, r.end) == times)
         return next((each for each in found if each.at >= since), None)
 
 

@@ -21,10 +21,13 @@ from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
 from headgate.flow.operations.requests import Request
-from headgate.history.backfill.publication import published_by
-from headgate.history.backfill.report import Published, Report
-from headgate.history.backfill.reports import write_report
-from headgate.history.backfill.store import remove_left
+from headgate.history.backfill.folders import remove_ended_backfills
+from headgate.history.backfill.report import (
+    BackfillReport,
+    PublishedBackfill,
+    publication_of,
+    write_report,
+)
 from headgate.history.savepoints.holds import holding
 from headgate.history.savepoints.store import create
 from headgate.lake.storage.documents import new_id
@@ -34,9 +37,9 @@ from headgate.lake.tables.snapshot import head_table
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from headgate.history.backfill.running import Asked, Outcome
+    from headgate.history.backfill.running import BackfillOutcome, BackfillScope
 
-    Publish = Callable[[Layout, Asked, Outcome, str], Published]
+    Publish = Callable[[Layout, BackfillScope, BackfillOutcome, str], PublishedBackfill]
 
 
 _NICENESS = 15
@@ -46,16 +49,16 @@ most."""
 
 def compute_here(
     layout: Layout,
-    asked: Asked,
+    asked: BackfillScope,
     root: str,
     *,
-    check: Callable[[Report], None],
+    check: Callable[[BackfillReport], None],
     publish: Publish | None,
-) -> Outcome:
+) -> BackfillOutcome:
     """Compute and compare. ``check`` may refuse the result; ``publish`` is called if a row differs.
     Raises NoTablesError before anything is written, what ``backfill.running.compute`` raises, and
     what ``check`` and ``publish`` raise."""
-    from headgate.history.backfill.running import compute
+    from headgate.history.backfill.running import compute_backfill
 
     def session() -> AbstractContextManager[Any]:
         from headgate.driver.session import passing_session
@@ -67,25 +70,29 @@ def compute_here(
     require_machine(asked.deployed)
     os.nice(_NICENESS)
     log_file.divert_to(layout, "backfill")
-    remove_left(layout, asked.deployed)
+    remove_ended_backfills(layout, asked.deployed)
     now = datetime.now(UTC)
     with holding(layout, id_ := new_id(now)):
         with shown_waiting("computing gold again, beside the stream"):
-            outcome = compute(layout, asked, id_, session, now)
+            outcome = compute_backfill(layout, asked, id_, session, now)
         check(outcome.report)
         if publish is not None and outcome.report.differing:
             published = publish(layout, asked, outcome, root)
             outcome = replace(outcome, report=replace(outcome.report, published=published))
             write_report(layout, outcome.report)
-    remove_left(layout, asked.deployed)
+    remove_ended_backfills(layout, asked.deployed)
     return outcome
 
 
-def publish_here(note: str) -> Callable[[Layout, Asked, Outcome, str], Published]:
+def publish_here(
+    note: str,
+) -> Callable[[Layout, BackfillScope, BackfillOutcome, str], PublishedBackfill]:
     """A function that takes a savepoint, requests the operation and waits for it. It raises
     HeadgateError if the backfill is not published, or not yet."""
 
-    def publish(layout: Layout, asked: Asked, outcome: Outcome, root: str) -> Published:
+    def publish(
+        layout: Layout, asked: BackfillScope, outcome: BackfillOutcome, root: str
+    ) -> PublishedBackfill:
         from headgate.history.backfill.running import ask_to_publish
 
         now, id_ = datetime.now(UTC), outcome.report.id
@@ -110,7 +117,7 @@ def publish_here(note: str) -> Callable[[Layout, Asked, Outcome, str], Published
     return publish
 
 
-def require_expected(expected: Mapping[str, str] | None, report: Report) -> None:
+def require_expected(expected: Mapping[str, str] | None, report: BackfillReport) -> None:
     """Raises HeadgateError if the computed rows do not have the expected digests. None: any."""
     if expected is None:
         return
@@ -129,8 +136,8 @@ def require_expected(expected: Mapping[str, str] | None, report: Report) -> None
 
 
 def _state(
-    layout: Layout, asked: Asked, outcome: Outcome, request: Request
-) -> tuple[Published | None, bool]:
+    layout: Layout, asked: BackfillScope, outcome: BackfillOutcome, request: Request
+) -> tuple[PublishedBackfill | None, bool]:
     """The publication, once each table has carried it out or is held by its gate, and whether a
     table has not carried it out yet."""
     tables = {
@@ -140,7 +147,7 @@ def _state(
     operation, still = carried_out(asked.deployed, layout, request, tables.values())
     if operation is None:
         return None, still
-    found = published_by(layout, asked.deployed.name, operation)
+    found = publication_of(layout, asked.deployed.name, operation)
     held = tables_held(layout, asked.deployed)
     is_over = held.keys() >= {*found.waiting}
     return (found if is_over else None), bool(found.waiting)

@@ -12,18 +12,18 @@ from headgate.cli.options import command
 from headgate.cli.output import Shown, grid
 from headgate.cli.rows import as_text, cells, rows_shown
 from headgate.declaration.quantities import plural, size_text
-from headgate.history.backfill.report import Report, TableReport
+from headgate.history.backfill.report import BackfillReport, TableReport
 
 if TYPE_CHECKING:
-    from headgate.history.backfill.plan import Planned
-    from headgate.history.backfill.running import Asked
+    from headgate.history.backfill.plan import BackfillPlan
+    from headgate.history.backfill.running import BackfillScope
 
 _MARKS = {"equal": "✓", "differs": "✗", "empty": "-"}
 Finals = Callable[[str], "tuple[datetime, datetime] | None"]
 """Returns the time range of the final windows of a gold table; None if it has none."""
 
 
-def shown(report: Report, finals: Finals) -> Iterator[Shown]:
+def shown(report: BackfillReport, finals: Finals) -> Iterator[Shown]:
     """The report: counts and digests of every table, then what differs."""
     headers = ("gold", "batch:", "windows:", "equal:", "changed:", "new:", "gone:")
     rows = ((t.table, t.n, t.windows, t.equal, t.changed, t.new, t.gone) for t in report.tables)
@@ -47,7 +47,7 @@ def shown(report: Report, finals: Finals) -> Iterator[Shown]:
         )
 
 
-def next_steps(asked: Asked, report: Report) -> Iterator[str]:
+def next_steps(asked: BackfillScope, report: BackfillReport) -> Iterator[str]:
     """How to take a publication back, and how to change later windows as well."""
     if report.published is None:
         return
@@ -70,7 +70,7 @@ def final_windows(found: tuple[datetime, datetime] | None) -> str:
     return f"its final windows are from {as_text(found[0])} to {as_text(found[1])}"
 
 
-def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
+def listed(reports: Sequence[BackfillReport], back: Collection[str]) -> Table:
     """A line for each backfill. ``back`` are the ids of the backfills that were taken back."""
     found = grid(
         *("", "backfill", "windows", "from", "to", "gold", "declaration", "result", "published")
@@ -84,7 +84,7 @@ def listed(reports: Sequence[Report], back: Collection[str]) -> Table:
     return found
 
 
-def _publication(report: Report, *, is_back: bool) -> str:
+def _publication(report: BackfillReport, *, is_back: bool) -> str:
     """Which tables have the rows of a backfill, in a line of the list."""
     if (published := report.published) is None:
         return ""
@@ -114,7 +114,7 @@ def _of_table(table: TableReport) -> Iterator[Shown]:
 
 
 def plan_document(
-    asked: Asked, plan: Planned, windows: Mapping[str, tuple[int, int]]
+    asked: BackfillScope, plan: BackfillPlan, windows: Mapping[str, tuple[int, int]]
 ) -> dict[str, Any]:
     """What a backfill would read, as plain values."""
     return {

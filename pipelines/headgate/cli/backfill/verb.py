@@ -38,7 +38,7 @@ from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.history.backfill.compatibility import require_compatible, require_windows
-from headgate.history.backfill.reports import as_published, reports, taken_back
+from headgate.history.backfill.report import backfill_reports, taken_back_reports, with_publications
 from headgate.insight.lineage.emitting import send_backfill
 from headgate.insight.querying.sql import select
 from headgate.lake.storage.layout import Layout
@@ -46,7 +46,7 @@ from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import head_table
 
 if TYPE_CHECKING:
-    from headgate.history.backfill.running import Asked
+    from headgate.history.backfill.running import BackfillScope
 
 
 Tables = Annotated[
@@ -159,11 +159,11 @@ def backfill(
 
 
 def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
-    found, back = tuple(reports(layout)), frozenset[str]()
+    found, back = tuple(backfill_reports(layout)), frozenset[str]()
     if found:
         operations = BronzePayload.of(head_table(layout, declared).refresh()).operations
-        found = as_published(layout, declared.name, found, operations)
-        back = taken_back(found, operations)
+        found = with_publications(layout, declared.name, found, operations)
+        back = taken_back_reports(found, operations)
     shown = listed(found, back) if found else "there was no backfill"
     words = [] if found else [command("backfill", "--from", "2 days", "--dry-run")]
     documents = [report.document() for report in found]
@@ -171,10 +171,10 @@ def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
     respond(json, document, shown, *words)
 
 
-def _show_plan(layout: Layout, asked: Asked, *, json: bool) -> None:
-    from headgate.history.backfill.running import plan_of
+def _show_plan(layout: Layout, asked: BackfillScope, *, json: bool) -> None:
+    from headgate.history.backfill.running import preview_backfill
 
-    _, plan = plan_of(layout, asked)
+    _, plan = preview_backfill(layout, asked)
     windows = windows_of(layout, asked)
     document = plan_document(asked, plan, windows)
     words = [
@@ -197,9 +197,9 @@ def asked_of(
     now: datetime,
     *,
     by_end: bool = False,
-) -> Asked:
+) -> BackfillScope:
     """Raises BadParameter, UsageError, DeclarationError, OtherDeclarationError."""
-    from headgate.history.backfill.running import Asked
+    from headgate.history.backfill.running import BackfillScope
 
     first, last = time_range(begin, end, now)
     assert first is not None
@@ -209,7 +209,7 @@ def asked_of(
         require_windows(declared.gold[name])
         if used is not declared:
             require_compatible(declared, used, name)
-    return Asked(declared, used, tuple(dict.fromkeys(names)), first, last, by_end)
+    return BackfillScope(declared, used, tuple(dict.fromkeys(names)), first, last, by_end)
 
 
 def expected_of(given: Sequence[str] | None) -> Mapping[str, str] | None:
@@ -225,7 +225,7 @@ def expected_of(given: Sequence[str] | None) -> Mapping[str, str] | None:
     return found or None
 
 
-def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
+def windows_of(layout: Layout, asked: BackfillScope) -> Mapping[str, tuple[int, int]]:
     """The number of final windows in the range and of their rows, by table."""
     found = {}
     for name in asked.tables:
@@ -240,7 +240,9 @@ def windows_of(layout: Layout, asked: Asked) -> Mapping[str, tuple[int, int]]:
     return found
 
 
-def final_range(layout: Layout, asked: Asked, name: str) -> tuple[datetime, datetime] | None:
+def final_range(
+    layout: Layout, asked: BackfillScope, name: str
+) -> tuple[datetime, datetime] | None:
     """The time range of the final windows of a gold table; None if it has none."""
     begin, end = [*columns_of(asked.deployed.gold[name])][:2]
     sql = f"SELECT min({begin}), max({end}) FROM gold.{name} WHERE final"

@@ -23,7 +23,7 @@ from headgate.lake.tables.replay import corrected_time
 
 Duplicate = tuple[str, int]
 """The id of a duplicate, and its event time in microseconds since 1970 UTC."""
-Find = Callable[[Span], Iterable[Duplicate]]
+FindDuplicates = Callable[[Span], Iterable[Duplicate]]
 """Returns the duplicates with event times in a span."""
 
 MOST_STEPS = 100
@@ -31,7 +31,7 @@ MOST_STEPS = 100
 _COLUMNS = ("event_id", "event_time", "duplicate")
 
 
-def with_chains(span: Span, within: int, find: Find) -> Span:
+def with_chains(span: Span, within: int, find: FindDuplicates) -> Span:
     """The event times of all rows that decide which rows of ``span`` are in a table with rules:
     those of each chain with a duplicate in it, and ``within`` more, where the rows may be that the
     chain repeats."""
@@ -43,7 +43,7 @@ def with_chains(span: Span, within: int, find: Find) -> Span:
     return EVERYTHING if first is None or last is None else (first, -last)
 
 
-def _reached(begin: int, within: int, find: Find) -> int | None:
+def _reached(begin: int, within: int, find: FindDuplicates) -> int | None:
     """The earliest time that decides about duplicates at or after ``begin``; None if a chain is too
     long."""
     ends: dict[str, int] = {}  # the earliest duplicate of each chain that may go on
@@ -72,7 +72,7 @@ class BronzeDuplicates:
         self._read: dict[str, pa.Table] = {}
 
     def find(self, span: Span) -> Iterator[Duplicate]:
-        """``Find``. Raises DamagedFileError."""
+        """``FindDuplicates``. Raises DamagedFileError."""
         for file in overlapping_files(self._handle, _COLUMNS[1], [span]):
             if file.path not in self._read:
                 self._read[file.path] = self._duplicates(file)

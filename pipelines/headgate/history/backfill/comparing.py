@@ -29,7 +29,7 @@ EQUAL = "equal"
 
 
 @dataclass(frozen=True)
-class Counts:
+class ComparedCounts:
     """The counts of a comparison: rows by their change, and the digests of both sides. ``span`` has
     the first and the last begin of the rows that differ, in microseconds since 1970 UTC;
     ``counted`` is the increase of the sum of the table's column of counts."""
@@ -75,7 +75,7 @@ class Comparison:
         row = F.when(F.col("new").isNotNull(), F.col("new")).otherwise(F.col("old"))
         return differing.select(CHANGE, row.alias("row")).select(CHANGE, "row.*")
 
-    def counts(self, compared: DataFrame, counter: str | None) -> Counts:
+    def counts(self, compared: DataFrame, counter: str | None) -> ComparedCounts:
         """``counter`` is a column of counts, if the table has one."""
         begin = F.coalesce(f"new.{self._key[0]}", f"old.{self._key[0]}")
         differs = F.col(CHANGE) != EQUAL
@@ -94,9 +94,9 @@ class Comparison:
         live, backfilled = (_digest(sizes[side], side, found) for side in ("old", "new"))
         span = None if found["first"] is None else (int(found["first"]), int(found["last"]))
         windows, equal = int(found["windows"]), int(found["windows"]) - int(found["differing"])
-        return Counts(rows, windows, equal, live, backfilled, span, int(found["counted"]))
+        return ComparedCounts(rows, windows, equal, live, backfilled, span, int(found["counted"]))
 
-    def columns(self, compared: DataFrame, counts: Counts) -> tuple[ColumnDifference, ...]:
+    def columns(self, compared: DataFrame, counts: ComparedCounts) -> tuple[ColumnDifference, ...]:
         """The columns that have other values in some rows, in the order of the table."""
         if not counts.rows[CHANGED]:
             return ()
@@ -112,12 +112,12 @@ class Comparison:
             if found[f"{name} rows"]
         )
 
-    def rows(self, compared: DataFrame, counts: Counts) -> tuple[RowChange, ...]:
+    def rows(self, compared: DataFrame, counts: ComparedCounts) -> tuple[RowChange, ...]:
         """Some rows that differ, at most ``MOST``: of each kind of change as many, the first ones
         in the order of their keys."""
         return tuple(self._rows(compared, counts))
 
-    def _rows(self, compared: DataFrame, counts: Counts) -> Iterator[RowChange]:
+    def _rows(self, compared: DataFrame, counts: ComparedCounts) -> Iterator[RowChange]:
         kinds = [each for each in (CHANGED, NEW, GONE) if counts.rows[each]]
         names = (*self._key, *self._values)
         for change in kinds:

@@ -27,10 +27,10 @@ from headgate.flow.operations.backfill import Patch, digest_of
 from headgate.flow.silver.stage import SilverStage
 from headgate.history.backfill.comparing import Comparison
 from headgate.history.backfill.errors import NotBackfilledError
-from headgate.history.backfill.plan import Planned, Target
+from headgate.history.backfill.folders import SCRATCH
+from headgate.history.backfill.plan import BackfillPlan, BackfillTarget
 from headgate.history.backfill.report import TableReport
-from headgate.history.backfill.selection import Step
-from headgate.history.backfill.store import SCRATCH
+from headgate.history.backfill.selection import BronzeStep
 from headgate.lake.storage.globs import literal
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.data_file import STATE
@@ -44,25 +44,30 @@ from headgate.lake.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Found:
+class ComparedTable:
     """The report about a table, and its patch; None if nothing differs."""
 
     report: TableReport
     patch: Patch | None
 
 
-class Backfill:
+class BackfillComputation:
     """``declared`` is the declaration that is used, ``folder`` the folder of the backfill in the
     pipeline's storage."""
 
     def __init__(
-        self, spark: SparkSession, layout: Layout, declared: Pipeline, planned: Planned, folder: str
+        self,
+        spark: SparkSession,
+        layout: Layout,
+        declared: Pipeline,
+        planned: BackfillPlan,
+        folder: str,
     ) -> None:
         self._spark, self._layout, self._declared = spark, layout, declared
         self._planned, self._folder = planned, folder
         self._scratch = layout.storage.at(f"{folder}/{SCRATCH}")
 
-    def run(self, now: datetime) -> Iterator[Found]:
+    def run(self, now: datetime) -> Iterator[ComparedTable]:
         """The report and patch of each table, in the order of the plan.
 
         Raises NotBackfilledError, LogGapError, DamagedFileError.
@@ -89,7 +94,9 @@ class Backfill:
         for step in self._planned.steps[name]:
             stage.process_again(_batches(step), now)
 
-    def _compared(self, declared: GoldTable, target: Target, now: datetime) -> Found:
+    def _compared(
+        self, declared: GoldTable, target: BackfillTarget, now: datetime
+    ) -> ComparedTable:
         stage = stage_of(self._spark, self._table, declared)
         if not isinstance(stage, FoldStage):
             raise NotBackfilledError(
@@ -127,12 +134,12 @@ class Backfill:
             earlier=target.earlier,
         )
         if counts.span is None:
-            return Found(report, None)
+            return ComparedTable(report, None)
         path, digest = self._write_patch(comparison.patch(compared), declared.name)
         made = target.definition, target.operation, key, counts.span, counts.counted
-        return Found(report, Patch(path, digest, *made))
+        return ComparedTable(report, Patch(path, digest, *made))
 
-    def _live(self, declared: GoldTable, target: Target) -> DataFrame:
+    def _live(self, declared: GoldTable, target: BackfillTarget) -> DataFrame:
         wanted, live = target.range, target.gold
         files = [file for file in target.files if file.is_final]
         rows = Rows(self._spark, live).of(files).drop(STATE).withColumn("final", F.lit(True))
@@ -140,7 +147,7 @@ class Backfill:
         return rows.where((begin >= wanted.begin) & (end <= wanted.end))
 
     def _backfilled(
-        self, stage: FoldStage, declared: GoldTable, target: Target, now: datetime
+        self, stage: FoldStage, declared: GoldTable, target: BackfillTarget, now: datetime
     ) -> DataFrame:
         wanted = target.range
         replays = tuple((n, Selection.of(said), final) for n, said, final in target.replays)
@@ -163,7 +170,7 @@ class Backfill:
         return path, digest
 
 
-def _batches(step: Step) -> Commit:
+def _batches(step: BronzeStep) -> Commit:
     """One commit for all batches of a step. It has no watermark, because no stage reads it."""
     state = State(BronzePayload(), kind="data", from_n=step.after, n=step.upto)
     return Commit(0, state, step.files)

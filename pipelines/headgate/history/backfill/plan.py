@@ -15,14 +15,14 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.history.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
 from headgate.history.backfill.errors import NotBackfilledError, OtherDeclarationError
 from headgate.history.backfill.selection import (
-    Range,
+    BronzeStep,
+    EventTimeRange,
     Span,
-    Step,
+    backfills_into,
+    bronze_steps,
     drains_of,
     final_at,
-    published_into,
-    require_known,
-    steps,
+    require_computable,
 )
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import micros
@@ -35,7 +35,7 @@ from headgate.lake.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Target:
+class BackfillTarget:
     """The results in ``range`` of a gold table at batch id ``n``, after the operations up to
     ``operation``. ``files`` are those that may have rows of the range. ``final_through``,
     ``drains`` and ``replays`` decide which rows are late and which results are final
@@ -43,7 +43,7 @@ class Target:
     the range before."""
 
     table: str
-    range: Range
+    range: EventTimeRange
     n: int
     operation: int
     definition: str
@@ -56,11 +56,11 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Planned:
+class BackfillPlan:
     """``steps`` has the steps over bronze of each silver table, by its name."""
 
-    targets: tuple[Target, ...]
-    steps: Mapping[str, tuple[Step, ...]]
+    targets: tuple[BackfillTarget, ...]
+    steps: Mapping[str, tuple[BronzeStep, ...]]
 
     @property
     def read(self) -> tuple[DataFile, ...]:
@@ -69,9 +69,9 @@ class Planned:
         return tuple(found.values())
 
 
-def planned(
-    at: ConsistentSnapshot, deployed: Pipeline, used: Pipeline, ranges: Mapping[str, Range]
-) -> Planned:
+def plan_backfill(
+    at: ConsistentSnapshot, deployed: Pipeline, used: Pipeline, ranges: Mapping[str, EventTimeRange]
+) -> BackfillPlan:
     """The plan for a range of each of some gold tables. ``deployed`` is the declaration that the
     tables were made from, ``used`` the one that computes them.
 
@@ -80,15 +80,17 @@ def planned(
     targets = tuple(
         _target(at, deployed, deployed.gold[name], wanted) for name, wanted in ranges.items()
     )
-    by_silver: dict[str, list[Target]] = {}
+    by_silver: dict[str, list[BackfillTarget]] = {}
     for target in targets:
         by_silver.setdefault(used.gold[target.table].silver, []).append(target)
-    return Planned(targets, {name: _steps(at, used, name, of) for name, of in by_silver.items()})
+    return BackfillPlan(
+        targets, {name: _steps(at, used, name, of) for name, of in by_silver.items()}
+    )
 
 
 def _target(
-    at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: Range
-) -> Target:
+    at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: EventTimeRange
+) -> BackfillTarget:
     path = GOLD.path(declared.name)
     position = at.tables.get(path)
     if position is None or position.state.definition != deployed.definitions[path]:
@@ -99,10 +101,10 @@ def _target(
     state, payload = position.state, GoldPayload.of(position.state)
     done = _done(at, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
-    require_known(done, graph_of(deployed), path)
+    require_computable(done, graph_of(deployed), path)
     lateness = micros(declared.allowed_lateness)
     drains = drains_of(payload, touching)
-    return Target(
+    return BackfillTarget(
         table=declared.name,
         range=wanted,
         n=state.n,
@@ -118,7 +120,7 @@ def _target(
             if each.name == "late_replay" and _overlaps(each.document, wanted)
             if (final_through := final_at(each, payload, lateness)) is not None
         ),
-        earlier=published_into(wanted, declared.name, touching),
+        earlier=backfills_into(wanted, declared.name, touching),
     )
 
 
@@ -133,7 +135,7 @@ def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
     return path in touched and not is_rejected(operation.document, path)
 
 
-def _overlaps(document: Document, wanted: Range) -> bool:
+def _overlaps(document: Document, wanted: EventTimeRange) -> bool:
     first, end = document["from"], document["to"]
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
@@ -152,8 +154,8 @@ def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) ->
 
 
 def _steps(
-    at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Sequence[Target]
-) -> tuple[Step, ...]:
+    at: ConsistentSnapshot, used: Pipeline, silver: str, targets: Sequence[BackfillTarget]
+) -> tuple[BronzeStep, ...]:
     """The steps over bronze that build a silver table. A step ends wherever the batch of a row
     matters: at operations that decide what is late, at replays, and at the batch of each target."""
     table = used.silver[silver]
@@ -178,4 +180,4 @@ def _steps(
     for target in targets:
         decided = [n for n, _ in target.drains] + [n for n, _, _ in target.replays]
         ends |= {n for n in decided if 0 < n < last}
-    return steps(files, ends)
+    return bronze_steps(files, ends)

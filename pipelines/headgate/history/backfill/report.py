@@ -1,17 +1,35 @@
-"""What a backfill found: plain values, and the decisions about them."""
+"""The report of a backfill, its document, and what is published of it.
+
+The reports are documents below the pipeline's own folder.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.files import declaration_words
-from headgate.lake.storage.documents import Document, encoded
+from headgate.declaration.kinds import GOLD
+from headgate.errors import HeadgateError
+from headgate.history.backfill.selection import BACKFILL, backfills_in_force
+from headgate.history.savepoints.holds import FOLDER
+from headgate.lake.storage.documents import Document, encoded, ids_in, read_value, write_document
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.history import lineage
+from headgate.lake.tables.log import Commit
+from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.row_changes import NO_ROWS, RowChanges
+from headgate.lake.tables.table import Table
 
-Result = Literal["equal", "differs", "empty"]
+BackfillResult = Literal["equal", "differs", "empty"]
 """``empty``: no final window is in the range, so nothing was compared."""
+KEPT = 50
+"""The number of reports that are kept."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +69,14 @@ class TableReport:
         return self.changed + self.new + self.gone
 
     @property
-    def result(self) -> Result:
+    def result(self) -> BackfillResult:
         if self.differing or self.live != self.backfilled:
             return "differs"
         return "equal" if self.windows else "empty"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedBackfill:
     """The publication of a backfill: the operation's number, and the id of the savepoint that was
     taken before. In the tables ``void``, the patches changed nothing; those of the tables
     ``rejected`` were rejected by a person. The tables ``waiting`` have not carried it out yet,
@@ -77,7 +95,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Report:
+class BackfillReport:
     """A backfill of the event times ``[begin, end)``. With ``by_end``, it has the results that end
     in ``(begin, end]``, also those that began before. ``end`` is None if there was no end.
     ``declaration`` is the digest of the declaration that was used, ``file`` the name of its file;
@@ -90,7 +108,7 @@ class Report:
     end: datetime | None
     declaration: str
     tables: tuple[TableReport, ...]
-    published: Published | None = None
+    published: PublishedBackfill | None = None
     by_end: bool = False
     file: str = ""
     is_own: bool = True
@@ -101,7 +119,7 @@ class Report:
         return declaration_words(self.file, is_own=self.is_own)
 
     @property
-    def result(self) -> Result:
+    def result(self) -> BackfillResult:
         """``empty`` if no table has a final window in the range."""
         found = {each.result for each in self.tables}
         return "differs" if "differs" in found else "equal" if "equal" in found else "empty"
@@ -125,3 +143,79 @@ class Report:
             for each in self.tables
         ]
         return {**encoded(self), "result": self.result, "tables": tables}
+
+
+def publication_of(layout: Layout, pipeline: str, operation: Operation) -> PublishedBackfill:
+    """What the operation of a backfill has done so far."""
+    document = operation.document
+    waiting, rejected, void = list[str](), list[str](), list[str]()
+    for name in document["tables"]:
+        gold = Table(layout.storage, GOLD.path(name), pipeline=pipeline)
+        if gold.refresh().operation < operation.number:
+            waiting.append(name)
+        elif is_rejected(document, gold.name):
+            rejected.append(name)
+        elif not may_have_changed(gold, operation.number):
+            void.append(name)
+    said = (tuple(void), tuple(waiting), tuple(rejected))
+    return PublishedBackfill(operation.number, str(document["savepoint"]), *said)
+
+
+def may_have_changed(gold: Table, number: int) -> bool:
+    """Whether the operation ``number`` may have changed a table that has carried it out. True if
+    the table's log no longer has its commit."""
+    try:
+        commit = _commit_of(gold, number)
+    except LogGapError:
+        return True
+    return commit is None or bool(commit.files or commit.removed)
+
+
+def _commit_of(gold: Table, number: int) -> Commit | None:
+    for commit in lineage(gold):
+        if commit.state.kind == "operation" and commit.state.operation == number:
+            return commit
+        if commit.state.operation < number:
+            break
+    return None
+
+
+def write_report(layout: Layout, report: BackfillReport) -> None:
+    """Write a report, and remove the oldest ones."""
+    write_document(layout.storage, f"{FOLDER}/{report.id}.json", report.document())
+    for id_ in ids_in(layout.storage, FOLDER)[:-KEPT]:
+        layout.storage.remove(f"{FOLDER}/{id_}.json")
+
+
+def backfill_reports(layout: Layout) -> Iterator[BackfillReport]:
+    """The reports that are kept and can be read, newest first."""
+    for id_ in reversed(ids_in(layout.storage, FOLDER)):
+        with suppress(HeadgateError):
+            found = read_value(layout.storage, f"{FOLDER}/{id_}.json", BackfillReport)
+            if found is not None:
+                yield found
+
+
+def with_publications(
+    layout: Layout, pipeline: str, found: Iterable[BackfillReport], operations: Iterable[Operation]
+) -> tuple[BackfillReport, ...]:
+    """The reports with what is published of them now: a command that was killed, or did not wait,
+    has not recorded it. ``operations`` are all operations of bronze. Raises HeadgateError."""
+    asked = {str(o.document["backfill"]): o for o in operations if o.name == BACKFILL}
+
+    def now(report: BackfillReport) -> BackfillReport:
+        operation, said = asked.get(report.id), report.published
+        if operation is None or (said is not None and not said.waiting):
+            return report
+        return replace(report, published=publication_of(layout, pipeline, operation))
+
+    return tuple(map(now, found))
+
+
+def taken_back_reports(
+    found: Iterable[BackfillReport], operations: Iterable[Operation]
+) -> frozenset[str]:
+    """The ids of the reports whose backfill was published and then undone by a restore.
+    ``operations`` are all operations of bronze."""
+    ids = {each.document["backfill"] for each in backfills_in_force(operations)}
+    return frozenset(each.id for each in found if each.published and each.id not in ids)

@@ -14,11 +14,9 @@ from headgate.failpoints import failpoint
 from headgate.flow.operations import requests
 from headgate.flow.operations.backfill import NAME, Patch
 from headgate.flow.operations.requests import Request
-from headgate.history.backfill.plan import Planned, planned
-from headgate.history.backfill.report import Report
-from headgate.history.backfill.reports import write_report
-from headgate.history.backfill.selection import LATEST, Range
-from headgate.history.backfill.window_times import first_begin
+from headgate.history.backfill.plan import BackfillPlan, plan_backfill
+from headgate.history.backfill.report import BackfillReport, write_report
+from headgate.history.backfill.selection import LATEST, EventTimeRange, first_begin
 from headgate.history.savepoints.holds import FOLDER, keep
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import settled_snapshot
@@ -34,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Asked:
+class BackfillScope:
     """What a backfill computes: the windows of gold tables, by name, that are in the event times
     ``[begin, end)``; with ``by_end`` those that end in ``(begin, end]``, also if they began before.
     ``deployed`` is the declaration that the tables were made from, ``used`` the one that computes
@@ -48,21 +46,21 @@ class Asked:
     by_end: bool = False
 
     @property
-    def ranges(self) -> Mapping[str, Range]:
+    def ranges(self) -> Mapping[str, EventTimeRange]:
         """The range of each table, in which its windows lie completely; empty if it has none."""
         return {name: self._range_of(self.deployed.gold[name]) for name in self.tables}
 
-    def _range_of(self, table: GoldTable) -> Range:
+    def _range_of(self, table: GoldTable) -> EventTimeRange:
         begin, end = _micros(self.begin), LATEST if self.end is None else _micros(self.end)
         first = first_begin(table, begin, end) if self.by_end else begin
-        return Range(end if first is None else first, end)
+        return EventTimeRange(end if first is None else first, end)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BackfillOutcome:
     """``patches`` are those of the tables that differ, at bronze's ``generation``."""
 
-    report: Report
+    report: BackfillReport
     patches: Mapping[str, Patch]
     generation: int
 
@@ -71,28 +69,32 @@ def _micros(time: datetime) -> int:
     return (time - _EPOCH) // timedelta(microseconds=1)
 
 
-def plan_of(layout: Layout, asked: Asked) -> tuple[ConsistentSnapshot, Planned]:
+def preview_backfill(
+    layout: Layout, asked: BackfillScope
+) -> tuple[ConsistentSnapshot, BackfillPlan]:
     """What a backfill would read. Nothing is held, so a vacuum may remove it meanwhile. Raises
     HeadgateError if there are no tables, ResetOpenError, NotBackfilledError,
     OtherDeclarationError, LogGapError, DamagedFileError."""
     at = settled_snapshot(layout, asked.deployed)
-    return at, planned(at, asked.deployed, asked.used, asked.ranges)
+    return at, plan_backfill(at, asked.deployed, asked.used, asked.ranges)
 
 
-def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: datetime) -> Outcome:
+def compute_backfill(
+    layout: Layout, asked: BackfillScope, id_: str, sessions: Sessions, now: datetime
+) -> BackfillOutcome:
     """Compute, compare, and keep the report. The caller holds the folder ``id_``
-    (``savepoints.holds``). Raises as ``plan_of``."""
+    (``savepoints.holds``). Raises as ``preview_backfill``."""
     at = settled_snapshot(layout, asked.deployed)
     keep(layout, id_, _read(at, asked, now))
     failpoint("backfill.held")
     # A plan may read duplicates of bronze for long, so a vacuum must keep them by now.
-    plan = planned(at, asked.deployed, asked.used, asked.ranges)
+    plan = plan_backfill(at, asked.deployed, asked.used, asked.ranges)
     with sessions() as spark:
-        from headgate.history.backfill.computing import Backfill
+        from headgate.history.backfill.computing import BackfillComputation
 
-        runs = Backfill(spark, layout, asked.used, plan, f"{FOLDER}/{id_}").run(now)
+        runs = BackfillComputation(spark, layout, asked.used, plan, f"{FOLDER}/{id_}").run(now)
         found = {each.report.table: each for each in runs}
-    report = Report(
+    report = BackfillReport(
         id=id_,
         pipeline=asked.deployed.name,
         at=now,
@@ -107,10 +109,10 @@ def compute(layout: Layout, asked: Asked, id_: str, sessions: Sessions, now: dat
     write_report(layout, report)
     failpoint("backfill.reported")
     patches = {name: each.patch for name, each in found.items() if each.patch is not None}
-    return Outcome(report, patches, at.bronze.state.generation)
+    return BackfillOutcome(report, patches, at.bronze.state.generation)
 
 
-def _read(at: ConsistentSnapshot, asked: Asked, now: datetime) -> Savepoint:
+def _read(at: ConsistentSnapshot, asked: BackfillScope, now: datetime) -> Savepoint:
     """The tables that a backfill reads, as a savepoint, so that a vacuum keeps them."""
     paths = {at.bronze.table.name, *map(GOLD.path, asked.tables)}
     tables = {path: position for path, position in at.tables.items() if path in paths}
@@ -118,7 +120,7 @@ def _read(at: ConsistentSnapshot, asked: Asked, now: datetime) -> Savepoint:
 
 
 def ask_to_publish(
-    layout: Layout, outcome: Outcome, savepoint: str, by: str, now: datetime
+    layout: Layout, outcome: BackfillOutcome, savepoint: str, by: str, now: datetime
 ) -> Request:
     """Request the publication of all patches of a backfill: one intent, and one commit per
     table."""

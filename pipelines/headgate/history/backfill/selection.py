@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from headgate.declaration.contracts.operation import TAKEN_BACK, is_rejected, operation_named
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
+from headgate.declaration.model import GoldTable
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.operation import Operation
@@ -16,14 +19,15 @@ from headgate.lake.tables.payloads.gold import GoldPayload
 LATEST = 1 << 60
 EVERYTHING = (-LATEST, LATEST)
 BACKFILL = "backfill"
-KNOWN = ("drain", "late_replay", BACKFILL)
+COMPUTABLE = ("drain", "late_replay", BACKFILL)
 
 Span = tuple[int, int]
 """The first and the last microsecond of a range of time."""
+_MICRO = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
-class Range:
+class EventTimeRange:
     """Event times ``[begin, end)``, in microseconds since 1970 UTC. A result belongs to it if it
     lies completely inside."""
 
@@ -37,7 +41,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Step:
+class BronzeStep:
     """The files of bronze with rows of the batches ``(after, upto]``."""
 
     after: int
@@ -45,7 +49,7 @@ class Step:
     files: tuple[DataFile, ...]
 
 
-def steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[Step, ...]:
+def bronze_steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[BronzeStep, ...]:
     """The files up to the last of the batch ids ``ends``, in steps that do not cross any of them.
     Steps without files are left out. Raises NotBackfilledError if a file has rows on both sides of
     one."""
@@ -59,16 +63,16 @@ def steps(files: Iterable[DataFile], ends: Iterable[int]) -> tuple[Step, ...]:
         held = tuple(file for file in left if file.n <= upto)
         left = tuple(file for file in left if file.n > upto)
         if held:
-            found.append(Step(after, upto, held))
+            found.append(BronzeStep(after, upto, held))
             after = upto
     return tuple(found)
 
 
-def require_known(operations: Iterable[Operation], graph: Graph, path: str) -> None:
+def require_computable(operations: Iterable[Operation], graph: Graph, path: str) -> None:
     """Raises NotBackfilledError if a table has carried out an operation that is not in
-    ``KNOWN``."""
+    ``COMPUTABLE``."""
     for each in operations:
-        if each.name in KNOWN:
+        if each.name in COMPUTABLE:
             continue
         if path in operation_named(each.name).touches(graph, each.document):
             raise NotBackfilledError(
@@ -93,15 +97,17 @@ def final_at(operation: Operation, held: GoldPayload, lateness: int) -> int | No
     return then.final_through(lateness)
 
 
-def in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
+def backfills_in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
     """The backfills among some operations that no restore has taken back."""
     return (o for o in operations if o.name == BACKFILL and TAKEN_BACK not in o.document)
 
 
-def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -> tuple[str, ...]:
+def backfills_into(
+    wanted: EventTimeRange, table: str, operations: Iterable[Operation]
+) -> tuple[str, ...]:
     """The ids of the backfills that were published into a range of a table, and not taken back."""
     found = []
-    for each in in_force(operations):
+    for each in backfills_in_force(operations):
         if is_rejected(each.document, GOLD.path(table)):
             continue
         if (patch := each.document["tables"].get(table)) is None:
@@ -110,3 +116,14 @@ def published_into(wanted: Range, table: str, operations: Iterable[Operation]) -
         if any(first <= end and last >= begin for begin, end in wanted.spans):
             found.append(str(each.document["backfill"]))
     return tuple(found)
+
+
+def first_begin(table: GoldTable, begin: int, end: int) -> int | None:
+    """The begin of the first window that ends after ``begin``; None if it ends after ``end``.
+    Returns ``begin`` if the operator gives windows no fixed length. Times are microseconds since
+    1970 UTC: a window may begin before the first time that Python knows."""
+    if (spacing := operator_of(table).spacing(table.operator)) is None:
+        return begin
+    size, every = (duration // _MICRO for duration in spacing)
+    first = ((begin - size) // every + 1) * every
+    return first if first + size <= end else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
     from openlineage.client.event_v2 import RunEvent
 
-    from headgate.history.backfill.report import Report
+    from headgate.history.backfill.report import BackfillReport
     from headgate.insight.lineage.events import About
 
 LOOK_EVERY = 5.0  # seconds
@@ -48,7 +48,7 @@ def lineage_sent(declared: Pipeline, layout: Layout, say: Say) -> Iterator[None]
         thread.join(ENDS_WITHIN)
 
 
-def send_backfill(declared: Pipeline, layout: Layout, report: Report, say: Say) -> None:
+def send_backfill(declared: Pipeline, layout: Layout, report: BackfillReport, say: Say) -> None:
     """Send a backfill, if a receiver is configured. Waits for at most ENDS_WITHIN."""
     if is_configured(os.environ):
         sender = _Sender(declared, layout, say)
@@ -88,7 +88,7 @@ class _Sender:
         self._emit(lambda about: about.of_hour(hour))
         record_sent(self._layout, hour[1])
 
-    def send_report(self, report: Report) -> None:
+    def send_report(self, report: BackfillReport) -> None:
         self._guarded(lambda: self._emit(lambda about: about.of_backfill(report)))
 
     def _emit(self, events: Callable[[About], Iterable[RunEvent]]) -> None:

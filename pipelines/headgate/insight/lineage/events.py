@@ -39,7 +39,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
-    from headgate.history.backfill.report import Report, TableReport
+    from headgate.history.backfill.report import BackfillReport, TableReport
 
 PRODUCER = f"pkg:pypi/headgate@{version('headgate')}"
 
@@ -90,7 +90,7 @@ class About:
             yield self._event(RunState.COMPLETE, below, inputs, sent)
         yield self._event(RunState.COMPLETE, above)
 
-    def of_backfill(self, report: Report) -> Iterator[RunEvent]:
+    def of_backfill(self, report: BackfillReport) -> Iterator[RunEvent]:
         """A backfill. Its rule ``equal_to_bronze`` is met if no row of the range differs. The rule
         has no result for a table without a final window in the range. A table is an output if rows
         of it were published."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from headgate.declaration.model import Pipeline
-from headgate.history.backfill.reports import as_published, reports, taken_back
+from headgate.history.backfill.report import backfill_reports, taken_back_reports, with_publications
 from headgate.history.loads.requests import LoadState, all_requests, load_state
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.operation import Operation
@@ -60,9 +60,9 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
     operations = tuple(operations)
     loads = [load_state(layout, declared.name, request) for request in all_requests(layout)]
     found = [each for each in operations if each.name == "late_replay"]
-    newest = islice(reports(layout), SHOWN)
-    backfills = as_published(layout, declared.name, newest, operations)
-    back = taken_back(backfills, operations)
+    newest = islice(backfill_reports(layout), SHOWN)
+    backfills = with_publications(layout, declared.name, newest, operations)
+    back = taken_back_reports(backfills, operations)
     return PastReport(
         loads=tuple(reversed(loads[-SHOWN:])),
         replays=tuple(map(_replay, reversed(found[-SHOWN:]))),

@@ -7,13 +7,13 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from headgate.flow.operations.backfill import CHANGED, GONE, NEW
-from headgate.history.backfill.comparing import EQUAL, Comparison, Counts
+from headgate.history.backfill.comparing import EQUAL, ComparedCounts, Comparison
 
 
 def test_rows_that_are_not_there_are_not_asked_for() -> None:
     """A query would be a Spark job, and it would fail: there is no frame."""
     rows = {EQUAL: 9, **dict.fromkeys((CHANGED, NEW, GONE), 0)}
-    counts = Counts(rows, 3, 3, "same", "same", None, 0)
+    counts = ComparedCounts(rows, 3, 3, "same", "same", None, 0)
     comparison = Comparison(["at"], ["total"], StructType())
     no_frame: Any = None
     assert comparison.columns(no_frame, counts) == ()

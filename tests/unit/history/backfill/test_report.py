@@ -6,13 +6,18 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from headgate.history.backfill.report import ColumnDifference, Published, Report, TableReport
+from headgate.history.backfill.report import (
+    BackfillReport,
+    ColumnDifference,
+    PublishedBackfill,
+    TableReport,
+)
 from headgate.lake.storage.documents import decoded
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 
 EQUAL = TableReport("sales", 7, 4, 0, 0, 0, 2, 2, "4-ab", "4-ab")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-REPORT = Report("20260301-120000-abcdef", "shop", NOON, NOON, None, "digest", (EQUAL,))
+REPORT = BackfillReport("20260301-120000-abcdef", "shop", NOON, NOON, None, "digest", (EQUAL,))
 DIFFERING = replace(
     EQUAL,
     changed=1,
@@ -52,11 +57,11 @@ def test_a_report_without_a_window_is_empty() -> None:
 
 
 def test_a_document_is_the_report() -> None:
-    published = Published(3, "20260301T120000.000Z-7", ("sales",))
+    published = PublishedBackfill(3, "20260301T120000.000Z-7", ("sales",))
     for report in (
         REPORT,
         replace(REPORT, end=NOON, tables=(EQUAL, DIFFERING), published=published),
     ):
         document = json.loads(json.dumps(report.document()))
         assert document["result"] == report.result
-        assert decoded(document, Report) == report
+        assert decoded(document, BackfillReport) == report

@@ -1,23 +1,31 @@
-"""Which part of bronze is read, and in which steps."""
+"""What a backfill reads, and in which steps."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.history.backfill.selection import (
-    Range,
+    LATEST,
+    EventTimeRange,
+    backfills_into,
+    bronze_steps,
     drains_of,
-    published_into,
-    steps,
+    first_begin,
 )
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
+from tests.support.operators import table
 
 PATH = "gold/sales"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LATE = "allowed_lateness: 1 s"
 
 
 def file(n: int, merged_from: int | None = None) -> DataFile:
@@ -30,25 +38,25 @@ def drains(*numbers: int) -> list[Operation]:
 
 
 def test_a_range_ends_before_its_end() -> None:
-    assert Range(100, 200).spans == ((100, 199),)
+    assert EventTimeRange(100, 200).spans == ((100, 199),)
 
 
 def test_no_step_passes_an_end_and_none_is_empty() -> None:
     files = [file(n) for n in (1, 2, 3, 5, 9, 11)]
-    found = steps(files, {2, 4, 8, 10})
+    found = bronze_steps(files, {2, 4, 8, 10})
     assert [(s.after, s.upto, [f.n for f in s.files]) for s in found] == [
         (0, 2, [1, 2]),
         (2, 4, [3]),
         (4, 8, [5]),
         (8, 10, [9]),
     ]
-    assert steps([file(5)], {2, 8}) == steps([file(5)], {8})
+    assert bronze_steps([file(5)], {2, 8}) == bronze_steps([file(5)], {8})
 
 
 def test_a_merged_file_is_on_one_side_of_an_end() -> None:
-    assert [s.upto for s in steps([file(4, merged_from=3)], {2, 4})] == [4]
+    assert [s.upto for s in bronze_steps([file(4, merged_from=3)], {2, 4})] == [4]
     with pytest.raises(NotBackfilledError, match="across batch 3"):
-        steps([file(4, merged_from=3)], {3, 4})
+        bronze_steps([file(4, merged_from=3)], {3, 4})
 
 
 def test_each_drain_has_its_batch_and_its_end() -> None:
@@ -72,5 +80,63 @@ def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() 
         published("rejected", [100, 150], rejected={"sales": {}}),
         Operation(2, "drain", 2, {}),
     ]
-    assert published_into(Range(100, 200), "sales", asked) == ("inside",)
-    assert published_into(Range(120, 120), "sales", asked) == (), "an empty range"
+    assert backfills_into(EventTimeRange(100, 200), "sales", asked) == ("inside",)
+    assert backfills_into(EventTimeRange(120, 120), "sales", asked) == (), "an empty range"
+
+
+def micros(time: datetime) -> int:
+    return (time - EPOCH) // timedelta(microseconds=1)
+
+
+def windows(size: int, every: int) -> str:
+    return f"window: {{hopping: {{size: {size} hours, every: {every} hours}}}}\n    {LATE}"
+
+
+@pytest.mark.parametrize("length", [1, 5, 24, 7 * 24])
+@pytest.mark.parametrize("shift", [timedelta(0), timedelta(minutes=30)])
+@pytest.mark.parametrize(("size", "every"), [(1, 1), (24, 24), (6, 2), (24, 1), (7 * 24, 24)])
+def test_a_window_is_in_the_interval_in_which_it_ends(
+    length: int, shift: timedelta, size: int, every: int
+) -> None:
+    """It is in the range from the first begin to the end of one interval, and of no other."""
+    declared = table(windows(size, every))
+    intervals = [
+        (NOON + shift + n * length * HOUR, NOON + shift + (n + 1) * length * HOUR)
+        for n in range(-(3 * size) // length, 3 * size // length + 3)
+    ]
+    first, last = intervals[0][0], intervals[-1][1]
+    start = EPOCH + ((first - EPOCH) // (every * HOUR) - 2 * size) * every * HOUR
+    while (end := start + size * HOUR) <= last:
+        if end > first:
+            ends_in = [each for each in intervals if each[0] < end <= each[1]]
+            begins = {each: first_begin(declared, *map(micros, each)) for each in intervals}
+            holding = [
+                each
+                for each, begin in begins.items()
+                if begin is not None and begin <= micros(start) and end <= each[1]
+            ]
+            assert holding == ends_in
+            assert len(ends_in) == 1
+        start += every * HOUR
+
+
+def test_the_first_window_that_ends_in_an_interval() -> None:
+    minutes = table(f"window: {{tumbling: 1 minute}}\n    {LATE}")
+    days = table(f"window: {{tumbling: 1 day}}\n    {LATE}")
+    noon, hour = micros(NOON), HOUR // timedelta(microseconds=1)
+    midnight = noon - 12 * hour
+    assert first_begin(minutes, noon, noon + hour) == noon
+    assert first_begin(days, noon, noon + hour) is None
+    assert first_begin(days, midnight + 23 * hour, midnight + 24 * hour) == midnight
+    assert first_begin(days, noon, LATEST) == midnight
+
+
+@pytest.mark.parametrize(
+    "begin", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 22, tzinfo=UTC)]
+)
+def test_an_interval_may_be_at_the_ends_of_time(begin: datetime) -> None:
+    declared = table(windows(7 * 24, 24))
+    first = first_begin(declared, micros(begin), LATEST)
+    assert first is not None
+    assert first <= micros(begin)
+    assert first_begin(declared, micros(begin), micros(begin + HOUR)) is None

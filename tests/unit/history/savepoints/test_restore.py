@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
 from headgate.flow.operations.carrying_out import intend
-from headgate.history.backfill.selection import in_force
+from headgate.history.backfill.selection import backfills_in_force
 from headgate.history.savepoints.clone import UnfinishedCloneError, clone, require_whole
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.resets import Resets
@@ -128,7 +128,7 @@ def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> No
         bronze.fence(bronze.refresh().epoch + 1)
         restore(lake.layout, lake.pipeline, savepoint, bronze.epoch, NOW, reread=reread)
         asked = BronzePayload.of(bronze.refresh()).operations
-        return [each.document["backfill"] for each in in_force(asked)]
+        return [each.document["backfill"] for each in backfills_in_force(asked)]
 
     none = take(lake)
     publish("b1")

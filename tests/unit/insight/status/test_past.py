@@ -10,8 +10,12 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.flow.sources.loading import LoadPlan
-from headgate.history.backfill.report import Published, Report, TableReport
-from headgate.history.backfill.reports import write_report
+from headgate.history.backfill.report import (
+    BackfillReport,
+    PublishedBackfill,
+    TableReport,
+    write_report,
+)
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
 from headgate.insight.status.past import SHOWN, past
@@ -67,9 +71,9 @@ def test_replays_and_backfills_are_told_newest_first(lake: Lake) -> None:
         table = replace(equal, changed=day, windows=5 * day)
         write_report(
             lake.layout,
-            Report(
+            BackfillReport(
                 *(f"b-{day}", "tiny", NOW, begin, begin + timedelta(days=1), "d", (table,)),
-                published=Published(day + 4, "s1") if day else None,
+                published=PublishedBackfill(day + 4, "s1") if day else None,
                 by_end=bool(day),
             ),
         )

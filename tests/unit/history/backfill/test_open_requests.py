@@ -12,7 +12,7 @@ from headgate.declaration.graph import graph_of
 from headgate.flow.operations.carrying_out import intend
 from headgate.flow.operations.late_replay import meant
 from headgate.flow.operations.requests import ask, remove, waiting
-from headgate.history.backfill.noted import is_open
+from headgate.history.backfill.open_requests import has_open_request
 from headgate.lake.tables.arrow import stage_arrow
 from tests.unit.history.savepoints.conftest import NOW, lake
 from tests.unit.insight.ledger.conftest import NOON, SCHEMAS, Lake
@@ -47,18 +47,18 @@ def carried_out(lake: Lake, *, changes: bool = True) -> None:
 
 def test_what_was_asked_for_is_open_until_gold_has_it(lake: Lake) -> None:
     about = lake.layout, lake.pipeline, NOTE
-    assert not is_open(*about)
+    assert not has_open_request(*about)
     for step in (asked, taken_in):
         step(lake)
-        assert is_open(*about)
+        assert has_open_request(*about)
     carried_out(lake)
-    assert not is_open(*about)
+    assert not has_open_request(*about)
 
 
 @pytest.mark.parametrize("note", ["Airflow, run 11", "run 1", "Airflow, run"])
 def test_another_run_has_not_asked_for_it(lake: Lake, note: str) -> None:
     about = lake.layout, lake.pipeline, note
     asked(lake)
-    assert not is_open(*about)
+    assert not has_open_request(*about)
     taken_in(lake)
-    assert not is_open(*about)
+    assert not has_open_request(*about)

@@ -25,7 +25,7 @@ from headgate.lake.tables.snapshot import head_table
 SCRATCH = "scratch"
 
 
-def remove_left(layout: Layout, pipeline: Pipeline) -> None:
+def remove_ended_backfills(layout: Layout, pipeline: Pipeline) -> None:
     """Remove the files of backfills that have ended or were killed, except patches that an
     operation uses."""
     ended = [name for name in layout.storage.folders(FOLDER) if not is_held(layout, name)]

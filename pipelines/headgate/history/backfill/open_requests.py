@@ -20,7 +20,7 @@ from headgate.lake.tables.snapshot import head_table
 from headgate.lake.tables.table import Table
 
 
-def is_open(layout: Layout, pipeline: Pipeline, note: str) -> bool:
+def has_open_request(layout: Layout, pipeline: Pipeline, note: str) -> bool:
     """Whether a request waits, or a gold table has not carried it out. The requests are read before
     bronze, because a request is removed only after bronze's commit."""
     if any(_has(request.document, note) for request in waiting(layout)):

@@ -13,9 +13,8 @@ from headgate.declaration.graph import graph_of
 from headgate.flow.operations.backfill import Patch
 from headgate.flow.operations.carrying_out import intend
 from headgate.flow.operations.requests import ask, remove, waiting
-from headgate.history.backfill.report import Report
-from headgate.history.backfill.reports import KEPT, reports, write_report
-from headgate.history.backfill.store import SCRATCH, remove_left
+from headgate.history.backfill.folders import SCRATCH, remove_ended_backfills
+from headgate.history.backfill.report import KEPT, BackfillReport, backfill_reports, write_report
 from headgate.history.savepoints.holds import FOLDER, held, holding, is_held, keep
 from headgate.history.savepoints.restore import restore
 from headgate.history.savepoints.store import create
@@ -31,7 +30,7 @@ __all__ = ["lake"]  # a fixture
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PATCH = f"{FOLDER}/old/t.patch/rows.parquet"
-REPORT = Report("", "tiny", NOON, NOON, None, "digest", ())
+REPORT = BackfillReport("", "tiny", NOON, NOON, None, "digest", ())
 HOLD = """
 import sys
 from headgate.history.savepoints.holds import holding
@@ -64,7 +63,7 @@ def test_the_newest_reports_are_kept(lake: Lake) -> None:
     for id_ in ids:
         write_report(lake.layout, replace(REPORT, id=id_))
     lake.layout.storage.write(f"{FOLDER}/{ids[3]}.json", b"damaged")
-    found = [report.id for report in reports(lake.layout)]
+    found = [report.id for report in backfill_reports(lake.layout)]
     assert found == [id_ for id_ in reversed(ids[2:]) if id_ != ids[3]]
 
 
@@ -76,10 +75,10 @@ def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake)
     intend(bronze, graph_of(lake.pipeline), "backfill", request(lake, "done"), NOW)
     kept = {"waits/t.patch/rows.parquet", "done/t.patch/rows.parquet"}
     for _ in range(2):
-        remove_left(lake.layout, lake.pipeline)
+        remove_ended_backfills(lake.layout, lake.pipeline)
         assert files(lake.layout) == kept
     remove(lake.layout, waiting(lake.layout)[0])
-    remove_left(lake.layout, lake.pipeline)
+    remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == {"done/t.patch/rows.parquet"}
 
 
@@ -95,7 +94,7 @@ def test_a_savepoint_keeps_the_patches_that_it_needs(lake: Lake) -> None:
     bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
     after = create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
     restore(lake.layout, lake.pipeline, before, 7, NOW, reread=True)
-    remove_left(lake.layout, lake.pipeline)
+    remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == {"old/t.patch/rows.parquet"}
     assert verify(lake.layout, "tiny", after) == ()
     lake.layout.storage.remove(PATCH)
@@ -116,7 +115,7 @@ def test_a_running_backfill_keeps_its_folder_and_what_it_reads_until_it_is_kille
         assert process.stdout.readline() == "held\n"
         assert is_held(lake.layout, "running")
         before = files(lake.layout)
-        remove_left(lake.layout, lake.pipeline)
+        remove_ended_backfills(lake.layout, lake.pipeline)
         assert files(lake.layout) == before
         reads = create(lake.layout, lake.pipeline, NOW)
         keep(lake.layout, "running", reads)
@@ -126,7 +125,7 @@ def test_a_running_backfill_keeps_its_folder_and_what_it_reads_until_it_is_kille
         process.communicate()
     assert not is_held(lake.layout, "running")
     assert [*held(lake.layout)] == []
-    remove_left(lake.layout, lake.pipeline)
+    remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == set()
 
 
