@@ -24,7 +24,12 @@ def lease(
 ) -> None:
     """Write the leases of a driver that holds these layers."""
     for layer in layers:
-        content: dict[str, Any] = {**vars(owner), "epoch": epoch, "released": released}
+        content: dict[str, Any] = {
+            **vars(owner),
+            "epoch": epoch,
+            "released": released,
+            "restarts": 0,
+        }
         content |= {"since": (NOW - timedelta(hours=1)).isoformat(), "renewed": renewed.isoformat()}
         write_document(layout.storage, lease_path(layer), content)
 
