@@ -12,7 +12,7 @@ from headgate.flow.gates.documents import Hold, Rejection, Release, ShownRows
 from headgate.flow.operations.requests import Request as OperationRequest
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.history.loads.requests import LoadRequest
-from headgate.history.repair.findings import Damage
+from headgate.history.repair.plan import Damage
 from headgate.history.replay.requests import ReplayRequest
 from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.savepoint import Savepoint
