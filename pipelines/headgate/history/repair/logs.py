@@ -6,8 +6,8 @@ before them. A log with any other damage is lost: it is put aside as a whole, an
 rebuilt.
 
 A log that goes back keeps its version numbers, because savepoints and publications refer to them.
-Commits that only repeat the position replace the torn entries, the oldest of these last: until then
-the damage is detected.
+Commits that only repeat the position replace the torn entries, from the oldest on: after a crash, a
+shorter end is torn.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def mend_log(storage: Storage, log: Log, aside: Aside, epoch: int, now: datetime
     if not log.is_torn or log.stands is None:
         return
     entry = _standing_still(log, epoch, now)
-    for version in range(log.newest, log.stands, -1):
+    for version in range(log.stands + 1, log.newest + 1):
         path = f"{log.path}/{entry_path(version)}"
         aside.keep(path)
         storage.write(path, entry)

@@ -44,6 +44,7 @@ POINTS = [
     (log_and_file, "repair.fenced", 1),
     (lost_log, "repair.checkpoint_aside", 1),
     (lost_log, "repair.log_aside", 5),
+    (bronze_too, "repair.entry_replaced", 1),
     (bronze_too, "reset.intended", 1),
     (bronze_too, "reset.table_done", 2),
 ]
