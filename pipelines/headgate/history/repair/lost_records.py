@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from headgate.declaration.kinds import FILES, name_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
+from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.log import FilesLog
-from headgate.flow.sources.naming import some_of
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import read_sound
 from headgate.lake.tables.data_file import DataFile
