@@ -32,7 +32,7 @@ from headgate.driver.errors import DefinitionChangedError
 from headgate.errors import UsageError
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
-from headgate.flow.operations.requests import waiting
+from headgate.flow.operations.requests import waiting_operations
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.store import create
 from headgate.lake.tables.operation import Operation
@@ -161,7 +161,7 @@ def test_what_does_not_go_together_is_refused(
 def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
     act(lake, REPLAY, table=table)
     assert FakeLauncher.done == [], "nothing is started or stopped for it"
-    (request,) = waiting(lake.layout)
+    (request,) = waiting_operations(lake.layout)
     assert request.name == "late_replay"
     assert {**request.document, "id": ""} == {
         "table": "per_minute",
@@ -176,7 +176,7 @@ def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
 def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:
     with pytest.raises(AirflowFailException, match=r"no gold table 'gold\.x'.*gold\.per_minute"):
         act(lake, REPLAY, table="gold.x")
-    assert waiting(lake.layout) == ()
+    assert waiting_operations(lake.layout) == ()
 
 
 def test_every_action_has_a_label() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.late_replay import replay_document
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker.running import Broker
@@ -44,7 +44,7 @@ def test_rows_that_are_late_for_an_open_window_wait_until_it_is_final(
         return [(row["events"], row["final"], row["revision"]) for row in rows]
 
     def replayed() -> int:
-        engine.operate("late_replay", **meant("per_minute"))
+        engine.operate("late_replay", **replay_document("per_minute"))
         engine.catch_up()
         assert balance(engine.layout, engine.pipeline).differences == ()
         assert by_id(engine.layout, engine.pipeline).findings == ()

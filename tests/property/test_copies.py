@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.flow.silver.copies import Copy, Earlier, candidates, first_copies
-from headgate.lake.tables.replay import Position
+from headgate.lake.tables.replay import RecordPosition
 
 WITHIN = 10
 
@@ -38,7 +38,7 @@ def placed(log: Sequence[Sent]) -> list[tuple[Copy, bool, bool]]:
     for offset, each in enumerate(log):
         earlier = (row for row, _, _ in rows if row.id == each.id)
         is_duplicate = any(abs(row.time - each.time) <= WITHIN for row in earlier)
-        copy = Copy(each.id, Position(0, offset), each.time)
+        copy = Copy(each.id, RecordPosition(0, offset), each.time)
         rows.append((copy, is_duplicate, each.passes))
     return rows
 
@@ -83,14 +83,14 @@ def test_steps_of_any_size_take_the_same_copies(log: list[Sent], cuts: set[int])
 
 
 def test_a_replay_belongs_to_the_log_of_what_it_corrects() -> None:
-    known = Earlier(WITHIN, [Copy("a", Position(1, 7), 0)])
-    assert known.has_copy_of(Copy("a", Position(~1, 0), 5))
-    assert not known.has_copy_of(Copy("a", Position(0, 9), 5))
-    assert not known.has_copy_of(Copy("a", Position(~0, 0), 5))
+    known = Earlier(WITHIN, [Copy("a", RecordPosition(1, 7), 0)])
+    assert known.has_copy_of(Copy("a", RecordPosition(~1, 0), 5))
+    assert not known.has_copy_of(Copy("a", RecordPosition(0, 9), 5))
+    assert not known.has_copy_of(Copy("a", RecordPosition(~0, 0), 5))
 
 
 def test_without_a_rule_for_duplicates_only_a_replay_takes_a_place() -> None:
-    rejected = Earlier(None, [Copy("a", Position(0, 7), 0)])
-    sent = Copy("a", Position(0, 8), 0)
-    corrected = Copy("a", Position(~0, 0), 0, corrects=Position(0, 7))
+    rejected = Earlier(None, [Copy("a", RecordPosition(0, 7), 0)])
+    sent = Copy("a", RecordPosition(0, 8), 0)
+    corrected = Copy("a", RecordPosition(~0, 0), 0, corrects=RecordPosition(0, 7))
     assert [*candidates([sent, corrected], rejected)] == [corrected]

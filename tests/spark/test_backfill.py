@@ -15,7 +15,7 @@ from headgate.cli.backfill.verb import windows_of
 from headgate.declaration.model import Pipeline
 from headgate.flow.gold import recomputing
 from headgate.flow.gold.fold_stage import FoldStage
-from headgate.flow.gold.late_replay import Selection
+from headgate.flow.gold.late_replay import LatePairSelection
 from headgate.flow.gold.operators.windows import Windows, assigning
 from headgate.history.backfill.plan import BackfillPlan, plan_backfill
 from headgate.history.backfill.running import BackfillScope, preview_backfill
@@ -313,8 +313,8 @@ def test_a_pipeline_may_have_had_many_drains_and_replays(lived: Prepared) -> Non
     files, noon = tuple(live_files(silver.handle)), int(NOON.timestamp() * 1e6)
     hour = 3_600_000_000
     before = tuple((n, noon - n * hour) for n in range(1_500))
-    few = recomputing.Meant(noon - hour, noon + hour, noon + hour, drains=before[:1])
-    replays = tuple((n, Selection(noon + n, None, ()), noon + n) for n in range(700))
+    few = recomputing.RecomputedResults(noon - hour, noon + hour, noon + hour, drains=before[:1])
+    replays = tuple((n, LatePairSelection(noon + n, None, ()), noon + n) for n in range(700))
     many = replace(few, drains=before, replays=replays)
     now = engine.clock()
     assert isinstance(stage, FoldStage)

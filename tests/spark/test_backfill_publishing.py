@@ -16,7 +16,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.backfill import CHANGE, GONE
-from headgate.flow.operations.requests import waiting
+from headgate.flow.operations.requests import waiting_operations
 from headgate.flow.publish.changes import changes
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import publication_of
@@ -27,7 +27,7 @@ from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import DamagedFileError
-from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 from tests.support.backfilled import backfill, publish, unequal
@@ -131,7 +131,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     savepoint = engine.savepoint()
     request = publish(engine, outcome, savepoint.id)
     engine.take_in()
-    assert waiting(engine.layout) == ()
+    assert waiting_operations(engine.layout) == ()
     sound(engine)
     published = {name: final(engine, name) for name in TABLES}
     for table in outcome.report.tables:
@@ -149,7 +149,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
         # It is one commit. Publications send its rows that are new or have changed.
         assert newest(gold(engine, name)) == versions[name] + 1
         (commit,) = changes(gold(engine, name), versions[name], versions[name] + 1)
-        sent = Rows(engine.spark, gold(engine, name)).of(commit.files).count()
+        sent = TableRows(engine.spark, gold(engine, name)).of(commit.files).count()
         assert sent == table.changed + table.new
     assert unequal(backfill(engine, used=changed(engine))) == []
     again = backfill(engine)
@@ -291,7 +291,7 @@ def test_a_request_from_before_a_restore_is_dropped(
     request = publish(engine, outcome)
     engine.restore(savepoint)
     engine.start().take_in()
-    assert waiting(engine.layout) == ()
+    assert waiting_operations(engine.layout) == ()
     assert request.operation(engine.runtime.head.table.refresh()) is None
     assert unequal(backfill(engine)) == []
 

@@ -169,7 +169,7 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     engine.run_all()
     project.check(engine, [1, 2, 3])
     assert [position(engine, t) for t in ("silver/clean", "gold/per_hour")] == [2, 2]
-    held = documents.held(engine.layout, "per_minute")
+    held = documents.hold_reason(engine.layout, "per_minute")
     assert held is not None
     assert (held.n, held.upto, [r.rule for r in held.failed]) == (1, 2, ["sane"])
     assert "1 row breaks it" in str(held.failed[0])
@@ -178,10 +178,10 @@ def test_a_held_version_is_not_visible_while_all_else_goes_on(
     at = held.at
     project.deliver(5)
     engine.run_all()
-    assert documents.held(engine.layout, "per_minute") == held
+    assert documents.hold_reason(engine.layout, "per_minute") == held
     documents.ask_retry(engine.layout, "per_minute", engine.clock())
     engine.catch_up()
-    again = documents.held(engine.layout, "per_minute")
+    again = documents.hold_reason(engine.layout, "per_minute")
     assert again is not None
     assert (again.since, again.upto) == (held.since, 3)
     assert again.at > at
@@ -197,9 +197,9 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     engine.run_all()
     project.deliver(2)
     engine.run_all()
-    first = documents.held(engine.layout, "per_minute")
+    first = documents.hold_reason(engine.layout, "per_minute")
     assert first is not None
-    (row,) = documents.rows_of(engine.layout, first).document()["rows"]
+    (row,) = documents.shown_rows(engine.layout, first).document()["rows"]
     assert row["rules"] == ["sane"]
     assert row["after"] == {
         "window_start": "2026-03-01 11:30:00",
@@ -228,10 +228,10 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     assert (found[2].version, found[2].released) == (table.version, replace(given, accepted=()))
     assert {r.rule: (r.unexpected, r.rows) for r in found[2].broken} == {"sane": (1, 1)}
     # What follows is validated like any other version: its window has changed.
-    held = documents.held(engine.layout, "per_minute")
+    held = documents.hold_reason(engine.layout, "per_minute")
     assert held is not None
     assert (held.n, held.upto) == (2, 3)
-    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
+    (row,) = documents.shown_rows(engine.layout, held).document()["rows"]
     assert row["before"] is not None
     assert (row["before"]["events"], row["after"]["events"]) == ("2", "3")
     # Once it is released and no longer changes, it holds no version, and a new outlier does.
@@ -247,9 +247,9 @@ def test_a_person_releases_one_version(project: Project, monkeypatch: pytest.Mon
     project.deliver(BAD)
     engine.run_all()
     project.check(engine, [1, BAD, 2, 4])
-    held = documents.held(engine.layout, "per_minute")
+    held = documents.hold_reason(engine.layout, "per_minute")
     assert held is not None
-    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
+    (row,) = documents.shown_rows(engine.layout, held).document()["rows"]
     assert row["after"]["total"] == str(BAD + 4)
 
 
@@ -290,7 +290,7 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     project.check(engine, [1, 2, 3])
     (held,) = documents.holds(engine.layout, engine.pipeline)
     assert (held.table, bool(held.log), held.upto) == ("per_minute", True, 2)
-    (row,) = documents.rows_of(engine.layout, held).rows
+    (row,) = documents.shown_rows(engine.layout, held).rows
     assert (row.change, (row.before or {})["total"]) == ("seen", "6"), "readers see it already"
     # The current table goes on, and its rebuild has to follow.
     given = held.release("anna@host", "a real outlier", engine.clock())
@@ -300,7 +300,7 @@ def test_a_rebuild_that_breaks_a_rule_is_not_published(project: Project) -> None
     found = {bool(hold.log): hold for hold in documents.holds(engine.layout, engine.pipeline)}
     assert found.keys() == {False, True}, "nobody has seen the new row"
     held = found[True]
-    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
+    (row,) = documents.shown_rows(engine.layout, held).document()["rows"]
     assert (row["after"]["total"], row["before"]) == ("4", None)
     again = held.release("anna@host", "this one, too", engine.clock())
     documents.release(engine.layout, held.gate, again)
@@ -349,7 +349,7 @@ def test_a_rule_that_passes_again_lets_the_held_batches_in_also_from_a_savepoint
     project.write_rules(RULES.replace("1000", "10000"))
     again = project.engine().run_all()
     project.check(again, [1, BAD, 2])
-    assert documents.held(again.layout, "per_minute") is None
+    assert documents.hold_reason(again.layout, "per_minute") is None
     again.restore(taken)
     restored = project.engine()
     restored.catch_up()
@@ -369,7 +369,7 @@ def test_a_rule_that_cannot_be_validated_holds(
     )
     project.deliver(1)
     engine = project.engine().run_all()
-    held = documents.held(engine.layout, "per_minute")
+    held = documents.hold_reason(engine.layout, "per_minute")
     assert held is not None
     assert held.failed[0].error
     assert project.gold() == []
@@ -396,7 +396,7 @@ def test_a_held_replay_can_be_released(held_replay: tuple[Project, Engine, Hold]
     engine.operate("late_replay", **LATE)
     engine.catch_up()
     (held,) = documents.holds(engine.layout, engine.pipeline)
-    (row,) = documents.rows_of(engine.layout, held).document()["rows"]
+    (row,) = documents.shown_rows(engine.layout, held).document()["rows"]
     assert row["before"] is not None
     assert (row["before"]["total"], row["after"]["total"]) == (str(BAD), str(BAD + 1))
 
@@ -457,7 +457,7 @@ def test_a_rejection_that_comes_too_late_changes_nothing(
     reject(engine, held)
     engine.catch_up()
     document = encoded(Rejection("r1", "per_minute", 1, 0, "anna", "not ours", engine.clock()))
-    requests.reject(engine.layout, "r1", document, engine.clock())
+    requests.request_rejection(engine.layout, "r1", document, engine.clock())
     engine.take_in()
     assert engine.runtime.head.table.refresh() == version
     assert max(row["total"] for row in project.gold()) == BAD
@@ -483,7 +483,7 @@ def test_a_rejection_and_a_release_reach_a_job_per_layer(
     (held,) = documents.holds(engine.layout, engine.pipeline)
     reject(engine, held)
     engine.catch_up_per_layer()
-    assert [each.name for each in requests.waiting(engine.layout)] == ["reject"]
+    assert [each.name for each in requests.waiting_operations(engine.layout)] == ["reject"]
     engine = project.engine()
     engine.take_in()
     assert documents.holds(engine.layout, engine.pipeline) == ()

@@ -17,13 +17,13 @@ from headgate.driver.opening import open_tables
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.schedules import ScheduledLateReplays
 from headgate.driver.task import NO_REBUILD, RebuildRequest
-from headgate.flow.operations.late_replay import meant
-from headgate.flow.operations.requests import ask, waiting
+from headgate.flow.operations.late_replay import replay_document
+from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.flow.publish.changes import changes
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.live_files import live_paths
 from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
@@ -156,7 +156,7 @@ def test_only_what_is_chosen_is_folded(
     middle = split[-1]
     assert split[0] < middle, "a row of gold gets some of its late pairs, and others wait"
     chosen = {row["_event_id"] for row in late if row["_event_time"] < middle and row["ok"]}
-    document = meant("sliding", None, commit_time(middle), {"ok": "true"})
+    document = replay_document("sliding", None, commit_time(middle), {"ok": "true"})
     engine.operate("late_replay", **document)
     engine.catch_up()
     sound(engine)
@@ -173,12 +173,12 @@ def test_a_request_is_carried_out_once_however_the_driver_fails(
 ) -> None:
     engine = lived.copy(tmp_path)
     document: dict[str, Any] = {"table": "bands", "from": None, "to": None, "keys": {}}
-    ask(engine.layout, "late_replay", document, NOON)
+    request_operation(engine.layout, "late_replay", document, NOON)
     for place in ("operation.taken_in", "operation.staged", "operation.table_done"):
         with failing(place):
             engine.start().take_in()
     engine.start().take_in()
-    assert waiting(engine.layout) == ()
+    assert waiting_operations(engine.layout) == ()
     sound(engine)
     late = read(engine.root, "late/bands")
     assert {row["replayed"] for row in late} == {1}
@@ -195,7 +195,7 @@ def test_a_publication_sends_the_rows_that_have_changed_and_no_others(
     was = read(engine.root, "gold/bands")
     replay_everything(engine)
     (commit,) = changes(gold, before[0], newest(gold))
-    rows = Rows(spark, gold).of(commit.files)
+    rows = TableRows(spark, gold).of(commit.files)
     assert {row["revision"] for row in rows.collect()} <= {0, 1}
     after = read(engine.root, "gold/bands")
     assert rows.count() == sum(row not in was for row in after) > 0
@@ -227,7 +227,9 @@ def test_a_schedule_replays_what_is_young_enough(
     replays = ScheduledLateReplays(engine.layout, scheduled)
     for hours, count in ((0, 1), (1, 0), (23, 0), (25, 0)):
         replays.run_due(NOON + timedelta(hours=hours))
-        assert len(waiting(engine.layout)) == count, "nothing waits any more that is young enough"
+        assert len(waiting_operations(engine.layout)) == count, (
+            "nothing waits any more that is young enough"
+        )
         engine.take_in()
     sound(engine)
     for row in read(engine.root, "late/bands"):

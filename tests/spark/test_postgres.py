@@ -19,7 +19,7 @@ from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.driver.task import RebuildRequest
-from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.late_replay import replay_document
 from headgate.flow.publish import mirror_stage
 from headgate.flow.publish.sinks.writers import KEY, SinkContext
 from headgate.history.savepoints.clone import clone
@@ -204,7 +204,7 @@ def test_what_is_changed_later_is_changed_there(shop: Shop, tmp_path: Path) -> N
     shop.publish()
     assert shop.mirrored() == shop.rows()
     assert len(shop.mirrored()) < len(drained)
-    shop.engine.operate("late_replay", **meant("sliding"))
+    shop.engine.operate("late_replay", **replay_document("sliding"))
     shop.engine.catch_up()
     shop.publish()
     assert shop.mirrored() == shop.rows() != drained
@@ -235,7 +235,7 @@ def test_a_database_that_went_back_gets_what_was_moved_and_replaced_since(
     shop.engine.drain()
     shop.publish()
     compacted(shop.engine)
-    shop.engine.operate("late_replay", **meant("sliding"))
+    shop.engine.operate("late_replay", **replay_document("sliding"))
     shop.engine.catch_up()
     shop.publish()
     assert shop.mirrored() == shop.rows()

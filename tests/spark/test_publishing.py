@@ -17,7 +17,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.error_translation import translate_error
 from headgate.driver.publishing import NotPublishedError, Publications
-from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.late_replay import replay_document
 from headgate.flow.publish.log_stage import LogStage
 from headgate.flow.publish.publication import PublicationChangedError
 from headgate.flow.publish.sinks.writers import Outgoing, Writer, headers_of
@@ -197,7 +197,7 @@ def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path:
     engine.ingest(FILES)
     engine.catch_up()
     engine.drain()
-    engine.operate("late_replay", **meant("sliding"))
+    engine.operate("late_replay", **replay_document("sliding"))
     engine.catch_up()
     (stage,) = engine.runtime.publications
     assert isinstance(stage, LogStage)
@@ -269,7 +269,7 @@ def test_a_row_is_sent_with_the_batch_that_changes_it_alone(
         shop.landing.write(f"{number:05d}.json", record + b"\n")
         engine.list_new()
         engine.ingest()
-        engine.operate("late_replay", **meant("sliding"))
+        engine.operate("late_replay", **replay_document("sliding"))
     engine.catch_up()
     publish(engine)
     new = [each for each in shop.messages("changes") if header(each, "id") not in before]

@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.flow.sources.files.csv_format import Dialect, Header
-from headgate.flow.sources.files.csv_rows import documents
+from headgate.flow.sources.files.csv_rows import line_documents
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import parts
+from headgate.flow.sources.files.parts import parts_of_files
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.record_shape import record_schema
 from tests.support.landing import ARRIVED
@@ -73,7 +73,7 @@ def test_cells_are_those_that_spark_reads(spark: SparkSession, delimiter: str) -
         lines = pa.array([*_random_cells(random.Random(width), delimiter)], pa.binary())
         frame = spark.createDataFrame(pa.table({"value": lines}))
         theirs = spark_cells(frame, header, delimiter).toArrow().to_pydict()
-        ours, details = documents(
+        ours, details = line_documents(
             pa.array(theirs["value"]), Header(tuple(header), width), Dialect(delimiter)
         )
         # Spark guesses what a malformed cell means.
@@ -157,7 +157,9 @@ def _cells(row: bytes) -> list[str]:
 
 def _read(source: FilesSource, path: Path) -> pa.Table:
     file = LoggedFile(0, path.name, path.stat().st_size, ARRIVED, ARRIVED)
-    blocks = [b for part in parts(Storage(source.path), source, [file]) for b in part.blocks()]
+    blocks = [
+        b for part in parts_of_files(Storage(source.path), source, [file]) for b in part.blocks()
+    ]
     schema = record_schema("file", has_document=source.format == "csv")
     return pa.concat_tables([schema.empty_table(), *blocks])
 

@@ -14,7 +14,7 @@ from headgate.flow.silver.replacements import Replacements
 from headgate.history.replay import requests
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
 from headgate.insight.ledger.balance import balance
-from headgate.lake.tables.replay import Position, corrected_time
+from headgate.lake.tables.replay import RecordPosition, corrected_time
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed
@@ -93,7 +93,7 @@ def test_files_of_replays_are_read_only_for_copies_of_rejected_rows(
     engine.take_in()
     corrected_before = Replacements._corrected_before
 
-    def reading(replacements: Replacements) -> set[Position]:
+    def reading(replacements: Replacements) -> set[RecordPosition]:
         read.append(True)
         return corrected_before(replacements)
 

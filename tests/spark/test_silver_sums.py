@@ -92,7 +92,7 @@ def test_what_is_folded_is_silver_less_what_is_late(
     monkeypatch.setattr("headgate.flow.gates.gate.PAUSE", 1e6)  # only the release ends the pause
     deliver(project, 0)
     engine = project.engine().run_all()
-    assert (documents.held(engine.layout, "sliding"), broken(engine)) == (None, [])
+    assert (documents.hold_reason(engine.layout, "sliding"), broken(engine)) == (None, [])
     # A rule that no version meets: silver and the late table go on, and gold stays behind.
     wrong = RULES.replace("silver: level}", "silver: level + 1}")
     project.write_rules(wrong)
@@ -100,7 +100,7 @@ def test_what_is_folded_is_silver_less_what_is_late(
     for batch in (1, 2):
         deliver(project, batch)
         engine.run_all()
-    held = documents.held(engine.layout, "sliding")
+    held = documents.hold_reason(engine.layout, "sliding")
     assert held is not None
     assert (held.n, held.upto, [r.rule for r in held.failed]) == (1, 2, ["some"])
     late = project.read("late/sliding")

@@ -31,7 +31,7 @@ from headgate.declaration.types import (
     Decimal,
     is_floating,
 )
-from headgate.flow.gold.states import fold, merged, state_type
+from headgate.flow.gold.states import fold_of, merged_sql, state_type
 from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 pytestmark = pytest.mark.spark
@@ -163,11 +163,11 @@ def test_states_of_measures_have_the_types_that_they_declare(spark: SparkSession
             measure = parse_measure("m", f"{name}({given})", columns)
         except Invalid:
             continue
-        for field, kept in fold(measure).fields.items():
+        for field, kept in fold_of(measure).fields.items():
             partials[kept.partial] = kept.type
             old, new = f"old_{name}_{column}", f"new_{name}_{column}"
             states |= {old: state_type(measure), new: state_type(measure)}
-            merges[merged(measure, field, old, new)] = kept.type
+            merges[merged_sql(measure, field, old, new)] = kept.type
     for known, texts in ((columns, partials), (states, merges)):
         cast = {text: f"cast({text} as {type_})" for text, type_ in texts.items()}
         found, declared = _types(spark, known, cast), _types(spark, known, cast.values())

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 from headgate.declaration.model import Pipeline
-from headgate.flow.operations.requests import Request
+from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import TableReport
 from headgate.history.backfill.running import (
@@ -44,7 +44,7 @@ def backfill(
         return compute_backfill(engine.layout, asked, id_, lambda: nullcontext(engine.spark), now)
 
 
-def publish(engine: Engine, outcome: BackfillOutcome, savepoint: str = "none") -> Request:
+def publish(engine: Engine, outcome: BackfillOutcome, savepoint: str = "none") -> OperationRequest:
     """Request the publication; the next ``take_in_requests`` carries it out."""
     return ask_to_publish(engine.layout, outcome, savepoint, "a test", engine.clock())
 

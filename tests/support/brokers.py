@@ -9,8 +9,8 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from headgate.flow.sources.kafka.failures import BrokersUnreachableError, UnknownTopicError
-from headgate.flow.sources.kafka.topics import Partition, Topic
+from headgate.flow.sources.kafka.failures import BrokersUnreachableError, NoSuchTopicError
+from headgate.flow.sources.kafka.topics import Topic, TopicPartition
 from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.flow.sources.records import PartedRecords
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -47,10 +47,12 @@ class Brokers:
     def topics(self) -> tuple[Topic, ...]:
         self._answer()
         if not self.logs:
-            raise UnknownTopicError("no topic", remedy="topics that exist: none")
+            raise NoSuchTopicError("no topic", remedy="topics that exist: none")
         return tuple(Topic(t, self.ids[t], len(self.logs[t])) for t in sorted(self.logs))
 
-    def offsets(self, partitions: Collection[Partition], at: str | datetime) -> Mapping[int, int]:
+    def offsets(
+        self, partitions: Collection[TopicPartition], at: str | datetime
+    ) -> Mapping[int, int]:
         self._answer()
         logs = {p.number: self.logs[p.topic][p.partition] for p in partitions}
         return {n: log.first if at == "earliest" else log.end for n, log in logs.items()}

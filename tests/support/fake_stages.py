@@ -20,13 +20,13 @@ from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.operators.windows import Windows
-from headgate.flow.operations.drain import Drain
-from headgate.flow.operations.place import Change, Place
+from headgate.flow.operations.drain import DrainOperation
+from headgate.flow.operations.place import Change, StageTable
 from headgate.flow.silver.stage import SilverStage
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.lake.storage.files import Storage
-from headgate.lake.tables.catching_up import files_of
+from headgate.lake.tables.catching_up import files_after
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.open_rows import open_rows
@@ -65,7 +65,7 @@ def without_spark() -> Iterator[None]:
         patched.setattr("headgate.driver.runtime.BronzeStage", ArrowBronze)
         patched.setattr("headgate.driver.stages.SilverStage", ArrowSilver)
         patched.setattr("headgate.driver.stages.stage_of", ArrowGold)
-        patched.setattr(Drain, "change", drain)
+        patched.setattr(DrainOperation, "change", drain)
         patched.setattr("headgate.flow.sources.files.micro_batches.records_of", arrow_records)
         yield
 
@@ -136,7 +136,7 @@ class ArrowSilver(SilverStage):
         self.silver = {t.name: table(SILVER.path(t.name)) for t in tables}
         self.rejected = {}
 
-    def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
+    def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[StageTable, ...]:
         sides = (self.quarantine,) if quarantining else ()
         return tuple(map(place_of, (*sides, *(self.silver[name] for name in names))))
 
@@ -150,7 +150,7 @@ class ArrowSilver(SilverStage):
     def _prepare_quarantine(self, group: Sequence[Commit], now: datetime) -> Prepared | None:
         held = self.quarantine.refresh()
         state = held.advanced_to(group[-1].state.n, now)
-        bronze = rows_of(self.bronze, files_of(group, after=held.n))
+        bronze = rows_of(self.bronze, files_after(group, after=held.n))
         rows = [row for row in bronze if row["reason"] and not row["duplicate"]]
         if not rows:
             return None
@@ -166,7 +166,7 @@ class ArrowSilver(SilverStage):
         state = held.advanced_to(last.n, now, payload)
         counts = dict.fromkeys(("silver", "filtered", "quarantined", "duplicate"), 0)
         rows = []
-        for row in rows_of(self.bronze, files_of(group, after=held.n)):
+        for row in rows_of(self.bronze, files_after(group, after=held.n)):
             outcome = self._outcome(name, row)
             counts[outcome] += 1
             if outcome == "silver":
@@ -198,7 +198,7 @@ class ArrowGold(FoldStage):
         payload = replace(GoldPayload.of(held), watermark=SilverPayload.of(last).watermark)
         state = held.advanced_to(last.n, now, payload)
         opened = open_rows(self.gold)
-        pairs = list(self._pairs_of(files_of(group), held))
+        pairs = list(self._pairs_of(files_after(group), held))
         folded = [pair for pair in pairs if pair["reason"] is None]
         events = {row["window_start"]: row for row in rows_of(self.gold, opened.files)}
         for pair in folded:
@@ -224,7 +224,7 @@ class ArrowGold(FoldStage):
     ) -> Prepared | None:
         late = self.late.refresh()
         state = late.advanced_to(group[-1].state.n, now)
-        pairs = self._pairs_of(files_of(group, after=late.n), held)
+        pairs = self._pairs_of(files_after(group, after=late.n), held)
         rows = [pair for pair in pairs if pair["reason"] is not None]
         if not rows:
             return None
@@ -248,7 +248,7 @@ class ArrowGold(FoldStage):
                 yield row | {"window_start": start, "window_end": end, "reason": reason}
 
 
-def drain(_: Drain, place: Place, state: State, __: Document) -> Change:
+def drain(_: DrainOperation, place: StageTable, state: State, __: Document) -> Change:
     """Takes the place of ``headgate.flow.operations.drain.Drain.change``."""
     opened = open_rows(place.table)
     rows = rows_of(place.table, opened.files)
@@ -262,6 +262,6 @@ def drain(_: Drain, place: Place, state: State, __: Document) -> Change:
     return Change(state, add=files, remove=opened.live)
 
 
-def place_of(table: Table) -> Place:
+def place_of(table: Table) -> StageTable:
     rows: Any = None  # ``drain`` above reads the files itself
-    return Place(table, rows, shape_of(table).time_column)
+    return StageTable(table, rows, shape_of(table).time_column)

@@ -11,7 +11,7 @@ from pathlib import Path
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.place import Change, Place
+from headgate.flow.operations.place import Change, StageTable
 from headgate.lake.tables.data_file import FINAL
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.state import State
@@ -27,7 +27,7 @@ class Forget(TableOperation):
     def describe(self, document: Document) -> str:
         return f"forget the open rows of {document['column']} {document['value']}"
 
-    def change(self, place: Place, state: State, document: Document) -> Change:
+    def change(self, place: StageTable, state: State, document: Document) -> Change:
         from pyspark.sql import functions as F
 
         from headgate.lake.tables.staging import stage

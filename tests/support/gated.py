@@ -101,7 +101,7 @@ class GatedProject(SuiteProject):
         return engine.run_all()
 
     def hold(self, engine: Engine) -> Hold | None:
-        return documents.held(engine.layout, TABLE)
+        return documents.hold_reason(engine.layout, TABLE)
 
     def release(self, engine: Engine) -> Release:
         """Release the held version; the next catch-up commits it."""

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import Measure
 from headgate.declaration.types import Struct
-from headgate.flow.gold.states import fold, merged, state_type, value
+from headgate.flow.gold.states import fold_of, merged_sql, state_type, value_sql
 
 
 def states(rows: DataFrame, measures: Sequence[Measure], *by: str) -> DataFrame:
@@ -26,19 +26,21 @@ def joined(found: DataFrame, measures: Sequence[Measure], *by: str) -> DataFrame
 
 
 def values(found: DataFrame, measures: Sequence[Measure], *by: str) -> DataFrame:
-    return found.select(*by, *(F.expr(value(of, f"s.{of.name}")).alias(of.name) for of in measures))
+    return found.select(
+        *by, *(F.expr(value_sql(of, f"s.{of.name}")).alias(of.name) for of in measures)
+    )
 
 
 def both(of: Measure, old: str, new: str) -> str:
     """The SQL of two states, merged."""
     each = (
-        f"'{name}', cast({merged(of, name, old, new)} as {field.type})"
-        for name, field in fold(of).fields.items()
+        f"'{name}', cast({merged_sql(of, name, old, new)} as {field.type})"
+        for name, field in fold_of(of).fields.items()
     )
     return f"named_struct({', '.join(each)})"
 
 
 def _partial(of: Measure) -> Column:
-    fields = fold(of).fields.items()
+    fields = fold_of(of).fields.items()
     each = (F.expr(field.partial).cast(str(field.type)).alias(name) for name, field in fields)
     return F.struct(*each).alias(of.name)

@@ -23,7 +23,7 @@ from headgate.declaration.reading.checked import Report, Section
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
-from headgate.flow.sources.records import PartedRecords, Rows
+from headgate.flow.sources.records import PartedRecords, RecordsInMemory
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.record_shape import record_schema
@@ -160,7 +160,7 @@ class NumbersMicroBatches(MicroBatchSource):
         ]
         table = pa.Table.from_pylist(rows, record_schema("document"))
         reached = BatchEnd({"number": end})
-        batch = PartedRecords([Rows(table)])
+        batch = PartedRecords([RecordsInMemory(table)])
         self._context.bronze.ingest(batch, reached, self._context.clock(), verify)
         self._next = end
         return True

@@ -42,7 +42,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
 from headgate.flow.gold.stage import is_final
 from headgate.flow.operations import late_replay, requests
-from headgate.flow.operations.requests import Request
+from headgate.flow.operations.requests import OperationRequest
 from headgate.insight.querying.sql import select
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import snapshot
@@ -91,7 +91,7 @@ def selection(
     """The document of a replay (``operations.late_replay``). Raises BadParameter."""
     given = time_range(begin, end, datetime.now(UTC))
     first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
-    return late_replay.meant(table.name, first, last, _keys(table, keys or ()))
+    return late_replay.replay_document(table.name, first, last, _keys(table, keys or ()))
 
 
 def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
@@ -167,15 +167,15 @@ def rows_of(
     require_java()
     log_file.divert_to(layout, "late")
     from headgate.driver.session import passing_session
-    from headgate.flow.gold.late_replay import LATE_TIME, Selection
-    from headgate.lake.tables.frames import Rows
+    from headgate.flow.gold.late_replay import LATE_TIME, LatePairSelection
+    from headgate.lake.tables.frames import TableRows
 
-    chosen = Selection.of(wanted)
+    chosen = LatePairSelection.of(wanted)
     with (
         shown_waiting("reading late rows"),
         passing_session("headgate-late", os.cpu_count() or 2) as spark,
     ):
-        rows = Rows(spark, late).of(chosen.files(late)).where(chosen.has(table))
+        rows = TableRows(spark, late).of(chosen.files(late)).where(chosen.has(table))
         if only_of_final:
             opened = partial(Table, layout.storage, pipeline=declared.name)
             rows = rows.where(is_final(spark, opened, table))
@@ -249,13 +249,13 @@ def _windows(rows: Any, table: GoldTable) -> int:
     return len(rows.column(begin[0]).unique())
 
 
-def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
+def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> OperationRequest:
     document = {**wanted, "by": person(note)}
-    return requests.ask(layout, "late_replay", document, datetime.now(UTC))
+    return requests.request_operation(layout, "late_replay", document, datetime.now(UTC))
 
 
 def _state(
-    declared: Pipeline, layout: Layout, table: GoldTable, request: Request
+    declared: Pipeline, layout: Layout, table: GoldTable, request: OperationRequest
 ) -> tuple[Replayed | None, bool]:
     """The replay if gold has carried it out, and whether gold will still do so. Raises
     HeadgateError if a gate holds the table."""

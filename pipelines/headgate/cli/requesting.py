@@ -14,7 +14,7 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.flow.operations.requests import Request
+    from headgate.flow.operations.requests import OperationRequest
     from headgate.lake.storage.layout import Layout
     from headgate.lake.tables.operation import Operation
     from headgate.lake.tables.table import Table
@@ -70,15 +70,15 @@ def await_request(
 
 
 def carried_out(
-    declared: Pipeline, layout: Layout, request: Request, tables: Iterable[Table]
+    declared: Pipeline, layout: Layout, request: OperationRequest, tables: Iterable[Table]
 ) -> tuple[Operation | None, bool]:
     """The operation of a request, if bronze has it, and whether these tables still have to carry
     it out; without an operation, whether bronze still has to take it in. The request is read before
     bronze, because it is removed after bronze's commit."""
-    from headgate.flow.operations.requests import waiting
+    from headgate.flow.operations.requests import waiting_operations
     from headgate.lake.tables.snapshot import head_table
 
-    waits = any(each.id == request.id for each in waiting(layout))
+    waits = any(each.id == request.id for each in waiting_operations(layout))
     operation = request.operation(head_table(layout, declared).refresh())
     if operation is None:
         return None, waits

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def require_startable(declared: Pipeline, layout: Layout, *, once: bool = False) -> tuple[str, ...]:
     """Raises what a driver would raise about the machine and the sources. Returns remarks about
     sources that are away: a driver waits for them. A run with ``once`` does not, so they are raised
-    as UnreachableError. Changes nothing."""
+    as SourceUnreachableError. Changes nothing."""
     require_machine(declared)
     return require_input(declared, layout, once=once)
 

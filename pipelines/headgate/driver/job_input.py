@@ -18,7 +18,7 @@ from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import joined_messages
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage, combined
+from headgate.lake.control.outage import Outage, combined_outage
 from headgate.lake.control.skip_request import SkipRequest
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -136,7 +136,7 @@ class PipelineSources(MicroBatchSource):
 
     @property
     def outage(self) -> Outage | None:
-        return combined(source.outage for source in self.sources.values())
+        return combined_outage(source.outage for source in self.sources.values())
 
     @property
     def remark(self) -> str | None:

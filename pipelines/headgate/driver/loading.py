@@ -19,7 +19,7 @@ from headgate.driver.run import DriverRun
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.stage import BronzeStage
-from headgate.flow.sources.errors import UnreachableError
+from headgate.flow.sources.errors import SourceUnreachableError
 from headgate.flow.sources.micro_batches import BatchEnd, SourceContext
 from headgate.flow.sources.records import MovedRecords, Records
 from headgate.history.loads import requests
@@ -233,7 +233,7 @@ class Loading:
                 opened.reader.ingest()
                 if self.outage is not None:
                     return False
-        except (FencedError, CommitRefusedError, StopRequested, UnreachableError):
+        except (FencedError, CommitRefusedError, StopRequested, SourceUnreachableError):
             raise
         except Exception as error:  # of any reader: the stream continues without the load
             # After a commit, the index of ids in memory lacks the batch: a new driver reads it.

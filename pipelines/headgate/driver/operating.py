@@ -37,7 +37,7 @@ def has_requests(layout: Layout, runtime: PipelineRuntime) -> bool:
     """Whether there is a request that can be taken in now."""
     if not takes_requests(runtime):
         return False
-    return waiting_replay(layout) is not None or bool(requests.waiting(layout))
+    return waiting_replay(layout) is not None or bool(requests.waiting_operations(layout))
 
 
 def take_in_requests(
@@ -58,17 +58,17 @@ def take_in_requests(
         done = _carry_out_replay(layout, runtime.pipeline.sources[name], stage, clock)
         if done is not None:
             say(done)
-    for request in requests.waiting(layout):
+    for request in requests.waiting_operations(layout):
         if request.name == requests.REJECT:
             _reject(runtime, request.document, clock())
-            requests.remove(layout, request)
+            requests.remove_request(layout, request)
             continue
         held = runtime.head.table.refresh()
         is_meant = operation_named(request.name).is_meant_at(request.document, held.generation)
         if is_meant and request.operation(held) is None:
             runtime.request_operation(request.name, request.document, clock())
             failpoint("operation.taken_in")
-        requests.remove(layout, request)
+        requests.remove_request(layout, request)
     return True
 
 

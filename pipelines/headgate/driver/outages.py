@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from headgate.declaration.quantities import span
-from headgate.flow.sources.errors import UnreachableError
+from headgate.flow.sources.errors import SourceUnreachableError
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage, combined
+from headgate.lake.control.outage import Outage, combined_outage
 from headgate.lake.control.skip_request import SkipRequest
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds
@@ -56,7 +56,7 @@ class Retry:
         with self._lock:
             self._outage = None
 
-    def failed(self, error: UnreachableError, began: float) -> None:
+    def failed(self, error: SourceUnreachableError, began: float) -> None:
         """Record that an attempt that ``began`` then had no answer. Raises the error if there was
         none for ``limit``."""
         with self._lock:
@@ -73,18 +73,19 @@ class Retry:
                 raise _given_up(error, silent) from error
 
 
-def _given_up(error: UnreachableError, silent: timedelta) -> UnreachableError:
+def _given_up(error: SourceUnreachableError, silent: timedelta) -> SourceUnreachableError:
     asked = f"; asked for {silent.total_seconds():.0f} s" if silent >= timedelta(seconds=1) else ""
     return type(error)(f"{error.message}{asked}", remedy=error.remedy)
 
 
 class AwaitedSource(MicroBatchSource):
-    """Opens a source with ``open_``, and tries each request again that fails with UnreachableError.
+    """Opens a source with ``open_``, and tries each request again that fails with
+    SourceUnreachableError.
 
     While the source does not answer, it has no pending batch: so the driver, its other sources, its
     requests and its loads go on, and no thread waits. Only ``begin`` and the final poll block; they
     call ``waits`` repeatedly, which raises if the driver must end. Each method raises
-    UnreachableError if there was no answer for ``limit``.
+    SourceUnreachableError if there was no answer for ``limit``.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class AwaitedSource(MicroBatchSource):
         began = self._monotonic()
         try:
             has_ingested = self.inner.ingest()
-        except UnreachableError as error:
+        except SourceUnreachableError as error:
             self._reading.failed(error, began)
             return False
         self._reading.succeeded()
@@ -151,7 +152,7 @@ class AwaitedSource(MicroBatchSource):
 
     @property
     def outage(self) -> Outage | None:
-        return combined((self._listing.outage, self._reading.outage))
+        return combined_outage((self._listing.outage, self._reading.outage))
 
     @property
     def remark(self) -> str | None:
@@ -186,7 +187,7 @@ class AwaitedSource(MicroBatchSource):
         began = self._monotonic()
         try:
             ask()
-        except UnreachableError as error:
+        except SourceUnreachableError as error:
             self._listing.failed(error, began)
             return False
         self._listing.succeeded()

@@ -17,8 +17,8 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import HeadgateError, joined_messages
 from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.lag import Sample, taken
-from headgate.lake.control.outage import Outage, combined
+from headgate.lake.control.lag import LagSample, with_sample
+from headgate.lake.control.outage import Outage, combined_outage
 from headgate.lake.control.stopping import stop_requested
 from headgate.lake.storage.documents import encoded, read_document, write_document
 from headgate.lake.storage.layout import Layout
@@ -64,7 +64,7 @@ class JobProgress:
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     paused: datetime | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[LagSample, ...] = ()
     stuck: dict[str, dict[str, str]] = field(default_factory=dict)
     set_aside: int = 0
     clock: Callable[[], datetime] = _now
@@ -149,7 +149,7 @@ class JobProgress:
         with self._lock:
             before = self._also is None, self.paused, self.set_aside
             news = (also is None, paused, set_aside) != before
-            away = combined((outage, of_load))
+            away = combined_outage((outage, of_load))
             moved = news or (away is None) != (self.outage is None)
             self.backlog, self.paused, self.set_aside = backlog, paused, set_aside
             self._set_trouble(away, also)
@@ -212,7 +212,7 @@ class JobProgress:
         if self.paused or (self.outage and not self.outage.is_of_load):
             return
         if self.backlog is not None and self.backlog.unit == "records":
-            self.samples = taken(self.samples, Sample(now, self.backlog.count, read))
+            self.samples = with_sample(self.samples, LagSample(now, self.backlog.count, read))
 
     def _write(self) -> None:
         self._written = self.clock()

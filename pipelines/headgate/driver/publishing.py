@@ -12,7 +12,7 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.contracts.sink import sink_of
 from headgate.errors import HeadgateError, joined_messages
-from headgate.flow.publish.publication import Stage
+from headgate.flow.publish.publication import PublicationStage
 
 TRY_AGAIN = 60.0  # seconds after a sink refused rows or did not answer
 _PAUSING = ("gold", "late")
@@ -39,7 +39,7 @@ class Publications:
 
     def __init__(
         self,
-        stages: Sequence[Stage],
+        stages: Sequence[PublicationStage],
         monotonic: Callable[[], float],
         why_paused: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -81,7 +81,7 @@ class Publications:
             if stage.publication.name in self._unfinished:
                 self._catch_up(stage, now, at_once=False)
 
-    def _catch_up(self, stage: Stage, now: datetime, *, at_once: bool) -> None:
+    def _catch_up(self, stage: PublicationStage, now: datetime, *, at_once: bool) -> None:
         name = stage.publication.name
         before, goes_on = self._stuck.get(name), name in self._unfinished or at_once
         if before and not goes_on and self._monotonic() - before.tried < TRY_AGAIN:

@@ -38,10 +38,10 @@ def require_apart(declared: Pipeline, layout: Layout) -> None:
 def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> tuple[str, ...]:
     """Raises SourceError if the folder or topic of a source cannot be used, or is where tables are
     written: a person has to correct it. Returns remarks about sources that are away, which a driver
-    waits for. A run with ``once`` does not: then this raises UnreachableError."""
+    waits for. A run with ``once`` does not: then this raises SourceUnreachableError."""
     from headgate.declaration.contracts.source import connector_of
     from headgate.flow.sources.deployed_source import DeployedSource
-    from headgate.flow.sources.errors import UnreachableError
+    from headgate.flow.sources.errors import SourceUnreachableError
 
     require_apart(declared, layout)
     remarks = []
@@ -49,7 +49,7 @@ def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> 
         place = DeployedSource(layout.storage, declared.name, source)
         try:
             connector_of(source).require_input(place, declared.file)
-        except UnreachableError as error:
+        except SourceUnreachableError as error:
             if once:
                 raise
             remarks.append(f"{error.message}: {error.remedy}; the driver waits for it")
@@ -109,7 +109,7 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
 def require_unchanged(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
     """Raises FileChangedError if a file has changed since it was recorded, or has vanished before
     it was read. A run with ``once`` does not wait for a source that is away: then this raises
-    UnreachableError."""
+    SourceUnreachableError."""
     from headgate.lake.tables.agreement import states_of
 
     states = states_of(layout, declared)
@@ -122,7 +122,7 @@ def _require_unchanged(
 ) -> None:
     from headgate.declaration.contracts.source import connector_of
     from headgate.flow.sources.deployed_source import DeployedSource
-    from headgate.flow.sources.errors import UnreachableError
+    from headgate.flow.sources.errors import SourceUnreachableError
     from headgate.lake.tables.payloads.bronze import BronzePayload
     from headgate.lake.tables.state import State
 
@@ -130,5 +130,5 @@ def _require_unchanged(
         place = DeployedSource(layout.storage, declared.name, source)
         path = BRONZE.path(name)
         _, state = states.get(path, (0, State.empty(path)))
-        with nullcontext() if once else suppress(UnreachableError):  # a driver waits for it
+        with nullcontext() if once else suppress(SourceUnreachableError):  # a driver waits for it
             connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)

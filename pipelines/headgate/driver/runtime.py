@@ -18,8 +18,8 @@ from headgate.driver.errors import DefinitionChangedError, ResetAskedError
 from headgate.driver.stages import Stages
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gates.gate import gate_of
-from headgate.flow.operations.carrying_out import intend
-from headgate.flow.publish.stages import stage_of
+from headgate.flow.operations.carrying_out import intend_operation
+from headgate.flow.publish.stages import stage_of_publication
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.declarations import all_kept
@@ -60,7 +60,9 @@ class PipelineRuntime:
         self._rebuilt: Stages | None = None
         self.rebuild: Rebuild | None = None
         self._rebuilt_tables: dict[str, Table] = {}
-        published = (stage_of(spark, storage, pipeline, p) for p in pipeline.publish.values())
+        published = (
+            stage_of_publication(spark, storage, pipeline, p) for p in pipeline.publish.values()
+        )
         self.publications = tuple(stage for stage in published if stage.layer in layers)
         self.resets = Resets(self.table(self.graph.head.path))
         self._generation = 0
@@ -235,8 +237,8 @@ class PipelineRuntime:
         return tuple(self.table(node.path).reader() for node in followed)
 
     def request_operation(self, operation: str, document: Document, now: datetime) -> None:
-        """Request an operation (``operations.carrying_out.intend``)."""
-        intend(self.head.table, self.graph, operation, document, now)
+        """Request an operation (``operations.carrying_out.intend_operation``)."""
+        intend_operation(self.head.table, self.graph, operation, document, now)
 
     def catch_up(self, now: datetime, *, one_step: bool = False) -> bool:
         """Bring the silver and gold tables of this job up to their upstream tables, carry out the

@@ -19,8 +19,8 @@ from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
 from headgate.declaration.names import REPLAYED
 from headgate.declaration.settings import SavepointSchedule
 from headgate.errors import HeadgateError
-from headgate.flow.operations.late_replay import meant
-from headgate.flow.operations.requests import ask, waiting
+from headgate.flow.operations.late_replay import replay_document
+from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create, prune, savepoints
 from headgate.lake.storage.layout import Layout
@@ -129,7 +129,7 @@ class ScheduledLateReplays:
         gold = table.gold.refresh()
         done = [each.document for each in asked if each.number <= gold.operation]
         open_ = [each.document for each in asked if each.number > gold.operation]
-        open_ += [request.document for request in waiting(self._layout)]
+        open_ += [request.document for request in waiting_operations(self._layout)]
         if not is_replay_due(table.declared.name, table.schedule, done, open_, now):
             return
         watermark = GoldPayload.of(gold).watermark
@@ -138,8 +138,8 @@ class ScheduledLateReplays:
         begin = watermark - micros(table.schedule.within)
         if not _waits(table.late, begin):
             return
-        document = meant(table.declared.name, begin, by=_BY, at=commit_time(now))
-        ask(self._layout, "late_replay", document, now)
+        document = replay_document(table.declared.name, begin, by=_BY, at=commit_time(now))
+        request_operation(self._layout, "late_replay", document, now)
 
 
 def is_replay_due(

@@ -18,7 +18,7 @@ from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
 from headgate.errors import joined_messages
 from headgate.flow.gates.gate import TableGate
-from headgate.flow.gold.stage import GoldStage, stage_of
+from headgate.flow.gold.stage import GoldStage, gold_stage_of
 from headgate.flow.operations import requests
 from headgate.flow.operations.carrying_out import Operations
 from headgate.flow.silver.stage import SilverStage
@@ -59,7 +59,7 @@ class Stages:
         self.gold: dict[str, GoldStage] = {}
         self._gates: dict[str, TableGate | None] = {}
         for each in gold:
-            self.gold[each.name] = stage_of(spark, table, each)
+            self.gold[each.name] = gold_stage_of(spark, table, each)
             self._gates[each.name] = gate_of(each, table)
 
     @property
@@ -170,7 +170,7 @@ class Stages:
         if operation is None or is_rejected(operation.document, path):
             return False
         if path not in self._replaced:
-            requests.reject(self._layout, given.id, encoded(given), given.at)
+            requests.request_rejection(self._layout, given.id, encoded(given), given.at)
         return True
 
     def _is_replaced(self, error: BaseException) -> TypeGuard[LogGapError | DamagedFileError]:

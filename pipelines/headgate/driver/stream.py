@@ -20,7 +20,7 @@ from headgate.driver.run import DriverRun
 from headgate.driver.schedules import ScheduledLateReplays, ScheduledSavepoints
 from headgate.errors import joined_messages
 from headgate.flow.sources.micro_batches import MicroBatchSource
-from headgate.lake.control.outage import Outage, combined
+from headgate.lake.control.outage import Outage, combined_outage
 from headgate.lake.control.skip_request import asked_to_skip, has_skipped
 from headgate.lake.storage.documents import write_document
 from headgate.lake.storage.layout import Layout
@@ -169,7 +169,7 @@ class StreamSupervisor:
         if not run.task.once:
             self._list(source)
         self._plan(source, batches)
-        self._tell_outage(combined((source.outage, self._loading.outage)))
+        self._tell_outage(combined_outage((source.outage, self._loading.outage)))
         if not run.writes_bronze:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.failure import Failure
-from headgate.lake.control.lag import Sample
+from headgate.lake.control.lag import LagSample
 from headgate.lake.control.outage import Outage
 from headgate.lake.control.ownership import (
     EXPIRES_AFTER,
@@ -61,7 +61,7 @@ class JobState:
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
     paused: datetime | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[LagSample, ...] = ()
     restarts: int = 0
     operation: str | None = None
     stuck: dict[str, dict[str, str]] | None = None

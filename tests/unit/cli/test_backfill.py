@@ -19,7 +19,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.flow.operations.backfill import Patch
-from headgate.flow.operations.requests import remove, waiting
+from headgate.flow.operations.requests import remove_request, waiting_operations
 from headgate.history.backfill.report import (
     BackfillReport,
     PublishedBackfill,
@@ -231,10 +231,10 @@ def test_rows_that_nobody_expects_are_not_published(
         assert caught.value.exit_code == 11
         assert "gold.a" not in str(caught.value)
     require_expected({"a": "1-ff", "b": "1-ff"}, outcome.report)
-    assert not waiting(layout)
+    assert not waiting_operations(layout)
     assert not [*savepoints(layout)]
     publish_here("")(layout, asked, outcome, "")
-    assert len(waiting(layout)) == 1
+    assert len(waiting_operations(layout)) == 1
 
 
 def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
@@ -249,7 +249,7 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
     gold = gated.table("gold/per_minute")
 
     def drive(*_: object) -> tuple[bool, str]:
-        (request,) = waiting(layout)
+        (request,) = waiting_operations(layout)
         bronze = gated.table("bronze/events")
         state = bronze.refresh()
         payload = replace(
@@ -257,7 +257,7 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
             operations=(Operation(1, "backfill", state.n, request.document),),
         )
         bronze.commit(replace(state, payload=payload, operation=1))
-        remove(layout, request)
+        remove_request(layout, request)
         hold = Hold("per_minute", (n := gold.refresh().n), n, NOON, NOON, (), operation=1)
         documents.hold(layout, hold)
         return True, ""

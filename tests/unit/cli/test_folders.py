@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headgate.driver.refusing import require_input, require_unchanged
-from headgate.flow.sources.errors import FileChangedError, UnreachableError
+from headgate.flow.sources.errors import FileChangedError, SourceUnreachableError
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.landing import LandingError, require_landing
 from headgate.flow.sources.files.log import FilesLog
@@ -74,7 +74,7 @@ def test_a_landing_folder_that_was_there_is_waited_for(empty_lake: Lake) -> None
     landing = Path(files_of(empty_lake.pipeline).path)
     (remark,) = require_input(empty_lake.pipeline, empty_lake.layout)
     assert f"there is no landing folder {landing}: put it back" in remark
-    with pytest.raises(UnreachableError, match="there is no landing folder"):
+    with pytest.raises(SourceUnreachableError, match="there is no landing folder"):
         require_input(empty_lake.pipeline, empty_lake.layout, once=True)
     landing.mkdir(parents=True)
     assert require_input(empty_lake.pipeline, empty_lake.layout) == ()
@@ -174,7 +174,7 @@ def test_a_disk_that_is_not_mounted_yet_keeps_no_driver_from_starting(
     if is_there:
         landing.mkdir(parents=True, exist_ok=True)
     require_unchanged(lake.pipeline, lake.layout)
-    with pytest.raises(UnreachableError, match="recorded and not read"):
+    with pytest.raises(SourceUnreachableError, match="recorded and not read"):
         require_unchanged(lake.pipeline, lake.layout, once=True)
     landing.mkdir(parents=True, exist_ok=True)
     (landing / "other.json").write_text("{}")

@@ -93,7 +93,7 @@ def test_a_range_without_a_late_row_says_where_others_are() -> None:
 def test_a_replay_of_a_held_table_says_so_at_once(gated: Lake) -> None:
     declared, layout = gated.pipeline, gated.layout
     table = gold_table(declared, "gold.per_minute")
-    request = requests.ask(layout, "late_replay", {"table": "per_minute"}, AT)
+    request = requests.request_operation(layout, "late_replay", {"table": "per_minute"}, AT)
     bronze = gated.table("bronze/events")
     state = bronze.refresh()
     operation = Operation(state.operation + 1, "late_replay", state.n, request.document)

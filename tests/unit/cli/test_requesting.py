@@ -74,7 +74,9 @@ def test_a_request_is_carried_out_when_every_table_has_it(lake: Lake) -> None:
     def found() -> tuple[Operation | None, bool]:
         return carried_out(lake.pipeline, lake.layout, request, tables)
 
-    request = requests.ask(lake.layout, "late_replay", {}, datetime(2026, 1, 2, tzinfo=UTC))
+    request = requests.request_operation(
+        lake.layout, "late_replay", {}, datetime(2026, 1, 2, tzinfo=UTC)
+    )
     assert found() == (None, True)
     bronze = lake.table("bronze/events")
     state = bronze.refresh()
@@ -82,11 +84,13 @@ def test_a_request_is_carried_out_when_every_table_has_it(lake: Lake) -> None:
     payload = replace(BronzePayload.of(state), operations=(operation,))
     number = operation.number
     bronze.commit(replace(state, kind="operation", operation=number, payload=payload))
-    requests.remove(lake.layout, request)
+    requests.remove_request(lake.layout, request)
     for table in tables:
         assert found() == (operation, True)
         table.commit(replace(table.refresh(), kind="operation", operation=number))
     assert found() == (operation, False)
-    other = requests.ask(lake.layout, "late_replay", {}, datetime(2026, 1, 3, tzinfo=UTC))
-    requests.remove(lake.layout, other)
+    other = requests.request_operation(
+        lake.layout, "late_replay", {}, datetime(2026, 1, 3, tzinfo=UTC)
+    )
+    requests.remove_request(lake.layout, other)
     assert carried_out(lake.pipeline, lake.layout, other, tables) == (None, False)

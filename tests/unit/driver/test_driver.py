@@ -21,7 +21,7 @@ from headgate.driver.driver import Driver
 from headgate.driver.errors import JavaDiedError, JavaEndedError
 from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
-from headgate.flow.operations.requests import ask
+from headgate.flow.operations.requests import request_operation
 from headgate.lake.control.backlog import Backlog
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.control.stopping import request_stop
@@ -181,7 +181,7 @@ def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
         runtime.rebuild = None
 
     runtime.catch_up = catch_up
-    ask(tables.layout, "drain", {}, datetime.now(UTC))
+    request_operation(tables.layout, "drain", {}, datetime.now(UTC))
     driver = Driver(Task(runtime.pipeline, str(tmp_path), once=True, only_open=True))
     assert driver._bring_level(runtime)
     assert done == ["a catch-up", "drain", "a catch-up"]

@@ -16,7 +16,7 @@ from headgate.driver import loading as module
 from headgate.driver.errors import StopRequested
 from headgate.driver.loading import Loading, LoadStep, may_begin_step
 from headgate.driver.outages import AwaitedSource
-from headgate.flow.sources.errors import SourceError, UnreachableError
+from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
@@ -166,7 +166,7 @@ def test_history_that_does_not_answer_is_tried_again_later(tables: Tables) -> No
 
     def ingest() -> object:
         asked.append(bench.moment)
-        raise UnreachableError("no answer", "see whether it listens")
+        raise SourceUnreachableError("no answer", "see whether it listens")
 
     bench = Bench(tables.layout, ingest)
     for _ in range(240):  # four steps a second
@@ -181,9 +181,9 @@ def test_history_that_does_not_answer_is_tried_again_later(tables: Tables) -> No
 def test_a_run_that_is_to_end_leaves_a_load_open_whose_history_does_not_answer(
     tables: Tables,
 ) -> None:
-    error = UnreachableError("no answer", "see whether it listens")
+    error = SourceUnreachableError("no answer", "see whether it listens")
     bench = Bench(tables.layout, raises(error), limit=timedelta())
-    with pytest.raises(UnreachableError):
+    with pytest.raises(SourceUnreachableError):
         bench.take()
     assert bench.wish == "open"
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate.driver.outages import OutageLines, Retry, pause_after
-from headgate.flow.sources.errors import UnreachableError
-from headgate.lake.control.outage import Outage, combined
+from headgate.flow.sources.errors import SourceUnreachableError
+from headgate.lake.control.outage import Outage, combined_outage
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-ERROR = UnreachableError("no answer from the brokers a:9092", "see whether they listen")
+ERROR = SourceUnreachableError("no answer from the brokers a:9092", "see whether they listen")
 
 
 def test_pauses_grow_up_to_half_a_minute() -> None:
@@ -66,7 +66,7 @@ def test_a_limit_ends_it_with_the_same_error(limit: int) -> None:
         now = 59.0
         retry.failed(ERROR, began=now)
         now = 60.0
-    with pytest.raises(UnreachableError) as error:
+    with pytest.raises(SourceUnreachableError) as error:
         retry.failed(ERROR, began=now)
     asked = "; asked for 60 s" if limit else ""
     assert error.value.message == f"{ERROR.message}{asked}"
@@ -76,13 +76,16 @@ def test_a_limit_ends_it_with_the_same_error(limit: int) -> None:
 def test_outages_at_the_same_time_are_one() -> None:
     brokers = Outage("no answer", NOON, NOON + timedelta(minutes=2), 5)
     folder = Outage("it is gone", NOON + timedelta(minutes=1), NOON + timedelta(minutes=3), 2)
-    assert combined([None, brokers, brokers]) == brokers
-    assert combined([folder, None, brokers]) == Outage(
+    assert combined_outage([None, brokers, brokers]) == brokers
+    assert combined_outage([folder, None, brokers]) == Outage(
         "it is gone; no answer", NOON, NOON + timedelta(minutes=3), 5
     )
-    assert combined([None]) is None
+    assert combined_outage([None]) is None
     of_load = replace(folder, is_of_load=True)
-    assert [combined(each).is_of_load for each in ([of_load], [of_load, brokers])] == [True, False]  # type: ignore[union-attr]
+    for outages, of_loads in (([of_load], True), ([of_load, brokers], False)):
+        found = combined_outage(outages)
+        assert found is not None
+        assert found.is_of_load == of_loads
 
 
 def test_a_log_has_a_line_at_the_begin_then_at_growing_intervals_and_one_at_the_end() -> None:

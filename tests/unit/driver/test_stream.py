@@ -17,7 +17,7 @@ from headgate.driver.progress import JobProgress
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import BatchLock, PauseLatch
 from headgate.driver.stream import StreamSupervisor
-from headgate.flow.operations.requests import ask, waiting
+from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.flow.sources.loading import LoadPlan
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.history.loads import requests as loads
@@ -93,9 +93,9 @@ def test_a_run_ends_beside_a_rebuild_that_is_held_and_what_was_asked_waits(
 ) -> None:
     running.is_held = True
     keep_load(running)
-    ask(running.tables.layout, "drain", {}, NOW)
+    request_operation(running.tables.layout, "drain", {}, NOW)
     assert running.is_done()
-    assert len(waiting(running.tables.layout)) == 1
+    assert len(waiting_operations(running.tables.layout)) == 1
 
 
 @pytest.mark.parametrize("is_published", [False, True])
@@ -105,9 +105,9 @@ def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
     """The last batch may have published the rebuild."""
     if is_published:
         running.tables.runtime.rebuild = None
-    ask(running.tables.layout, "drain", {}, NOW)
+    request_operation(running.tables.layout, "drain", {}, NOW)
     assert running.is_done()
-    assert waiting(running.tables.layout) == ()
+    assert waiting_operations(running.tables.layout) == ()
     assert running.done[not is_published :] == ["drain", "a step"]
 
 
@@ -151,7 +151,7 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
     """Otherwise the supervising thread would hang as long as the batch, and hear no stop."""
     run: Any = running.supervisor._run
     running.tables.runtime.rebuild = None
-    ask(running.tables.layout, "drain", {}, NOW)
+    request_operation(running.tables.layout, "drain", {}, NOW)
     source: Any = SimpleNamespace(
         outage=Outage("no answer", NOW, NOW), backlog=lambda: Backlog("records", 0)
     )
@@ -160,9 +160,11 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
         taking.start()
         taking.join(10)
         assert not taking.is_alive()
-    assert len(waiting(running.tables.layout)) == 1
+    assert len(waiting_operations(running.tables.layout)) == 1
     running.supervisor._take_in(source)
-    assert waiting(running.tables.layout) == (), "between batches, an outage delays nothing"
+    assert waiting_operations(running.tables.layout) == (), (
+        "between batches, an outage delays nothing"
+    )
 
 
 def test_a_stop_during_a_listing_without_an_answer_is_no_error(running: Running) -> None:

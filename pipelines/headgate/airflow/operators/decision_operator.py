@@ -75,10 +75,10 @@ def _rejection(
 ) -> Callable[[], None]:
     """Raises AirflowFailException if the version is no longer held, and what ``rejectable``
     raises."""
-    from headgate.flow.gates.documents import held, reject
+    from headgate.flow.gates.documents import hold_reason, reject
     from headgate.insight.status.rejectable import rejectable, rejection
 
-    now = held(layout, hold.gate)
+    now = hold_reason(layout, hold.gate)
     if now is None or (now.operation, now.generation) != (hold.operation, hold.generation):
         raise AirflowFailException(
             f"{hold.title} is not held by this change any more, so nothing was given up"

@@ -20,7 +20,7 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
-from headgate.flow.operations.requests import Request
+from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import (
     BackfillReport,
@@ -136,7 +136,7 @@ def require_expected(expected: Mapping[str, str] | None, report: BackfillReport)
 
 
 def _state(
-    layout: Layout, asked: BackfillScope, outcome: BackfillOutcome, request: Request
+    layout: Layout, asked: BackfillScope, outcome: BackfillOutcome, request: OperationRequest
 ) -> tuple[PublishedBackfill | None, bool]:
     """The publication, once each table has carried it out or is held by its gate, and whether a
     table has not carried it out yet."""

@@ -212,7 +212,7 @@ class HeldVersion(threading.Thread):
         try:
             self._feeder.join()
             self._deliver(len(self._feeder.delivered), outlier(self._feeder.delivered[-1][1]))
-            if self._until(is_held=True) and (hold := documents.held(self._layout, TABLE)):
+            if self._until(is_held=True) and (hold := documents.hold_reason(self._layout, TABLE)):
                 self._release(hold)
         except Exception as error:
             self.failure = error
@@ -230,7 +230,7 @@ class HeldVersion(threading.Thread):
         """Wait until the table is held, or is not held. False if this takes too long."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            if (documents.held(self._layout, TABLE) is not None) == is_held:
+            if (documents.hold_reason(self._layout, TABLE) is not None) == is_held:
                 return True
             time.sleep(POLL)
         return False

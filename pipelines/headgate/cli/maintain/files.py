@@ -22,7 +22,7 @@ from headgate.declaration.quantities import plural
 from headgate.driver.lease import Lease
 from headgate.errors import HeadgateError, UsageError
 from headgate.flow.sources.excerpts import some_of
-from headgate.flow.sources.files.changes import Change
+from headgate.flow.sources.files.changes import FileChange
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile, is_aside
 from headgate.lake.control.ownership import LAYERS
@@ -141,7 +141,7 @@ def skip_files(
         with _held(declared, layout, "files skip") as log:
             read, intake = _read_up_to(declared, layout), _intake(declared, log)
             wanted = [
-                Change(file, intake.landing.stat(file.path))
+                FileChange(file, intake.landing.stat(file.path))
                 for file in (_get(log, each.sequence) for each in named)
             ]
             if changed:
@@ -190,7 +190,7 @@ def _skipped_by_driver(
     return files
 
 
-def _skipped(change: Change, read: int) -> LoggedFile:
+def _skipped(change: FileChange, read: int) -> LoggedFile:
     """The file with its new status. Raises HeadgateError if its records stay in bronze as they
     are."""
     file, now = change.file, change.now

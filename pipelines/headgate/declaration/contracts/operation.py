@@ -18,7 +18,7 @@ from headgate.errors import HeadgateError
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
-    from headgate.flow.operations.place import Change, Place
+    from headgate.flow.operations.place import Change, StageTable
     from headgate.lake.tables.state import State
 
 Document = Mapping[str, Any]
@@ -79,7 +79,7 @@ class TableOperation(ABC):
         return document
 
     @abstractmethod
-    def change(self, place: Place, state: State, document: Document) -> Change:
+    def change(self, place: StageTable, state: State, document: Document) -> Change:
         """The change of a table that is at the operation's batch id.
 
         ``state`` is the state of the next commit: the table's position, the operation's number, the
@@ -88,7 +88,7 @@ class TableOperation(ABC):
         are staged and not committed.
         """
 
-    def given_up(self, place: Place, state: State, document: Document) -> Change:
+    def given_up(self, place: StageTable, state: State, document: Document) -> Change:
         """The change of a table for which the operation was rejected. By default there is none. A
         table that carries an operation out before the one that was held takes that back."""
         from headgate.flow.operations.place import Change

@@ -108,7 +108,8 @@ class Connector(ABC, Generic[Declared]):
 
     def require_input(self, place: DeployedSource, declaration: Path) -> None:
         """Raises SourceError if the place to read from cannot be used: a person has to correct it,
-        or the ``declaration``. Raises UnreachableError if it was used before, and is away now."""
+        or the ``declaration``. Raises SourceUnreachableError if it was used before, and is away
+        now."""
         return
 
     def require_unchanged(self, place: DeployedSource, offsets: Mapping[str, int]) -> None:
@@ -144,8 +145,8 @@ class Connector(ABC, Generic[Declared]):
     @abstractmethod
     def micro_batches(self, context: SourceContext) -> MicroBatchSource:
         """The reader of a source while its pipeline runs. It knows where to begin, and may have
-        committed this position to bronze. Raises UnreachableError if the source does not answer
-        now, and SourceError."""
+        committed this position to bronze. Raises SourceUnreachableError if the source does not
+        answer now, and SourceError."""
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
         """A record as the document that a replay reads. ``where`` is its file or topic, ``value``

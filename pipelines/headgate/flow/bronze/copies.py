@@ -13,7 +13,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
 from headgate.flow.bronze.id_index import Flags
 from headgate.lake.tables.record_shape import record_schema
-from headgate.lake.tables.replay import Position, positions_of
+from headgate.lake.tables.replay import RecordPosition, positions_of
 
 POSITION = ["partition", "offset"]
 
@@ -38,7 +38,7 @@ class CorrectedCopies:
     def was_valid(self) -> Flags:
         return np.asarray(self.rows.column("was_valid").to_numpy(), np.bool_)
 
-    def of(self, positions: Iterable[Position]) -> CorrectedCopies:
+    def of(self, positions: Iterable[RecordPosition]) -> CorrectedCopies:
         """The copies that go back to the source's records at ``positions``."""
         wanted = frozenset(positions)
         kept = [each in wanted for each in positions_of(self.rows, POSITION)]

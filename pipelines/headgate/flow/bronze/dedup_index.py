@@ -42,7 +42,7 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"threads": 1})
 
 
-def hashes(rows: pa.Table) -> pa.Table:
+def id_hashes(rows: pa.Table) -> pa.Table:
     """The hashes by which ids and contents are compared, which are not stored: ``hash_a`` and
     ``hash_b``, the halves of the MD5 of the column ``event_id`` (null without an id), and
     ``content``, a half of the MD5 of the column ``value``, as int64.
@@ -93,7 +93,7 @@ _VALUES = ("time", "partition", "hash_b", "content")
 
 
 @dataclass(frozen=True)
-class Found:
+class DuplicateFlags:
     """Which records of a batch are a ``duplicate``, and which are ``differing`` from all earlier
     copies (these are duplicates only if the declaration says ``warn``). ``corrected`` is the number
     of invalid records, of this batch or earlier ones, whose first valid copy is in this batch."""
@@ -129,7 +129,7 @@ class DedupIndex:
         self._matcher = DuplicateMatcher(within)
         self._adding: Future[None] | None = None
 
-    def find(self, ordered: pa.Table) -> Found:
+    def find(self, ordered: pa.Table) -> DuplicateFlags:
         """Find the duplicates in a batch, given in log order. Raises the error of the last
         ``add``, if it failed."""
         self._await_added()
@@ -145,7 +145,7 @@ class DedupIndex:
         same[rows] = matches.column("same").to_numpy(zero_copy_only=False)
         differing = matched & ~same
         duplicate = matched if self._differing == "warn" else matched & same
-        return Found(duplicate, differing, self._corrected(fresh, hashes, matched))
+        return DuplicateFlags(duplicate, differing, self._corrected(fresh, hashes, matched))
 
     def _match(self, fresh: pa.Table, hashes: Ints, counts: Ints) -> pa.Table:
         """``i`` of the records that have an earlier copy within reach, and whether one of these
@@ -252,7 +252,7 @@ def _found(index: IdIndex, hashes: Ints) -> pa.Table:
 
 
 def _of(rows: pa.Table, hashes: Ints) -> pa.Table:
-    """The rows that have one of ``hashes``."""
+    """The rows that have one of ``id_hashes``."""
     return rows.filter(pc.is_in(rows.column("hash_a"), value_set=pa.array(np.unique(hashes))))
 
 
@@ -300,7 +300,7 @@ def _is_wanted(rows: pa.Table, firsts: Ints, lasts: Ints) -> pa.ChunkedArray:
 
 
 def _dedup_rows(rows: pa.Table) -> pa.Table:
-    partition, hashed = rows.column("partition"), hashes(rows)
+    partition, hashed = rows.column("partition"), id_hashes(rows)
     # A copy belongs to the log of the record that it corrects.
     log = pc.if_else(pc.less(partition, 0), pc.bit_wise_not(partition), partition)
     reason = rows.column("reason")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headgate.declaration.model import Record
 from headgate.flow.bronze.decoding.event_times import are_future
-from headgate.flow.bronze.dedup_index import DedupIndex, Found, hashes
+from headgate.flow.bronze.dedup_index import DedupIndex, DuplicateFlags, id_hashes
 from headgate.flow.bronze.id_index import Flags
 
 Micros = npt.NDArray[np.int64]
@@ -154,8 +154,8 @@ def _later(watermark: int | None, lowest: int | None) -> int | None:
     return max(known, default=None)
 
 
-def _none(rows: int) -> Found:
-    return Found(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
+def _none(rows: int) -> DuplicateFlags:
+    return DuplicateFlags(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
 
 
 def sequencer_input(decoded: pa.Table, record: Record) -> pa.Table:
@@ -165,7 +165,7 @@ def sequencer_input(decoded: pa.Table, record: Record) -> pa.Table:
     time = decoded.column("event_time")
     # Not by the reason: ``missing_id`` takes precedence over ``future``.
     is_future = are_future(time, decoded.column("seen_at"), record.future_after)
-    hashed = hashes(decoded)
+    hashed = id_hashes(decoded)
     none = pa.nulls(len(decoded), pa.int64())
     columns = {
         "partition": decoded.column("partition"),

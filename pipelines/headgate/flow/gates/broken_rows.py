@@ -15,7 +15,7 @@ from headgate.declaration.names import STATUS_COLUMNS
 from headgate.declaration.suites.model import Rule
 from headgate.declaration.suites.versions import breaking
 from headgate.flow.gates.releases import MOST_ROWS, ROW, token
-from headgate.lake.tables.frames import Rows, struct_of
+from headgate.lake.tables.frames import TableRows, struct_of
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.row_changes import RowChange
 from headgate.lake.tables.row_hashes import comparable, hashes, is_floating, rounded
@@ -115,7 +115,7 @@ def readers_rows(
     if not current.exists:
         return version.limit(0)
     current.refresh()
-    rows = Rows(spark, current).of(live_files(current.handle))
+    rows = TableRows(spark, current).of(live_files(current.handle))
     held = {field.name: field.dataType for field in rows.schema}
     wanted = {field.name: field.dataType for field in version.schema}
     if any(held.get(name) != wanted[name] for name in key):

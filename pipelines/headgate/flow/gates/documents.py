@@ -139,7 +139,7 @@ def gate_name(table: str, *, is_rebuild: bool) -> str:
     return f"{table}{_REBUILD}" if is_rebuild else table
 
 
-def held(layout: Layout, gate: str) -> Hold | None:
+def hold_reason(layout: Layout, gate: str) -> Hold | None:
     """Why a gate holds its table, as of its last validation; None if it does not."""
     return read_value(layout.storage, _path(gate, "held"), Hold)
 
@@ -148,7 +148,7 @@ def holds(layout: Layout, pipeline: Pipeline) -> tuple[Hold, ...]:
     """Why gold tables of a pipeline, and rebuilds of them, are held now. Raises HeadgateError if a
     document or a table is damaged."""
     found = (
-        held(layout, gate_name(name, is_rebuild=is_rebuild))
+        hold_reason(layout, gate_name(name, is_rebuild=is_rebuild))
         for name, gold in pipeline.gold.items()
         if gold.suite is not None
         for is_rebuild in (False, True)
@@ -164,7 +164,7 @@ def tables_held(layout: Layout, pipeline: Pipeline) -> dict[str, Hold]:
 def still_held(layout: Layout, pipeline: Pipeline, asked: Hold) -> bool:
     """Whether a version that was held has not become visible since, alone or together with later
     batches. A rebuild may have followed its table meanwhile. Raises as ``holds``."""
-    now, table = held(layout, asked.gate), _table(layout, pipeline, asked)
+    now, table = hold_reason(layout, asked.gate), _table(layout, pipeline, asked)
     if now is None or now.log != asked.log or not table.exists:
         return False
     state = table.refresh()
@@ -197,7 +197,7 @@ def hold(layout: Layout, found: Hold, rows: RowChanges = NO_ROWS) -> None:
     write_document(layout.storage, _path(found.gate, "held"), encoded(found))
 
 
-def rows_of(layout: Layout, found: Hold) -> RowChanges:
+def shown_rows(layout: Layout, found: Hold) -> RowChanges:
     """The rows that break the rules of a hold; none if another validation is writing others."""
     shown = read_value(layout.storage, _path(found.gate, "rows"), ShownRows)
     return shown.changes if shown is not None and shown.at == found.at else NO_ROWS

@@ -22,13 +22,13 @@ from headgate.failpoints import failpoint
 from headgate.flow.gates import documents
 from headgate.flow.gates.broken_rows import BrokenRows, broken_rows, readers_rows
 from headgate.flow.gates.documents import SHOWN, Hold, Rejection, Release, Releases, gate_name
-from headgate.flow.gates.releases import MOST_ROWS, judged, with_tokens
+from headgate.flow.gates.releases import MOST_ROWS, with_releases, with_tokens
 from headgate.flow.gates.silver_sums import SilverSums
 from headgate.flow.gates.validations import Validation, ValidationLog
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import HeldError
-from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.row_changes import NO_ROWS, RowChanges
@@ -66,13 +66,13 @@ class TableGate:
         # A rebuild has its own documents: a release of the current table is not for it.
         self._name = gate_name(name_of(table.name), is_rebuild=not is_visible)
         self._log = "" if is_visible else table.log.root.removeprefix(f"{layout.storage.root}/")
-        self._spark, self._rows = spark, Rows(spark, table)
+        self._spark, self._rows = spark, TableRows(spark, table)
         self._window, self._by = tuple(window), tuple(by)
         self._validations = ValidationLog(layout, name_of(table.name))
         self._releases = Releases(layout, name_of(table.name))
         self._is_visible = is_visible
         self._upto, self._next = 0, 0.0
-        found = documents.held(layout, self._name)
+        found = documents.hold_reason(layout, self._name)
         self._hold = found if found is not None and found.log == self._log else None
 
     @property
@@ -163,7 +163,7 @@ class TableGate:
         accepted = {token for each in given for token in each.accepted}
         own = [each for each in given if each.log == self._log] if self._log else []
         of_rebuild = {token for each in own for token in each.accepted}
-        results = judged(listed, rules, accepted, of_rebuild)
+        results = with_releases(listed, rules, accepted, of_rebuild)
         left = found.without((rules[each.rule] for each in results if each.holds), accepted)
         total = len(left) if len(found.rows) <= MOST_ROWS else None
         shown = RowChanges(self._window, self._by, found.columns, left[:SHOWN], total)

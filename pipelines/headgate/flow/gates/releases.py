@@ -45,7 +45,7 @@ def token(rule: Rule, what: str) -> str:
     return f"{rule_digest(rule)} {what}"
 
 
-def judged(
+def with_releases(
     results: Iterable[RuleResult],
     rules: Mapping[str, Rule],
     accepted: Collection[str],

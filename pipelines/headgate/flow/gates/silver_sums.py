@@ -24,7 +24,7 @@ from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.declaration.suites.model import Rule
 from headgate.lake.tables.earlier_files import files_at
-from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.table import Table
 
 _DIGITS = 100  # more than a sum of decimals has
@@ -48,7 +48,10 @@ class SilverSums:
         self._declared = declared
         self._pairs = operator_of(declared).pairs_per_row(declared.operator)
         self._silver, self._late = silver.reader(), late.reader()
-        self._silver_rows, self._late_rows = Rows(spark, self._silver), Rows(spark, self._late)
+        self._silver_rows, self._late_rows = (
+            TableRows(spark, self._silver),
+            TableRows(spark, self._late),
+        )
 
     def validate(self, version: DataFrame, rules: Sequence[Rule], n: int) -> tuple[RuleResult, ...]:
         """The results of some rules over a version of the table at batch id ``n``. Raises
@@ -61,10 +64,10 @@ class SilverSums:
             silver = silver.where(self._declared.where)
         late = self._late_rows.of(files_at(self._late, n)).where(F.col(REPLAYED).isNull())
         sums = _sums(version, silver, late, rules)
-        return tuple(compared(rule, sums[rule.id], self._pairs) for rule in rules)
+        return tuple(compare_sums(rule, sums[rule.id], self._pairs) for rule in rules)
 
 
-def compared(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
+def compare_sums(rule: Rule, sums: Sums, pairs: int) -> RuleResult:
     """The result of a rule for its sums. ``pairs`` is the number of results that a row of silver is
     in."""
     found = (sums.gold, sums.silver, sums.late)

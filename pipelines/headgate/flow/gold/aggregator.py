@@ -14,7 +14,7 @@ from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.types import Struct
 from headgate.flow.gold.schema import gold_type
-from headgate.flow.gold.states import fold, merged, state_type, value
+from headgate.flow.gold.states import fold_of, merged_sql, state_type, value_sql
 from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.projection import Projection
 
@@ -31,7 +31,7 @@ class Aggregator:
         self._partials = [
             F.expr(field.partial).cast(str(field.type)).alias(_flat(m, name))
             for m in measures
-            for name, field in fold(m).fields.items()
+            for name, field in fold_of(m).fields.items()
         ]
         new = F.struct(*(_state(m, partial(_flat_column, m)) for m in measures)).alias("new")
         self._new = Projection("_key", new)
@@ -48,7 +48,7 @@ class Aggregator:
             touched.otherwise(F.col("old_update")).alias("updated_at"),
             "_threshold",
         )
-        values = (F.expr(value(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
+        values = (F.expr(value_sql(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
         is_final = (end <= F.col("_threshold")).alias("final")
         self._measured = Projection("*", is_final, *values)
         computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
@@ -112,7 +112,7 @@ def _flat_column(measure: Measure, field: str) -> Column:
 
 
 def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
-    fields = fold(measure).fields
+    fields = fold_of(measure).fields
     return F.struct(*(field(name).alias(name) for name in fields)).alias(measure.name)
 
 
@@ -133,13 +133,15 @@ def _all_merged(measures: Sequence[Measure], states: str) -> str:
 def _merged_sql(measure: Measure, old: str, new: str) -> str:
     pair = f"{old}.`{measure.name}`", f"{new}.`{measure.name}`"
     fields = (
-        f"'{name}', cast({merged(measure, name, *pair)} as {field.type})"
-        for name, field in fold(measure).fields.items()
+        f"'{name}', cast({merged_sql(measure, name, *pair)} as {field.type})"
+        for name, field in fold_of(measure).fields.items()
     )
     return f"named_struct({', '.join(fields)})"
 
 
 def _merge(measure: Measure) -> Column:
     old, new = f"old.`{measure.name}`", f"new.`{measure.name}`"
-    fields = fold(measure).fields
-    return _state(measure, lambda n: F.expr(merged(measure, n, old, new)).cast(str(fields[n].type)))
+    fields = fold_of(measure).fields
+    return _state(
+        measure, lambda n: F.expr(merged_sql(measure, n, old, new)).cast(str(fields[n].type))
+    )

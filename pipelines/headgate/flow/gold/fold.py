@@ -13,7 +13,7 @@ from headgate.flow.gold.pairs import Pairs
 
 
 @dataclass(frozen=True)
-class Fold:
+class GoldFold:
     """The fold of one gold table."""
 
     spark: SparkSession

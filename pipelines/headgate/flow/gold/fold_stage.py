@@ -17,17 +17,17 @@ from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.flow.gold.aggregator import Aggregator, batch_constants
 from headgate.flow.gold.assignment import Assignment
-from headgate.flow.gold.fold import Fold
+from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.late_candidates import FEW, late_candidates
 from headgate.flow.gold.late_replay import LATE_TIME, LateReplay
 from headgate.flow.gold.pairs import Pairs
-from headgate.flow.gold.recomputing import Meant, final_rows
+from headgate.flow.gold.recomputing import RecomputedResults, final_rows
 from headgate.flow.gold.schema import gold_type, late_type, state_field, time_column
-from headgate.flow.operations.place import Place
+from headgate.flow.operations.place import StageTable
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.catching_up import files_of, steps
+from headgate.lake.tables.catching_up import batch_steps, files_after
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.frames import Rows, arrow_schema, micros, row_type
+from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type
 from headgate.lake.tables.history import Watermarks
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.open_rows import open_rows
@@ -60,15 +60,17 @@ class FoldStage:
         self.silver = table(SILVER.path(declared.silver)).reader()
         self.late = table(LATE.path(declared.name))
         self.gold = table(GOLD.path(declared.name))
-        self._silver_rows = Rows(spark, self.silver)
-        self._gold_rows = Rows(spark, self.gold, state_field(declared))
-        self._fold = Fold(spark, declared, self._pairs, assignment, aggregator)
+        self._silver_rows = TableRows(spark, self.silver)
+        self._gold_rows = TableRows(spark, self.gold, state_field(declared))
+        self._fold = GoldFold(spark, declared, self._pairs, assignment, aggregator)
         replay = LateReplay(self._fold, self.silver, self.late, self.gold)
-        late = Place(
-            self.late, Rows(spark, self.late).of, LATE_TIME, None, replay.mark, replay.unmark
+        late = StageTable(
+            self.late, TableRows(spark, self.late).of, LATE_TIME, None, replay.mark, replay.unmark
         )
-        gold = Place(self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold)
-        self.places: Sequence[Place] = (late, gold)
+        gold = StageTable(
+            self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold
+        )
+        self.places: Sequence[StageTable] = (late, gold)
 
     def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
         gold, late = gold_type(self._declared), late_type(self._declared, silver)
@@ -80,7 +82,7 @@ class FoldStage:
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        ahead = steps(self.silver, self.gold.refresh().n, upto, watermarks)
+        ahead = batch_steps(self.silver, self.gold.refresh().n, upto, watermarks)
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
             at = just_after(held, now)
@@ -89,7 +91,9 @@ class FoldStage:
             side = self._prepare_late(held, group, at, late) if late else None
             replace(gold, side=side).commit()
 
-    def final_rows(self, files: Sequence[DataFile], meant: Meant, now: datetime) -> DataFrame:
+    def final_rows(
+        self, files: Sequence[DataFile], meant: RecomputedResults, now: datetime
+    ) -> DataFrame:
         """The final rows that some files of silver give, in one pass (``gold.recomputing``)."""
         silver, batches = self._silver_rows.of(files), {file.n for file in files}
         return final_rows(self._fold, silver, batches, meant, now)
@@ -108,7 +112,7 @@ class FoldStage:
         state = held.advanced_to(last.n, now, payload)
         opened = open_rows(self.gold)
         observed = Observation()
-        pairs = self._paired(files_of(group), held).observe(observed, *self._counts)
+        pairs = self._paired(files_after(group), held).observe(observed, *self._counts)
         rows = self._aggregator.folded(
             self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
             self._aggregator.open_states(self._gold_rows.of(opened.files)),
@@ -126,7 +130,7 @@ class FoldStage:
         """The commit of the late pairs of a group. There are at most ``count`` of them."""
         late = self.late.refresh()
         # It is ahead of gold if a crash came between the two commits of an earlier step.
-        files = files_of(group, after=late.n)
+        files = files_after(group, after=late.n)
         if not files:
             return None
         state = late.advanced_to(group[-1].state.n, now)

@@ -18,12 +18,12 @@ from headgate.declaration.contracts.operator import begin_of, columns_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, STATUS_COLUMNS
 from headgate.flow.gold.aggregator import batch_constants
-from headgate.flow.gold.fold import Fold
+from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.schema import gold_type, state_field, time_column
 from headgate.flow.operations.place import Change
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.earlier_files import files_at
-from headgate.lake.tables.frames import Rows, micros
+from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.live_files import overlapping_files, partition_files
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.staging import stage
@@ -38,7 +38,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Selection:
+class LatePairSelection:
     """Selects late pairs: their event times are in ``[begin, end)`` (microseconds since 1970 UTC,
     None for no bound), their keys have the values ``keys``, as text or null, and their rows'
     offsets are in ``offsets``, both ends included (None for no bound)."""
@@ -49,10 +49,12 @@ class Selection:
     offsets: Span | None = None
 
     @staticmethod
-    def of(document: Document) -> Selection:
+    def of(document: Document) -> LatePairSelection:
         keys = document["keys"]
         span, offsets = (document["from"], document["to"]), document.get("offsets")
-        return Selection(*span, tuple(sorted(keys.items())), tuple(offsets) if offsets else None)
+        return LatePairSelection(
+            *span, tuple(sorted(keys.items())), tuple(offsets) if offsets else None
+        )
 
     @property
     def span(self) -> Span:
@@ -80,7 +82,7 @@ class Selection:
         return meant
 
 
-def is_final(end: Column, gold: State, declared: GoldTable) -> Column:
+def is_result_final(end: Column, gold: State, declared: GoldTable) -> Column:
     """Whether a result that ends at ``end`` is final in a gold table with the state ``gold``."""
     through = GoldPayload.of(gold).final_through(micros(declared.allowed_lateness))
     return F.lit(False) if through is None else end <= through
@@ -89,11 +91,14 @@ def is_final(end: Column, gold: State, declared: GoldTable) -> Column:
 class LateReplay:
     """What a replay changes in the late table and in the gold table of a fold."""
 
-    def __init__(self, fold: Fold, silver: Table, late: Table, gold: Table) -> None:
+    def __init__(self, fold: GoldFold, silver: Table, late: Table, gold: Table) -> None:
         self._fold, declared = fold, fold.declared
         self._silver, self._late, self._gold = silver, late, gold
-        self._silver_rows, self._late_rows = Rows(fold.spark, silver), Rows(fold.spark, late)
-        self._gold_rows = Rows(fold.spark, gold, state_field(declared))
+        self._silver_rows, self._late_rows = (
+            TableRows(fold.spark, silver),
+            TableRows(fold.spark, late),
+        )
+        self._gold_rows = TableRows(fold.spark, gold, state_field(declared))
         self._begin, self._time_column = begin_of(declared), time_column(declared)
         self._key = (*columns_of(declared), *(b.name for b in declared.by))
         self._columns = gold_type(declared).fieldNames()
@@ -105,10 +110,10 @@ class LateReplay:
         open results wait for another replay: a pair is late by the watermark of its own partition,
         which may be ahead of the source's watermark. Raises LogGapError if another tool has
         rewritten silver, and the pairs could not be folded."""
-        selection = Selection.of(document)
+        selection = LatePairSelection.of(document)
         files = selection.files(self._late)
         rows = self._late_rows.of(files)
-        is_meant = is_final(self._fold.assignment.end, self._gold.state, self._fold.declared)
+        is_meant = is_result_final(self._fold.assignment.end, self._gold.state, self._fold.declared)
         is_meant &= selection.has(self._fold.declared)
         count = rows.where(is_meant).count()
         if not count:
@@ -124,7 +129,7 @@ class LateReplay:
 
     def unmark(self, state: State, document: Document) -> Change:
         """Take back what ``mark`` has marked: the pairs wait again."""
-        files = Selection.of(document).files(self._late)
+        files = LatePairSelection.of(document).files(self._late)
         rows, is_marked = self._late_rows.of(files), F.col(REPLAYED) == state.operation
         count = rows.where(is_marked).count()
         if not count:
@@ -138,7 +143,7 @@ class LateReplay:
         """Compute again the rows of the pairs that ``mark`` has marked. A row that changes gets the
         next revision."""
         self._late.refresh()
-        marked = self._late_within([Selection.of(document).span])
+        marked = self._late_within([LatePairSelection.of(document).span])
         marked = marked.where(F.col(REPLAYED) == state.operation)
         count = marked.count()
         if not count:

@@ -20,8 +20,8 @@ from pyspark.sql.types import StructType
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.names import REPLAYED
 from headgate.flow.gold.aggregator import batch_constants
-from headgate.flow.gold.fold import Fold
-from headgate.flow.gold.late_replay import Selection
+from headgate.flow.gold.fold import GoldFold
+from headgate.flow.gold.late_replay import LatePairSelection
 from headgate.flow.gold.schema import gold_type, state_field
 from headgate.lake.tables.data_file import STATE
 
@@ -31,7 +31,7 @@ like one, too."""
 
 
 @dataclass(frozen=True)
-class Meant:
+class RecomputedResults:
     """The results that begin at or after ``begin`` and end at or before ``end``. Those that end at
     or before ``final_through`` are final. ``drains`` has the batch id of each drain and the end up
     to which it has closed the table. ``replays`` has the batch id of each replay of late pairs, its
@@ -42,11 +42,15 @@ class Meant:
     end: int
     final_through: int | None
     drains: tuple[tuple[int, int], ...] = ()
-    replays: tuple[tuple[int, Selection, int], ...] = ()
+    replays: tuple[tuple[int, LatePairSelection, int], ...] = ()
 
 
 def final_rows(
-    fold: Fold, silver: DataFrame, batches: Collection[int], meant: Meant, now: datetime
+    fold: GoldFold,
+    silver: DataFrame,
+    batches: Collection[int],
+    meant: RecomputedResults,
+    now: datetime,
 ) -> DataFrame:
     """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
     attempts, which contain batch ids: ``batches``."""
@@ -66,7 +70,7 @@ def final_rows(
     return rows.where("final").drop(STATE)
 
 
-def _closed(fold: Fold, batches: Collection[int], meant: Meant) -> Column:
+def _closed(fold: GoldFold, batches: Collection[int], meant: RecomputedResults) -> Column:
     """Whether a drain before the batch of a pair had closed its result. The end is looked up: one
     condition for each drain would be too much for Spark after hundreds of drains."""
     ends = {n: max((end for at, end in meant.drains if at < n), default=None) for n in batches}
@@ -77,7 +81,7 @@ def _closed(fold: Fold, batches: Collection[int], meant: Meant) -> Column:
     return F.coalesce(fold.assignment.closed_by <= through, F.lit(False))
 
 
-def _replayed(fold: Fold, meant: Meant) -> Column:
+def _replayed(fold: GoldFold, meant: RecomputedResults) -> Column:
     """Whether a replay has folded a late pair."""
     return _any_of(
         (F.col("_n") <= n) & (fold.assignment.end <= final_through) & selection.has(fold.declared)

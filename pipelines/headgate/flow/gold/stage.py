@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from headgate.flow.operations.place import Place
+    from headgate.flow.operations.place import StageTable
     from headgate.lake.tables.history import Watermarks
     from headgate.lake.tables.table import Table, TableOf
     from headgate.lake.tables.table_schema import TableSchema
@@ -32,7 +32,7 @@ class GoldStage(Protocol):
     silver: Table
     late: Table
     gold: Table
-    places: Sequence[Place]
+    places: Sequence[StageTable]
 
     def shapes(self, silver: StructType) -> Sequence[TableSchema]:
         """Both tables as declared, the late table first. ``silver`` is the row type of silver."""
@@ -51,7 +51,7 @@ class GoldStage(Protocol):
         for every result that it would be late for."""
 
 
-def stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+def gold_stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
     """The stage of a gold table, by its operator."""
     return operator_of(declared).stage(spark, table, declared)
 
@@ -60,6 +60,6 @@ def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column
     """Whether the result of a late row of a gold table is final now."""
     from headgate.flow.gold import late_replay
 
-    stage = stage_of(spark, table, declared)
+    stage = gold_stage_of(spark, table, declared)
     (end,) = (place.end for place in stage.places if place.end is not None)
-    return late_replay.is_final(end, stage.gold.refresh(), declared)
+    return late_replay.is_result_final(end, stage.gold.refresh(), declared)

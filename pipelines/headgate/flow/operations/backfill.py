@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.contracts.operation import TAKEN_BACK, Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, name_of
-from headgate.flow.operations.place import Change, Place
+from headgate.flow.operations.place import Change, StageTable
 from headgate.lake.storage.files import Storage
-from headgate.lake.storage.globs import literal
+from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.tables.damage import damaged_file
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.live_files import overlapping_files
@@ -55,7 +55,7 @@ class Patch:
         return Patch(**content)
 
 
-class Backfill(TableOperation):
+class BackfillOperation(TableOperation):
     """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
     tables, computed at this generation of bronze. ``declaration`` names the declaration that gave
     the rows. A patch is void, and changes nothing, if
@@ -91,7 +91,7 @@ class Backfill(TableOperation):
                 later[name] = [*later.get(name, ()), after]
         return {**document, EXTENDED: later} if later else document
 
-    def change(self, place: Place, state: State, document: Document) -> Change:
+    def change(self, place: StageTable, state: State, document: Document) -> Change:
         name, held = name_of(place.table.name), place.table.state
         patch = Patch.of(document["tables"][name])
         is_valid = held.definition in _definitions(document, name) and held.operation == patch.after
@@ -106,7 +106,7 @@ def _definitions(document: Document, name: str) -> Sequence[str]:
     return document["tables"][name]["definition"], *later
 
 
-def _patched(place: Place, state: State, patch: Patch) -> Change:
+def _patched(place: StageTable, state: State, patch: Patch) -> Change:
     from pyspark.sql import functions as F
 
     from headgate.lake.tables.staging import stage
@@ -143,13 +143,13 @@ def _keyed(rows: DataFrame, patch: Patch) -> DataFrame:
 
 def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
     """The rows of a patch. Raises DamagedFileError."""
-    if digest_of(storage, patch.path) != patch.digest:
+    if file_digest(storage, patch.path) != patch.digest:
         raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
     reader = like.sparkSession.read
-    return reader.parquet(literal(storage.uri(patch.path)))
+    return reader.parquet(literal_pattern(storage.uri(patch.path)))
 
 
-def digest_of(storage: Storage, path: str) -> str | None:
+def file_digest(storage: Storage, path: str) -> str | None:
     """The digest of a file's bytes; None if there is no file."""
     found = hashlib.blake2b(digest_size=16)
     try:
@@ -161,4 +161,4 @@ def digest_of(storage: Storage, path: str) -> str | None:
     return found.hexdigest()
 
 
-MEMBER = Backfill()
+MEMBER = BackfillOperation()

@@ -23,7 +23,7 @@ from headgate.declaration.contracts.operation import (
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
-from headgate.flow.operations.place import Place
+from headgate.flow.operations.place import StageTable
 from headgate.lake.tables.history import Watermarks
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -31,7 +31,9 @@ from headgate.lake.tables.state import commit_time, just_after
 from headgate.lake.tables.table import Table
 
 
-def intend(bronze: Table, graph: Graph, name: str, document: Document, now: datetime) -> None:
+def intend_operation(
+    bronze: Table, graph: Graph, name: str, document: Document, now: datetime
+) -> None:
     """Request an operation. Bronze's job does this between batches. Nothing is requested if the
     operation touches no table. Raises UnknownOperationError, CommitRefusedError, FencedError."""
     if not operation_named(name).touches(graph, document):
@@ -48,7 +50,7 @@ def intend(bronze: Table, graph: Graph, name: str, document: Document, now: date
 def tell_extended(bronze: Table, made_as: Mapping[str, tuple[str, str]], now: datetime) -> None:
     """Tell all operations that tables get fields inside of columns, in one commit of bronze; no
     commit if that changes no operation. ``made_as`` has the definitions of the tables before and
-    after. Call this before the tables get the fields. Raises as ``intend``."""
+    after. Call this before the tables get the fields. Raises as ``intend_operation``."""
     state = bronze.refresh().held("extend", bronze.epoch)
     payload = BronzePayload.of(state)
     told = tuple(
@@ -85,7 +87,7 @@ class Operations:
         operation."""
         return (*(each.n for each in self.asked if each.n < upto), upto)
 
-    def carry_out(self, places: Sequence[Place], n: int, now: datetime) -> None:
+    def carry_out(self, places: Sequence[StageTable], n: int, now: datetime) -> None:
         """Carry out the open operations of a stage's tables, one table after the other, when the
         stage is at batch id ``n``. Side tables come before the table that counts their rows.
 
@@ -99,7 +101,7 @@ class Operations:
             for place in awaited:
                 _carry_out(operation, place, now)
 
-    def _awaits_of(self, operation: Operation, place: Place) -> bool:
+    def _awaits_of(self, operation: Operation, place: StageTable) -> bool:
         return self._awaits(operation, place.table.name, place.table.state.operation)
 
     def _awaits(self, operation: Operation, path: str, done: int) -> bool:
@@ -109,7 +111,7 @@ class Operations:
         return path in operation_named(operation.name).touches(self.graph, operation.document)
 
 
-def _carry_out(operation: Operation, place: Place, now: datetime) -> None:
+def _carry_out(operation: Operation, place: StageTable, now: datetime) -> None:
     table = place.table
     held = table.refresh()
     is_done = held.operation >= operation.number

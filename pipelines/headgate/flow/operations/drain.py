@@ -8,7 +8,7 @@ from dataclasses import replace
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.place import Change, Place
+from headgate.flow.operations.place import Change, StageTable
 from headgate.lake.tables.data_file import FINAL, STATE
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -18,7 +18,7 @@ from headgate.lake.tables.state import State, add_counts
 NAME = "drain"
 
 
-class Drain(TableOperation):
+class DrainOperation(TableOperation):
     """The watermark does not change. A later row for a drained window is late, with the reason
     ``closed``, so gold records the window end up to which windows are drained."""
 
@@ -31,7 +31,7 @@ class Drain(TableOperation):
     def named(self, document: Document) -> str:
         return "the drain"
 
-    def change(self, place: Place, state: State, document: Document) -> Change:
+    def change(self, place: StageTable, state: State, document: Document) -> Change:
         from pyspark.sql import functions as F
 
         from headgate.lake.tables.staging import stage
@@ -68,4 +68,4 @@ def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mappi
     return {**held.drains, str(number): closed_through}
 
 
-MEMBER = Drain()
+MEMBER = DrainOperation()

@@ -8,26 +8,26 @@ from typing import Any
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, LATE
-from headgate.flow.operations.place import Change, Place
+from headgate.flow.operations.place import Change, StageTable
 from headgate.lake.tables.state import State
 
 
-def meant(
+def replay_document(
     table: str,
     begin: int | None = None,
     end: int | None = None,
     keys: Mapping[str, str | None] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """The document of a replay of late rows; ``more`` are further entries (``LateReplay``)."""
+    """The document of a replay of late rows (``LateReplayOperation``) with ``more`` entries."""
     return {"table": table, "from": begin, "to": end, "keys": dict(keys or {}), **more}
 
 
-class LateReplay(TableOperation):
+class LateReplayOperation(TableOperation):
     """``{"table": NAME, "from": MICROS or null, "to": MICROS or null, "keys": {NAME: TEXT}}``: the
     pairs whose event times are in ``[from, to)`` and that have these keys; with ``offsets``, only
     those of rows from the first to the last offset. Further entries name the requester. The stage
-    of the table computes the new rows (``Place.replay``)."""
+    of the table computes the new rows (``StageTable.replay``)."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         name = document["table"]
@@ -40,11 +40,11 @@ class LateReplay(TableOperation):
         load = document.get("load")
         return f"the late rows of the load {load}" if load else "the replay of late rows"
 
-    def change(self, place: Place, state: State, document: Document) -> Change:
+    def change(self, place: StageTable, state: State, document: Document) -> Change:
         return Change(state) if place.replay is None else place.replay(state, document)
 
-    def given_up(self, place: Place, state: State, document: Document) -> Change:
+    def given_up(self, place: StageTable, state: State, document: Document) -> Change:
         return Change(state) if place.give_up is None else place.give_up(state, document)
 
 
-MEMBER = LateReplay()
+MEMBER = LateReplayOperation()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class StageTable:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
     ``time_column`` is the column for which files have bounds. ``end`` is the time when a result of
     gold is complete, in microseconds since 1970 UTC. ``replay`` computes how a replay of late pairs

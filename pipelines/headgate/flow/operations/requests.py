@@ -24,7 +24,7 @@ _FOLDER = f"{CONTROL}/operations"
 
 
 @dataclass(frozen=True)
-class Request:
+class OperationRequest:
     """A request for the operation ``name``. The oldest request is taken in first."""
 
     id: str
@@ -42,31 +42,33 @@ class Request:
         return next((each for each in asked if each.document.get("id") == self.id), None)
 
 
-def ask(layout: Layout, name: str, document: Mapping[str, Any], now: datetime) -> Request:
+def request_operation(
+    layout: Layout, name: str, document: Mapping[str, Any], now: datetime
+) -> OperationRequest:
     """Request an operation. Returns the request."""
     id_ = new_id(now)
-    request = Request(id_, name, {**document, "id": id_}, now)
+    request = OperationRequest(id_, name, {**document, "id": id_}, now)
     content = {"name": name, "document": request.document, "at": now.isoformat()}
     write_document(layout.storage, request.path, content)
     return request
 
 
-def reject(layout: Layout, id_: str, document: Mapping[str, Any], now: datetime) -> None:
+def request_rejection(layout: Layout, id_: str, document: Mapping[str, Any], now: datetime) -> None:
     """Request that an operation is rejected (``REJECT``). It may be requested again
     with the same id."""
     content = {"name": REJECT, "document": {**document, "id": id_}, "at": now.isoformat()}
     write_document(layout.storage, f"{_FOLDER}/{id_}.json", content)
 
 
-def waiting(layout: Layout) -> tuple[Request, ...]:
+def waiting_operations(layout: Layout) -> tuple[OperationRequest, ...]:
     """The requests that no driver has taken in yet, oldest first. Raises DamagedDocumentError."""
     read = (
-        read_value(layout.storage, f"{_FOLDER}/{id_}.json", Request, id=id_)
+        read_value(layout.storage, f"{_FOLDER}/{id_}.json", OperationRequest, id=id_)
         for id_ in ids_in(layout.storage, _FOLDER)
     )
     asked = (request for request in read if request is not None)
     return tuple(sorted(asked, key=lambda request: (request.at, request.id)))
 
 
-def remove(layout: Layout, request: Request) -> None:
+def remove_request(layout: Layout, request: OperationRequest) -> None:
     layout.storage.remove(request.path)

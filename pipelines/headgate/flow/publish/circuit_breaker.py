@@ -15,7 +15,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import is_above, plural
 from headgate.declaration.settings import CircuitBreaker
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.history import counted, lineage
+from headgate.lake.tables.history import lineage, sum_of_counts
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import Counts
@@ -107,4 +107,4 @@ def _counts(table: Table, first: int, asked_for: Collection[int]) -> Counts:
     if not table.exists:
         return {}
     newest = takewhile(lambda commit: commit.state.n >= first, lineage(table))
-    return counted(commit for commit in newest if commit.state.n not in asked_for)
+    return sum_of_counts(commit for commit in newest if commit.state.n not in asked_for)

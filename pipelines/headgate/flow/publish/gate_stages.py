@@ -22,14 +22,19 @@ from headgate.declaration.kinds import name_of
 from headgate.failpoints import failpoint
 from headgate.flow.gates.events import GateEvent, GateEvents
 from headgate.flow.publish.mirror_calls import Call, CallingStage
-from headgate.flow.publish.publication import MOST_UNSENT, Position, Stage, log_id
+from headgate.flow.publish.publication import (
+    MOST_UNSENT,
+    PublicationStage,
+    PublishedPosition,
+    log_id,
+)
 from headgate.flow.publish.sinks.writers import (
     KEY,
-    Difference,
     Mirror,
+    MirrorVersion,
     Outgoing,
     SinkRefusalError,
-    Version,
+    VersionDifference,
     Writer,
 )
 from headgate.lake.storage.files import Storage
@@ -58,11 +63,11 @@ _MESSAGES = pa.schema(
 )
 
 
-class GateEventStage(Stage):
+class GateEventStage(PublicationStage):
     """Sends events to a log."""
 
     def __init__(
-        self, spark: SparkSession, storage: Storage, position: Position, writer: Writer
+        self, spark: SparkSession, storage: Storage, position: PublishedPosition, writer: Writer
     ) -> None:
         super().__init__(position, writer)
         self._spark, self._writer = spark, writer
@@ -75,7 +80,7 @@ class GateEventStage(Stage):
 
     def catch_up(self, now: datetime) -> bool:
         """Send the events after the position. Returns whether all were sent. Raises as
-        ``Stage.catch_up``."""
+        ``PublicationStage.catch_up``."""
         self.source.refresh()
         version, sent = self.source.version, self._position.event
         found = self._events.after(sent)
@@ -94,18 +99,18 @@ class GateEventStage(Stage):
         return not found or newest == found[-1].name  # new ones may exist since the call began
 
     def _outgoing(self, found: Sequence[GateEvent], sent: str) -> Outgoing:
-        rows = self._spark.createDataFrame(rows_of(found))
+        rows = self._spark.createDataFrame(event_rows(found))
         messages = self._spark.createDataFrame(_messages(found))
-        upto = number_of(found[-1].name)
-        return Outgoing(rows, messages, number_of(sent), upto, len(found))
+        upto = event_number(found[-1].name)
+        return Outgoing(rows, messages, event_number(sent), upto, len(found))
 
 
-def number_of(name: str) -> int:
+def event_number(name: str) -> int:
     """The first part of an event's name: microseconds since 1970; 0 for an empty name."""
     return int(name.partition("-")[0] or 0)
 
 
-def rows_of(found: Sequence[GateEvent]) -> pa.Table:
+def event_rows(found: Sequence[GateEvent]) -> pa.Table:
     """Events as rows of ``EVENTS``."""
     return pa.Table.from_pylist([{"id": e.id, **e.as_row()} for e in found], schema=EVENTS)
 
@@ -130,11 +135,11 @@ def _messages(found: Sequence[GateEvent]) -> pa.Table:
 class GateMirrorStage(CallingStage):
     """Adds the events that a mirror lacks."""
 
-    def __init__(self, storage: Storage, position: Position, mirror: Mirror) -> None:
+    def __init__(self, storage: Storage, position: PublishedPosition, mirror: Mirror) -> None:
         super().__init__(position, mirror)
         self._events = GateEvents(Layout(storage), name_of(self.source.name))
 
-    def _next(self, now: datetime, held: Version | None) -> Call | None:
+    def _next(self, now: datetime, held: MirrorVersion | None) -> Call | None:
         self.source.refresh()
         if held is not None and held.table != self._id:
             raise SinkRefusalError(
@@ -148,7 +153,7 @@ class GateMirrorStage(CallingStage):
             self._position.move(version, now, event=last)
         return None
 
-    def _moved(self, now: datetime, held: Version) -> None:
+    def _moved(self, now: datetime, held: MirrorVersion) -> None:
         failpoint("publish.sent")
         self._position.move(self.source.version, now, event=held.files)
         failpoint("publish.committed")
@@ -158,12 +163,12 @@ class GateMirrorStage(CallingStage):
         """Identifies the gate. Read once: it never changes."""
         return f"gates of {log_id(self.source)}"
 
-    def _add(self, new: Sequence[GateEvent], held: Version | None, id_: str) -> Version:
+    def _add(self, new: Sequence[GateEvent], held: MirrorVersion | None, id_: str) -> MirrorVersion:
         """Add events; none is ever removed."""
         last = new[-1]
-        upto = Version(id_, number_of(last.name), last.name, last.n)
+        upto = MirrorVersion(id_, event_number(last.name), last.name, last.n)
         gone = pa.table({KEY: pa.array([], pa.binary())})
-        self._mirror.apply(Difference([_keyed(new)], gone, EVENTS, ("id",), held, upto))
+        self._mirror.apply(VersionDifference([_keyed(new)], gone, EVENTS, ("id",), held, upto))
         return upto
 
 
@@ -172,5 +177,5 @@ def _keyed(found: Sequence[GateEvent]) -> pa.Table:
     once = tuple({event.id: event for event in found}.values())
     hashes = [hashlib.sha256(event.id.encode()).digest() for event in once]
     rules = pa.array([json.dumps(list(event.rules)) for event in once])
-    rows = rows_of(once).set_column(EVENTS.get_field_index("rules"), "rules", rules)
+    rows = event_rows(once).set_column(EVENTS.get_field_index("rules"), "rules", rules)
     return rows.add_column(0, KEY, pa.array(hashes, pa.binary()))

@@ -31,11 +31,17 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.failpoints import failpoint
 from headgate.flow.publish.changes import changes
-from headgate.flow.publish.publication import JSON, MOST_UNSENT, Position, Stage, key_of_gold
+from headgate.flow.publish.publication import (
+    JSON,
+    MOST_UNSENT,
+    PublicationStage,
+    PublishedPosition,
+    key_of_gold,
+)
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.tables.catching_up import grouped
 from headgate.lake.tables.data_file import FINAL, DataFile
-from headgate.lake.tables.frames import Rows, row_type, struct_of
+from headgate.lake.tables.frames import TableRows, row_type, struct_of
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.projection import Projection
 
@@ -43,7 +49,7 @@ BATCH = "_batch"
 """A column of the rows: the batch id of a change, null for a final row."""
 
 
-def of_gold(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
+def gold_messages(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
     """Messages of gold rows with ``columns`` and ``BATCH``. A compacted topic keeps the last
     message of each result and key. If a restore or a backfill computes a row again with other
     values, the new row has another id."""
@@ -57,13 +63,13 @@ def of_gold(publication: Publication, columns: Sequence[str], table: GoldTable) 
     return _message(publication, key, _json(columns), identity, headers)
 
 
-def of_late(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
+def late_messages(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
     identity = ["_partition", "_offset", *begin_of(table)]
     headers = {"reason": F.col("reason")}
     return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
 
 
-def of_quarantine(publication: Publication, columns: Sequence[str], place: str) -> Projection:
+def quarantine_messages(publication: Publication, columns: Sequence[str], place: str) -> Projection:
     """``place`` is the column with the place of a record in its source: ``file`` or ``topic``."""
     named = ("reason", "column", "detail", "partition", "offset", place)
     headers = {name: F.col(f"`{name}`").cast("string") for name in named if name in columns}
@@ -102,16 +108,16 @@ ROWS_PER_STEP = 100_000
 """Commits are published together up to this many rows, so that a long backlog takes few steps."""
 
 
-class LogStage(Stage):
+class LogStage(PublicationStage):
     """For a sink that takes messages."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, position: Position, writer: Writer
+        self, spark: SparkSession, pipeline: Pipeline, position: PublishedPosition, writer: Writer
     ) -> None:
         super().__init__(position, writer)
         self._spark = spark
         self._pipeline = pipeline
-        self._rows = Rows(spark, self.source)
+        self._rows = TableRows(spark, self.source)
         self._messages: tuple[str, Projection] | None = None
         self._read_upto = 0
         self._writer = writer
@@ -213,8 +219,8 @@ class LogStage(Stage):
         columns = row_type(self.source).fieldNames()
         if publication.layer == "quarantine":
             source = self._pipeline.sources[publication.table]
-            return of_quarantine(publication, columns, connector_of(source).place)
+            return quarantine_messages(publication, columns, connector_of(source).place)
         table = self._pipeline.gold[publication.table]
         if publication.layer == "late":
-            return of_late(publication, columns, table)
-        return of_gold(publication, columns, table)
+            return late_messages(publication, columns, table)
+        return gold_messages(publication, columns, table)

@@ -16,8 +16,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from headgate.flow.publish.publication import Position, Stage
-from headgate.flow.publish.sinks.writers import BRIEFLY, Mirror, Version
+from headgate.flow.publish.publication import PublicationStage, PublishedPosition
+from headgate.flow.publish.sinks.writers import BRIEFLY, Mirror, MirrorVersion
 
 Result = TypeVar("Result")
 
@@ -86,7 +86,7 @@ def _carry_out(call: Callable[[], Result], future: Future[Result]) -> None:
         future.set_exception(error)
 
 
-Call = Callable[[], Version]
+Call = Callable[[], MirrorVersion]
 """Changes the mirror, and returns the version that it has then."""
 
 
@@ -96,8 +96,8 @@ class MirrorCalls:
 
     def __init__(self, name: str, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._background: Background[Version | None] = Background(f"mirror {name}")
-        self._held: Version | None = None
+        self._background: Background[MirrorVersion | None] = Background(f"mirror {name}")
+        self._held: MirrorVersion | None = None
         self._is_asked = False
 
     @property
@@ -109,7 +109,9 @@ class MirrorCalls:
         self._background.close(self._mirror.close)
 
     def catch_up(
-        self, next_: Callable[[Version | None], Call | None], moved: Callable[[Version], None]
+        self,
+        next_: Callable[[MirrorVersion | None], Call | None],
+        moved: Callable[[MirrorVersion], None],
     ) -> bool:
         """Change the mirror until it is up to date. ``next_`` returns the next call for a mirror
         that has a version (None: nothing yet), and None if there is nothing to change. ``moved`` is
@@ -126,16 +128,16 @@ class MirrorCalls:
             raise
         return True
 
-    def _begin(self, next_: Callable[[Version | None], Call | None]) -> bool:
+    def _begin(self, next_: Callable[[MirrorVersion | None], Call | None]) -> bool:
         """Begin the next call. Returns whether there is anything to do."""
-        call: Callable[[], Version | None] | None = self._mirror.held
+        call: Callable[[], MirrorVersion | None] | None = self._mirror.held
         if self._is_asked:
             call = next_(self._held)
         if call is not None:
             self._background.begin(call)
         return call is not None
 
-    def _take(self, moved: Callable[[Version], None]) -> None:
+    def _take(self, moved: Callable[[MirrorVersion], None]) -> None:
         """Take the result of the call that has ended: the version that the mirror has."""
         self._held = held = self._background.take()
         if not self._is_asked:
@@ -144,10 +146,10 @@ class MirrorCalls:
             moved(held)
 
 
-class CallingStage(Stage):
+class CallingStage(PublicationStage):
     """A stage that calls a mirror."""
 
-    def __init__(self, position: Position, mirror: Mirror) -> None:
+    def __init__(self, position: PublishedPosition, mirror: Mirror) -> None:
         super().__init__(position, mirror)
         self._mirror = mirror
         self._calls = MirrorCalls(position.table.name, mirror)
@@ -157,13 +159,13 @@ class CallingStage(Stage):
 
     def catch_up(self, now: datetime) -> bool:
         """Change the mirror until it has everything that is available now. Returns whether it has.
-        Raises as ``Stage.catch_up``, and SinkRefusalError."""
+        Raises as ``PublicationStage.catch_up``, and SinkRefusalError."""
         return self._calls.catch_up(partial(self._next, now), partial(self._moved, now))
 
     @abstractmethod
-    def _next(self, now: datetime, held: Version | None) -> Call | None:
+    def _next(self, now: datetime, held: MirrorVersion | None) -> Call | None:
         """The next call for a mirror that has the version ``held``; None if there is none."""
 
     @abstractmethod
-    def _moved(self, now: datetime, held: Version) -> None:
+    def _moved(self, now: datetime, held: MirrorVersion) -> None:
         """Called after each change, with the version that the mirror has then."""

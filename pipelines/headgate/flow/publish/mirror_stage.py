@@ -23,19 +23,25 @@ from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.flow.publish.mirror_calls import Call, CallingStage
-from headgate.flow.publish.publication import JSON, MOST_UNSENT, Position, identity_of, log_id
+from headgate.flow.publish.publication import (
+    JSON,
+    MOST_UNSENT,
+    PublishedPosition,
+    identity_of,
+    log_id,
+)
 from headgate.flow.publish.sinks.writers import (
     KEY,
-    Difference,
     Mirror,
+    MirrorVersion,
     SinkRefusalError,
-    Version,
+    VersionDifference,
     parts_of,
 )
 from headgate.lake.tables.catching_up import grouped
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.frames import Rows, arrow_schema, row_type
+from headgate.lake.tables.frames import TableRows, arrow_schema, row_type
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import Commit, read_commit
@@ -60,7 +66,7 @@ class NetFiles:
         return not self.added and self.removed == ()
 
 
-def whole(table: Table) -> NetFiles:
+def all_files(table: Table) -> NetFiles:
     """All files of the refreshed table."""
     state, version = table.state, table.version
     files = with_footers(table, version, live_files(table.handle))
@@ -80,9 +86,9 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
     except LogGapError:
         if not log_folder(table.storage).is_trimmed(after + 1):
             raise
-        return whole(table)
+        return all_files(table)
     if commits is None or _has_other_columns(table, after, commits):
-        return whole(table)
+        return all_files(table)
     added: dict[str, DataFile] = {}
     removed: dict[str, bool] = {}
     for commit in commits:
@@ -95,7 +101,7 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
                 added[file.path] = file
     gone = [_removed(table, *each) for each in removed.items()]
     if None in gone or not all(table.storage.exists(path) for path in added):
-        return whole(table)
+        return all_files(table)
     sound = with_footers(table, upto, added.values())
     return NetFiles(upto, state, sound, tuple(file for file in gone if file is not None))
 
@@ -160,15 +166,15 @@ class MirrorStage(CallingStage):
     """For a sink that keeps a table."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, position: Position, mirror: Mirror
+        self, spark: SparkSession, pipeline: Pipeline, position: PublishedPosition, mirror: Mirror
     ) -> None:
         super().__init__(position, mirror)
-        self._rows = Rows(spark, self.source)
+        self._rows = TableRows(spark, self.source)
         self._identity = identity_of(pipeline, self.publication)
         # A version of the mirror and a newer one of the table, between which nothing is to be sent.
-        self._equal: tuple[Version | None, int] | None = None
+        self._equal: tuple[MirrorVersion | None, int] | None = None
 
-    def _next(self, now: datetime, held: Version | None) -> Call | None:
+    def _next(self, now: datetime, held: MirrorVersion | None) -> Call | None:
         self.source.refresh()
         newest = self.source.version
         if held is not None:
@@ -180,20 +186,20 @@ class MirrorStage(CallingStage):
         self._equal = held, newest
         return None
 
-    def _moved(self, now: datetime, held: Version) -> None:
+    def _moved(self, now: datetime, held: MirrorVersion) -> None:
         failpoint("publish.sent")
         self._position.move(held.number, now, held.n)
         failpoint("publish.committed")
 
-    def _apply(self, net: NetFiles, held: Version | None) -> Version:
+    def _apply(self, net: NetFiles, held: MirrorVersion | None) -> MirrorVersion:
         upto = self._version(net)
         self._mirror.apply(self._difference(net, held, upto))
         return upto
 
-    def _net(self, held: Version | None, newest: int) -> NetFiles | None:
+    def _net(self, held: MirrorVersion | None, newest: int) -> NetFiles | None:
         """The next change of the mirror; None if it has the newest rows."""
         if held is None:
-            return whole(self.source)
+            return all_files(self.source)
         if held.number >= newest or self._equal == (held, newest):
             return None
         net = net_files(self.source, held.number, ROWS_PER_STEP)
@@ -201,15 +207,15 @@ class MirrorStage(CallingStage):
             return None
         return net
 
-    def _version(self, net: NetFiles) -> Version:
-        return Version(self._table_id, net.upto, net.state.files, net.state.n)
+    def _version(self, net: NetFiles) -> MirrorVersion:
+        return MirrorVersion(self._table_id, net.upto, net.state.files, net.state.n)
 
     @cached_property
     def _table_id(self) -> str:
         """Read once: it never changes, and reading it accesses the log and a document."""
         return log_id(self.source)
 
-    def _require_own(self, held: Version, newest: int) -> None:
+    def _require_own(self, held: MirrorVersion, newest: int) -> None:
         """Raises SinkRefusalError unless the mirror has the rows of a version of this log."""
         if held.table == self._table_id and held.number <= newest:
             try:
@@ -227,7 +233,9 @@ class MirrorStage(CallingStage):
             f"{pipeline_command('publication reset', name)}"
         )
 
-    def _difference(self, net: NetFiles, held: Version | None, upto: Version) -> Difference:
+    def _difference(
+        self, net: NetFiles, held: MirrorVersion | None, upto: MirrorVersion
+    ) -> VersionDifference:
         type_ = self._type()
         added = [file for file in net.added if self.is_sent(file)]
         if net.removed is None:
@@ -237,7 +245,7 @@ class MirrorStage(CallingStage):
             removed = [file for file in net.removed if self.is_sent(file)]
             rows, gone = self._changed(added, removed, type_)
         schema = arrow_schema(type_)
-        return Difference(rows, gone, schema, tuple(self._identity), held, upto)
+        return VersionDifference(rows, gone, schema, tuple(self._identity), held, upto)
 
     def _all(self, files: Sequence[DataFile], type_: StructType) -> Iterator[pa.Table]:
         for group in grouped(files, ROWS_PER_STEP):

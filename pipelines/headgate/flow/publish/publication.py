@@ -32,7 +32,7 @@ class PublicationChangedError(HeadgateError, code=exit_codes.USAGE):
     """The publication's position was recorded for another definition."""
 
 
-class Position:
+class PublishedPosition:
     """The position of one publication. ``source`` is the table whose rows are published, ``table``
     stores the position, ``layer`` is the layer of the job that is its only writer."""
 
@@ -79,11 +79,11 @@ class Position:
         self.table.commit(held.advanced_to(held.n if n is None else n, now, payload))
 
 
-class Stage(ABC):
+class PublicationStage(ABC):
     """The only writer of one publication's position, which is in ``table``. It follows ``source``;
     ``layer`` is the layer of its job."""
 
-    def __init__(self, position: Position, sink: Writer | Mirror) -> None:
+    def __init__(self, position: PublishedPosition, sink: Writer | Mirror) -> None:
         self._position, self._sink = position, sink
         self.publication, self.layer = position.publication, position.layer
         self.source, self.table = position.source, position.table

@@ -8,18 +8,18 @@ from headgate.declaration.model import Pipeline, Publication
 from headgate.flow.publish.gate_stages import GateEventStage, GateMirrorStage
 from headgate.flow.publish.log_stage import LogStage
 from headgate.flow.publish.mirror_stage import MirrorStage
-from headgate.flow.publish.publication import Position, Stage
+from headgate.flow.publish.publication import PublicationStage, PublishedPosition
 from headgate.flow.publish.sinks.writers import Mirror, SinkContext, writer_of
 from headgate.lake.storage.files import Storage
 
 
-def stage_of(
+def stage_of_publication(
     spark: SparkSession, storage: Storage, pipeline: Pipeline, publication: Publication
-) -> Stage:
+) -> PublicationStage:
     """``storage`` is the folder of the pipeline."""
     context = SinkContext(pipeline.name, publication.name, storage)
     writer = writer_of(publication, context)
-    position = Position(storage, pipeline, publication)
+    position = PublishedPosition(storage, pipeline, publication)
     is_gate = publication.layer == "gate"
     if isinstance(writer, Mirror):
         if is_gate:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from headgate.lake.tables.replay import Position
+from headgate.lake.tables.replay import RecordPosition
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Copy:
     ``corrects`` is the record that it corrects, if it comes from a replay."""
 
     id: str
-    position: Position
+    position: RecordPosition
     time: int
-    corrects: Position | None = None
+    corrects: RecordPosition | None = None
 
 
 class Earlier:
@@ -33,7 +33,7 @@ class Earlier:
     def __init__(self, within: int | None, rows: Iterable[Copy] = ()) -> None:
         self._within = within
         self._rows: dict[tuple[int, str], list[Copy]] = defaultdict(list)
-        self.positions: set[Position] = set()
+        self.positions: set[RecordPosition] = set()
         for row in rows:
             self.add(row)
 
@@ -57,7 +57,7 @@ class Earlier:
         return next(self.copies_of(row), None) is not None
 
 
-def _is_before(one: Position, other: Position) -> bool:
+def _is_before(one: RecordPosition, other: RecordPosition) -> bool:
     """Whether ``one`` is before ``other``, in one log. A replay is a step of its own: the rows that
     it finds in tables are earlier, and a later step finds all rows of the replay."""
     return one.partition != other.partition or one.offset < other.offset

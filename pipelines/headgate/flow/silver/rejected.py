@@ -46,7 +46,7 @@ def rejected_type(source: Source) -> StructType:
     )
 
 
-def divided(staged: Sequence[DataFile]) -> tuple[list[DataFile], list[DataFile]]:
+def divided_files(staged: Sequence[DataFile]) -> tuple[list[DataFile], list[DataFile]]:
     """Silver's files and those of rejected rows, among the files of one staged step."""
     kept: list[DataFile] = []
     rejected: list[DataFile] = []

@@ -21,7 +21,12 @@ from headgate.lake.tables.damage import read_sound, require_sound
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.live_files import files_of_batches, live_files, overlapping_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Position, corrected_record, positions_of, table_of
+from headgate.lake.tables.replay import (
+    RecordPosition,
+    corrected_record,
+    positions_of,
+    positions_table,
+)
 from headgate.lake.tables.table import Table
 
 _COPY = ("partition", "offset", "event_id", "event_time")
@@ -131,23 +136,26 @@ class Replacements:
         ]
 
     def _values(
-        self, positions: Collection[Position], files: Sequence[DataFile], suite: str | None = None
-    ) -> dict[Position, bytes]:
+        self,
+        positions: Collection[RecordPosition],
+        files: Sequence[DataFile],
+        suite: str | None = None,
+    ) -> dict[RecordPosition, bytes]:
         """The bytes of the records at some positions, in files of bronze. With the digest
         ``suite``: in files of rejected rows, and only those that this suite has rejected."""
         storage = self._bronze.storage if suite is None else self._rejected.storage
-        wanted = table_of(positions)
+        wanted = positions_table(positions)
         wanted = wanted.append_column("row", pa.arange(0, len(wanted)))
         names = [*wanted.column_names[:2], "value", *(["suite"] if suite else [])]
         return {
-            Position(row["partition"], row["offset"]): row["value"]
+            RecordPosition(row["partition"], row["offset"]): row["value"]
             for file in files
             for part in rows_among(storage, file, wanted, names)
             for row in part.to_pylist()
             if row.get("suite") == suite
         }
 
-    def _corrected_before(self) -> set[Position]:
+    def _corrected_before(self) -> set[RecordPosition]:
         """The rejected rows of which earlier replays have brought a copy into the table, with any
         event time."""
         batches = {replay.n for replay in BronzePayload.of(self._bronze.state).replays}
@@ -165,7 +173,7 @@ class Replacements:
             corrects
             for file in files_of_batches(self._bronze.handle, batches)
             for row in read_sound(self._bronze.storage, file, columns).to_pylist()
-            if Position(row["partition"], row["offset"]) in taken
+            if RecordPosition(row["partition"], row["offset"]) in taken
             and (corrects := corrected_record(row["headers"])) is not None
         }
 
@@ -190,7 +198,7 @@ class Replacements:
     ) -> pa.Table:
         """The rows of silver that some duplicates would become if they were not duplicates. Rows
         that a rule rejects, or that do not pass the table's ``where``, are left out."""
-        wanted = table_of(copy.position for copy in copies)
+        wanted = positions_table(copy.position for copy in copies)
         known = F.broadcast(self._spark.createDataFrame(wanted))
         rows = bronze.join(known, wanted.column_names).withColumn("duplicate", F.lit(False))
         conformed = transform.conformed(rows, Observation())
@@ -227,7 +235,7 @@ def _rows(
 
 def _copies(rows: pa.Table) -> Iterator[Copy]:
     for row in rows.to_pylist():
-        position = Position(row["partition"], row["offset"])
+        position = RecordPosition(row["partition"], row["offset"])
         yield Copy(
             row["event_id"], position, row["event_time"], corrected_record(row.get("headers"))
         )

@@ -17,17 +17,17 @@ from headgate.declaration.model import SilverTable, Source
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import Struct
 from headgate.flow.operations.carrying_out import Operations
-from headgate.flow.operations.place import Place
+from headgate.flow.operations.place import StageTable
 from headgate.flow.silver.quarantine import QuarantineTransform, new_rows, quarantine_type
-from headgate.flow.silver.rejected import RejectedRows, divided, rejected_type, rules_broken
+from headgate.flow.silver.rejected import RejectedRows, divided_files, rejected_type, rules_broken
 from headgate.flow.silver.replacements import Replacements
 from headgate.flow.silver.rules import require_below_ceilings
 from headgate.flow.silver.transform import REJECTED as IS_REJECTED
 from headgate.flow.silver.transform import SilverTransform, depends_on_values_alone, silver_type
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.catching_up import files_of, steps_between
+from headgate.lake.tables.catching_up import files_after, steps_between
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.frames import Rows, arrow_schema, micros, row_type, struct_type
+from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type, struct_type
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.rejected import RejectedPayload
@@ -62,7 +62,7 @@ class SilverStage:
         with_suite = (t.name for t in tables if t.suite)
         self.rejected = {name: table(REJECTED.path(name)) for name in with_suite}
         record = Struct.of(source.record.types)
-        self._bronze_rows = Rows(spark, self.bronze, declared=struct_type({"record": record}))
+        self._bronze_rows = TableRows(spark, self.bronze, declared=struct_type({"record": record}))
         reach = source.record.one_copy_within
         within = None if reach is None else micros(reach)
         self._replacements = {
@@ -133,11 +133,13 @@ class SilverStage:
         self._has_ceilings = False
         self._process([*self.silver], [batches], now, quarantining=False)
 
-    def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[Place, ...]:
+    def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[StageTable, ...]:
         sides = [(self.quarantine, QUARANTINE_TIME)] if quarantining else []
         sides += [(self.rejected[n], REJECTED_TIME) for n in names if n in self.rejected]
         tables = [*sides, *((self.silver[name], SILVER_TIME) for name in names)]
-        return tuple(Place(table, Rows(self._spark, table).of, time) for table, time in tables)
+        return tuple(
+            StageTable(table, TableRows(self._spark, table).of, time) for table, time in tables
+        )
 
     def has_processed(self, n: int) -> bool:
         """Whether every table is at batch ``n`` or beyond."""
@@ -156,7 +158,7 @@ class SilverStage:
 
     def _prepare_quarantine(self, group: Sequence[Commit], now: datetime) -> Prepared | None:
         held = self.quarantine.refresh()
-        files = files_of(group, after=held.n)
+        files = files_after(group, after=held.n)
         if not files:
             return None
         state = held.advanced_to(group[-1].state.n, now)
@@ -171,7 +173,7 @@ class SilverStage:
         last = group[-1].state
         if held.n >= last.n:
             return None
-        files = files_of(group, after=held.n)
+        files = files_after(group, after=held.n)
         payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
         state = held.advanced_to(last.n, now, payload)
         if (decided := self._decided(name, last.n)) is None:
@@ -187,7 +189,7 @@ class SilverStage:
         if suite is None:
             return Prepared(table, state.counting(counts), staged)
         state = replace(state, payload=replace(payload, suite=suite.digest))
-        kept, apart = divided(staged)
+        kept, apart = divided_files(staged)
         broken = rules_broken(table.storage, staged)
         if self._has_ceilings and not self._is_asked_for(held.n, last):
             require_below_ceilings(name, suite, broken, sum(file.rows for file in staged))
@@ -254,7 +256,7 @@ class SilverStage:
         own."""
         table = self.rejected[name]
         held = table.state
-        files = files_of(group, after=held.n)
+        files = files_after(group, after=held.n)
         if not files or not apart:
             return None
         state = held.advanced_to(group[-1].state.n, now, RejectedPayload(suite.encode()))

@@ -10,7 +10,7 @@ class SourceError(HeadgateError, code=exit_codes.SOURCE):
     """The source has changed or cannot be read. A person must decide."""
 
 
-class UnreachableError(SourceError):
+class SourceUnreachableError(SourceError):
     """The source does not answer now: an outage. A driver tries again until it answers; a run with
     ``--once`` ends with this error after a while."""
 

@@ -87,7 +87,7 @@ class SourceContext:
 class MicroBatchSource(ABC):
     """A log that is read batch by batch. A new object continues where bronze's last commit ended.
 
-    A method that needs the input raises UnreachableError if this does not answer now, such as
+    A method that needs the input raises SourceUnreachableError if this does not answer now, such as
     brokers that are down. The driver calls it again later, so it must have changed nothing, and
     must not wait for the answer itself.
 

@@ -42,7 +42,7 @@ class Records(ABC):
         returned. There are about ``most`` tasks. A task may have no block."""
 
 
-class Part(Protocol):
+class RecordsPart(Protocol):
     """A part of a batch that can be read on any machine. Parts are pickled."""
 
     @property
@@ -55,7 +55,7 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
+class RecordsInMemory:
     """Records that are in memory."""
 
     table: pa.Table
@@ -71,7 +71,7 @@ class Rows:
 class PartedRecords(Records):
     """The records of some parts, whose offsets rise from part to part."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[RecordsPart]) -> None:
         self._parts = parts
 
     @property
@@ -162,10 +162,10 @@ class _Counted(Iterator[pa.Table]):
         return pa.Table.from_batches([batch])
 
 
-def shared_out(parts: Sequence[Part], most: int) -> list[list[Part]]:
+def shared_out(parts: Sequence[RecordsPart], most: int) -> list[list[RecordsPart]]:
     """``parts`` in at most ``most`` groups of neighbours of about equal size."""
     total, taken = sum(part.size for part in parts), 0
-    groups: list[list[Part]] = [[] for _ in range(most)]
+    groups: list[list[RecordsPart]] = [[] for _ in range(most)]
     for part in parts:
         middle = taken + part.size / 2
         groups[min(int(middle * most / max(total, 1)), most - 1)].append(part)
@@ -173,7 +173,7 @@ def shared_out(parts: Sequence[Part], most: int) -> list[list[Part]]:
     return [group for group in groups if group]
 
 
-def _blocks(parts: Iterable[Part]) -> Blocks:
+def _blocks(parts: Iterable[RecordsPart]) -> Blocks:
     return _joined(block for part in parts for block in part.blocks())
 
 

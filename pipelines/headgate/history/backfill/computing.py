@@ -19,11 +19,11 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.names import STATUS_COLUMNS
 from headgate.failpoints import failpoint
 from headgate.flow.gold.fold_stage import FoldStage
-from headgate.flow.gold.late_replay import Selection
-from headgate.flow.gold.recomputing import Meant
+from headgate.flow.gold.late_replay import LatePairSelection
+from headgate.flow.gold.recomputing import RecomputedResults
 from headgate.flow.gold.schema import gold_type
-from headgate.flow.gold.stage import stage_of
-from headgate.flow.operations.backfill import Patch, digest_of
+from headgate.flow.gold.stage import gold_stage_of
+from headgate.flow.operations.backfill import Patch, file_digest
 from headgate.flow.silver.stage import SilverStage
 from headgate.history.backfill.comparing import Comparison
 from headgate.history.backfill.errors import NotBackfilledError
@@ -31,10 +31,10 @@ from headgate.history.backfill.folders import SCRATCH
 from headgate.history.backfill.plan import BackfillPlan, BackfillTarget
 from headgate.history.backfill.report import TableReport
 from headgate.history.backfill.selection import BronzeStep
-from headgate.lake.storage.globs import literal
+from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.data_file import STATE
-from headgate.lake.tables.frames import Rows
+from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -97,7 +97,7 @@ class BackfillComputation:
     def _compared(
         self, declared: GoldTable, target: BackfillTarget, now: datetime
     ) -> ComparedTable:
-        stage = stage_of(self._spark, self._table, declared)
+        stage = gold_stage_of(self._spark, self._table, declared)
         if not isinstance(stage, FoldStage):
             raise NotBackfilledError(
                 f"gold.{declared.name}: its operator {declared.kind} keeps no folds, and cannot be "
@@ -112,7 +112,7 @@ class BackfillComputation:
         new = self._backfilled(stage, declared, target, now)
         path = f"compared-{declared.name}"
         comparison.of(self._live(declared, target), new).write.parquet(self._scratch.uri(path))
-        compared = self._spark.read.parquet(literal(self._scratch.uri(path)))
+        compared = self._spark.read.parquet(literal_pattern(self._scratch.uri(path)))
         counts = comparison.counts(compared, declared.counter)
         report = TableReport(
             table=declared.name,
@@ -142,7 +142,7 @@ class BackfillComputation:
     def _live(self, declared: GoldTable, target: BackfillTarget) -> DataFrame:
         wanted, live = target.range, target.gold
         files = [file for file in target.files if file.is_final]
-        rows = Rows(self._spark, live).of(files).drop(STATE).withColumn("final", F.lit(True))
+        rows = TableRows(self._spark, live).of(files).drop(STATE).withColumn("final", F.lit(True))
         begin, end = (F.unix_micros(name) for name in [*columns_of(declared)][:2])
         return rows.where((begin >= wanted.begin) & (end <= wanted.end))
 
@@ -150,8 +150,10 @@ class BackfillComputation:
         self, stage: FoldStage, declared: GoldTable, target: BackfillTarget, now: datetime
     ) -> DataFrame:
         wanted = target.range
-        replays = tuple((n, Selection.of(said), final) for n, said, final in target.replays)
-        meant = Meant(wanted.begin, wanted.end, target.final_through, target.drains, replays)
+        replays = tuple((n, LatePairSelection.of(said), final) for n, said, final in target.replays)
+        meant = RecomputedResults(
+            wanted.begin, wanted.end, target.final_through, target.drains, replays
+        )
         silver = self._table(SILVER.path(declared.silver))
         silver.refresh()
         found = overlapping_files(silver.handle, "_event_time", wanted.spans)
@@ -165,7 +167,7 @@ class BackfillComputation:
         home, folder = self._layout.storage, f"{self._folder}/{table}.patch"
         rows.coalesce(1).write.parquet(home.uri(folder))
         (path,) = (s.path for s in home.list(folder) if s.path.endswith(".parquet"))
-        digest = digest_of(home, path)
+        digest = file_digest(home, path)
         assert digest is not None
         return path, digest
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.flow.operations.backfill import NAME
-from headgate.flow.operations.requests import Request, waiting
+from headgate.flow.operations.requests import OperationRequest, waiting_operations
 from headgate.history.savepoints.holds import FOLDER, is_held, savepoints_and_held
 from headgate.history.savepoints.operations import operations_of
 from headgate.history.savepoints.savepoint import Savepoint
@@ -32,7 +32,7 @@ def remove_ended_backfills(layout: Layout, pipeline: Pipeline) -> None:
     if not ended:
         return
     # Read the requests first: one that bronze processes meanwhile is then among the operations.
-    known: list[Request | Operation] = [*waiting(layout)]
+    known: list[OperationRequest | Operation] = [*waiting_operations(layout)]
     known += BronzePayload.of(head_table(layout, pipeline).refresh()).operations
     for savepoint in savepoints_and_held(layout):
         with suppress(LogGapError):  # it cannot be restored in any case

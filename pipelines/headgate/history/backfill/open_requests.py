@@ -12,7 +12,7 @@ from headgate.declaration.contracts.operation import Document, operation_named
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
-from headgate.flow.operations.requests import waiting
+from headgate.flow.operations.requests import waiting_operations
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -23,7 +23,7 @@ from headgate.lake.tables.table import Table
 def has_open_request(layout: Layout, pipeline: Pipeline, note: str) -> bool:
     """Whether a request waits, or a gold table has not carried it out. The requests are read before
     bronze, because a request is removed only after bronze's commit."""
-    if any(_has(request.document, note) for request in waiting(layout)):
+    if any(_has(request.document, note) for request in waiting_operations(layout)):
         return True
     found = _operations(layout, pipeline, note)
     return any(gold.refresh().operation < operation.number for operation, gold in found)

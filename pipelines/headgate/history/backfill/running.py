@@ -13,7 +13,7 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
 from headgate.flow.operations import requests
 from headgate.flow.operations.backfill import NAME, Patch
-from headgate.flow.operations.requests import Request
+from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.plan import BackfillPlan, plan_backfill
 from headgate.history.backfill.report import BackfillReport, write_report
 from headgate.history.backfill.selection import LATEST, EventTimeRange, first_begin
@@ -121,7 +121,7 @@ def _read(at: ConsistentSnapshot, asked: BackfillScope, now: datetime) -> Savepo
 
 def ask_to_publish(
     layout: Layout, outcome: BackfillOutcome, savepoint: str, by: str, now: datetime
-) -> Request:
+) -> OperationRequest:
     """Request the publication of all patches of a backfill: one intent, and one commit per
     table."""
     tables = {name: asdict(patch) for name, patch in outcome.patches.items()}
@@ -133,6 +133,6 @@ def ask_to_publish(
         "savepoint": savepoint,
         "by": by,
     }
-    request = requests.ask(layout, NAME, document, now)
+    request = requests.request_operation(layout, NAME, document, now)
     failpoint("backfill.asked")
     return request

@@ -20,7 +20,7 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import Pipeline
 from headgate.declaration.names import REPLAYED
-from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.late_replay import replay_document
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.load import Load, span_of
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -64,7 +64,9 @@ class ReplayPlanner:
             if times := _times(late, load):
                 begin, end = first_part(times, PAIRS_PER_REPLAY)
                 offsets = span_of(load.number)
-                return meant(name, begin, end, offsets=offsets, load=load.id, by=load.reason)
+                return replay_document(
+                    name, begin, end, offsets=offsets, load=load.id, by=load.reason
+                )
         return None
 
 

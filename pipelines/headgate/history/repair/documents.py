@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold, Rejection, Release, ShownRows
-from headgate.flow.operations.requests import Request as OperationRequest
+from headgate.flow.operations.requests import OperationRequest
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.history.loads.requests import LoadRequest
 from headgate.history.repair.plan import Damage

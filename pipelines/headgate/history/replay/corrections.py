@@ -19,7 +19,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.errors import HeadgateError, cause_of
 from headgate.flow.bronze.copies import CorrectedCopies, copies_schema
 from headgate.history.replay.refused import RefusedRecord, RefusedRecords
-from headgate.lake.tables.replay import CORRECTS, CORRECTS_TIME, Position
+from headgate.lake.tables.replay import CORRECTS, CORRECTS_TIME, RecordPosition
 from headgate.lake.tables.state import commit_time
 
 PATCHED = ("value", "event_id", "event_time", "table", "reasons", "column", "detail", "place")
@@ -45,7 +45,7 @@ class CorrectedRecord:
     document: bytes
 
     @property
-    def position(self) -> Position:
+    def position(self) -> RecordPosition:
         return self.of[0].position
 
     @property
@@ -65,7 +65,7 @@ DocumentOf = Callable[[RefusedRecord], bytes]
 
 
 def as_refused(refused: Sequence[RefusedRecord], document: DocumentOf) -> list[CorrectedRecord]:
-    by_position: dict[Position, list[RefusedRecord]] = {}
+    by_position: dict[RecordPosition, list[RefusedRecord]] = {}
     for each in refused:
         by_position.setdefault(each.position, []).append(each)
     return [CorrectedRecord(tuple(of), document(of[0])) for of in by_position.values()]
@@ -253,7 +253,7 @@ def corrected_copies(
     )
 
 
-def _copy(each: CorrectedRecord, origin: Position, kept: tuple[Any, Any]) -> dict[str, Any]:
+def _copy(each: CorrectedRecord, origin: RecordPosition, kept: tuple[Any, Any]) -> dict[str, Any]:
     key, headers = kept
     record, time = each.of[0], ""
     if record.is_valid and record.event_time is not None:

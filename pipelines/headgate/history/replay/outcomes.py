@@ -18,14 +18,14 @@ from headgate.declaration.model import Pipeline, SilverTable
 from headgate.declaration.names import WARNINGS
 from headgate.flow.bronze.copies import POSITION, CorrectedCopies
 from headgate.flow.bronze.stage import BronzeStage
-from headgate.flow.gold.stage import GoldStage, stage_of
+from headgate.flow.gold.stage import GoldStage, gold_stage_of
 from headgate.flow.silver.copies import Copy, candidates, first_copies
 from headgate.flow.silver.transform import REJECTED as IS_REJECTED
 from headgate.flow.silver.transform import SilverTransform
 from headgate.history.replay.corrections import CorrectedRecord
 from headgate.history.replay.refused import RefusedRecords
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.replay import Position, positions_of
+from headgate.lake.tables.replay import RecordPosition, positions_of
 from headgate.lake.tables.table import Table
 
 AFTER_ALL = 1 << 62
@@ -67,7 +67,7 @@ def replay_outcomes(
     bronze.refresh()
     found = _Outcomes(records, corrected)
     table = partial(Table, layout.storage, pipeline=pipeline.name)
-    gold = {name: stage_of(spark, table, each) for name, each in pipeline.gold.items()}
+    gold = {name: gold_stage_of(spark, table, each) for name, each in pipeline.gold.items()}
     tables = [t for t in pipeline.silver.values() if t.source == source.name]
     with BronzeStage(spark, bronze, source).decoded(copies) as rows:
         found.read(rows)
@@ -81,11 +81,11 @@ class _Outcomes:
     def __init__(self, records: RefusedRecords, corrected: Sequence[CorrectedRecord]) -> None:
         self._records = records
         self._corrected = {records.origin(each.position): each for each in corrected}
-        self._invalid: dict[Position, str] = {}
-        self._ids: dict[Position, str | None] = {}
-        self._duplicates: dict[Position, Copy] = {}
-        self._late: dict[tuple[str, str], frozenset[Position]] = {}
-        self._by_table: dict[str, Mapping[Position, tuple[OutcomeKind, str]]] = {}
+        self._invalid: dict[RecordPosition, str] = {}
+        self._ids: dict[RecordPosition, str | None] = {}
+        self._duplicates: dict[RecordPosition, Copy] = {}
+        self._late: dict[tuple[str, str], frozenset[RecordPosition]] = {}
+        self._by_table: dict[str, Mapping[RecordPosition, tuple[OutcomeKind, str]]] = {}
 
     def read(self, rows: DataFrame) -> None:
         reasons = ["reason", "reason_column", "reason_detail"]
@@ -93,13 +93,13 @@ class _Outcomes:
         columns = ["partition", "offset", "event_id", "duplicate", *reasons]
         found = rows.select(*columns, time).toArrow().sort_by([(c, "ascending") for c in POSITION])
         for number, row in enumerate(found.to_pylist()):
-            position = Position(row["partition"], row["offset"])
+            position = RecordPosition(row["partition"], row["offset"])
             self._ids[position] = row["event_id"]
             if row["reason"] is not None:
                 said = (row[name] for name in reasons)
                 self._invalid[position] = ": ".join(each for each in said if each)
             elif row["duplicate"]:
-                own = Position(~position.partition, AFTER_ALL + number)
+                own = RecordPosition(~position.partition, AFTER_ALL + number)
                 corrects = self._corrected[position].position
                 self._duplicates[position] = Copy(row["event_id"], own, row["time"], corrects)
 
@@ -115,9 +115,9 @@ class _Outcomes:
         columns = [*_AT]
         if table.suite is not None:
             columns += [IS_REJECTED, WARNINGS]
-        decided: dict[Position, tuple[OutcomeKind, str]] = {}
+        decided: dict[RecordPosition, tuple[OutcomeKind, str]] = {}
         for row in conformed.select(*map(F.col, columns)).toArrow().to_pylist():
-            position = Position(row["_partition"], row["_offset"])
+            position = RecordPosition(row["_partition"], row["_offset"])
             rejected = row.get(IS_REJECTED, False)
             rules = ", ".join(row.get(WARNINGS) or ())
             decided[position] = ("rejected", rules) if rejected else ("silver", "")
@@ -130,7 +130,7 @@ class _Outcomes:
             position: decided.get(position, ("filtered", "")) for position in self._corrected
         }
 
-    def _known(self, table: SilverTable, passed: Collection[Position]) -> set[Position]:
+    def _known(self, table: SilverTable, passed: Collection[RecordPosition]) -> set[RecordPosition]:
         """The records of which a table has, or would get, another copy, and those that it has
         filtered. ``passed`` are the records that meet its rules."""
         known = self._duplicates
@@ -146,7 +146,7 @@ class _Outcomes:
         for position, each in self._corrected.items():
             yield self._outcome(position, each)
 
-    def _outcome(self, position: Position, each: CorrectedRecord) -> ReplayOutcome:
+    def _outcome(self, position: RecordPosition, each: CorrectedRecord) -> ReplayOutcome:
         if position in self._invalid:
             return ReplayOutcome(each, "invalid", why=self._invalid[position])
         before, now = each.of[0].event_id, self._ids[position]

@@ -18,7 +18,7 @@ from headgate.flow.silver.copies import Copy, Earlier
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
 from headgate.lake.tables.positions import corrections, corrections_table, newest
-from headgate.lake.tables.replay import Position, sql_of_log, table_of
+from headgate.lake.tables.replay import RecordPosition, positions_table, sql_of_log
 from headgate.lake.tables.snapshot import TablePosition, tables_of
 
 
@@ -73,8 +73,8 @@ class RefusedRecord:
     is_open: bool
 
     @property
-    def position(self) -> Position:
-        return Position(self.partition, self.offset)
+    def position(self) -> RecordPosition:
+        return RecordPosition(self.partition, self.offset)
 
     @property
     def is_valid(self) -> bool:
@@ -143,15 +143,15 @@ class RefusedRecords:
         with naming_damage(lambda: tables_of(layout, name)):
             return self._sql.execute(sql, values).fetchall()
 
-    def headers(self, positions: Iterable[Position]) -> dict[Position, tuple[Any, Any]]:
+    def headers(self, positions: Iterable[RecordPosition]) -> dict[RecordPosition, tuple[Any, Any]]:
         """The broker's key and headers of some records in bronze."""
-        self._sql.register("wanted", table_of(positions))
+        self._sql.register("wanted", positions_table(positions))
         self._register("bronze", self.bronze)
         found = self._sql.execute(
             'SELECT partition, "offset", key, headers FROM bronze SEMI JOIN wanted '
             'USING (partition, "offset")'
         )
-        return {Position(*row[:2]): (row[2], row[3]) for row in found.fetchall()}
+        return {RecordPosition(*row[:2]): (row[2], row[3]) for row in found.fetchall()}
 
     def copies_in(self, name: str, ids: Collection[str]) -> tuple[Earlier, Earlier]:
         """The open rejected rows of a silver table that have one of these ids, and the rows of the
@@ -175,9 +175,9 @@ class RefusedRecords:
     def _earlier(self, rows: Iterable[tuple[Any, ...]]) -> Earlier:
         within = self.source.record.one_copy_within
         reach = None if within is None else within // timedelta(microseconds=1)
-        return Earlier(reach, (Copy(id_, Position(*at), time) for id_, *at, time in rows))
+        return Earlier(reach, (Copy(id_, RecordPosition(*at), time) for id_, *at, time in rows))
 
-    def origin(self, position: Position) -> Position:
+    def origin(self, position: RecordPosition) -> RecordPosition:
         """The record of the source of which a record is a copy; the record itself if it is none."""
         while position in self._corrections:
             position = self._corrections[position]

@@ -22,7 +22,7 @@ from headgate.insight.status.set_aside import set_aside
 from headgate.lake.control.failure import Failure, last_failure
 from headgate.lake.control.stopping import stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.history import counted, lineage
+from headgate.lake.tables.history import lineage, sum_of_counts
 from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import Counts, commit_time
 from headgate.lake.tables.table import Table
@@ -74,7 +74,7 @@ class HealthContext:
         if not table.exists:
             return {}
         since = commit_time(self.now - within)
-        return counted(takewhile(lambda commit: commit.state.at >= since, lineage(table)))
+        return sum_of_counts(takewhile(lambda commit: commit.state.at >= since, lineage(table)))
 
 
 def violations(check: Check, context: HealthContext, limits: Limits) -> tuple[str, ...]:

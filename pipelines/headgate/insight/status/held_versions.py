@@ -61,7 +61,7 @@ def held_version(layout: Layout, declared: Pipeline, hold: Hold) -> HeldVersion:
         what = f"{operation_named(operation.name).named(operation.document)} after batch {hold.n:,}"
         if "declaration" in operation.document:
             by = declaration_words(**operation.document["declaration"])
-    return HeldVersion(hold, what, by, documents.rows_of(layout, hold))
+    return HeldVersion(hold, what, by, documents.shown_rows(layout, hold))
 
 
 def reasons(hold: Hold, table: GoldTable) -> Iterator[tuple[RuleResult, str | None]]:

@@ -9,7 +9,7 @@ from statistics import linear_regression
 from typing import Any, Literal
 
 from headgate.declaration.quantities import plural, span
-from headgate.lake.control.lag import Sample
+from headgate.lake.control.lag import LagSample
 
 FEWEST = 4
 """The least number of samples for a trend."""
@@ -43,7 +43,7 @@ class Trend:
         return asdict(self) | {"growth": round(self.growth, 1), "level": level, "says": str(self)}
 
 
-def trend_of(samples: Sequence[Sample]) -> Trend | None:
+def trend_of(samples: Sequence[LagSample]) -> Trend | None:
     """The trend of a job's backlog; None without a backlog or with too few samples."""
     # Use the samples since the backlog was last zero.
     level_at = max((i for i, sample in enumerate(samples) if not sample.backlog), default=-1)

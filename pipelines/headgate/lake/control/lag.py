@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 SAMPLE_EVERY = timedelta(seconds=5)
-KEPT = 20
+KEPT_SAMPLES = 20
 
 
 @dataclass(frozen=True)
-class Sample:
+class LagSample:
     """At the time ``at``, ``backlog`` records were unread, and ``read`` records had been read since
     the tables were created."""
 
@@ -19,10 +19,10 @@ class Sample:
     read: int
 
 
-def taken(samples: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
+def with_sample(samples: tuple[LagSample, ...], sample: LagSample) -> tuple[LagSample, ...]:
     """``samples`` with ``sample`` at the end, unless it is too soon after the last one. The oldest
     samples are dropped, and all with a later time: they come from a clock that was ahead."""
     earlier = tuple(each for each in samples if each.at <= sample.at)
     if earlier and sample.at - earlier[-1].at < SAMPLE_EVERY:
         return earlier
-    return (*earlier, sample)[-KEPT:]
+    return (*earlier, sample)[-KEPT_SAMPLES:]

@@ -32,7 +32,7 @@ class Outage:
         return f"{self.what}, for {span(self.lasts(now))} ({attempts}); the driver keeps trying"
 
 
-def combined(outages: Iterable[Outage | None]) -> Outage | None:
+def combined_outage(outages: Iterable[Outage | None]) -> Outage | None:
     """Several outages at the same time as one; None if there is none."""
     found = [outage for outage in outages if outage is not None]
     if not found:

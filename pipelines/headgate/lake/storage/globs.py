@@ -9,7 +9,7 @@ _PATTERN = re.compile(r"[\[\]*?]")
 _TOKEN = re.compile(r"\[!?[^\]]+\]|.", re.DOTALL)
 
 
-def literal(path: str) -> str:
+def literal_pattern(path: str) -> str:
     """A pattern that matches only ``path``, even if a name in it looks like a pattern.
 
     Spark's own option for this (``__globPaths__``) reads every file of a list once more for each
@@ -18,7 +18,7 @@ def literal(path: str) -> str:
     return _SPECIAL.sub(r"\\\1", path)
 
 
-def divided(pattern: str) -> tuple[str, str]:
+def split_pattern(pattern: str) -> tuple[str, str]:
     """The folder below which all matches of a pattern are, and the rest of the pattern. The rest is
     empty if no part of the pattern has a wildcard."""
     parts = pattern.split("/")
@@ -26,7 +26,7 @@ def divided(pattern: str) -> tuple[str, str]:
     return "/".join(parts[:first]), "/".join(parts[first:])
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compiled_pattern(pattern: str) -> re.Pattern[str]:
     """A pattern of relative paths: ``*``, ``?`` and ``[…]`` stay within a name. ``**`` stands for
     any number of folders; at the end it stands for everything below."""
     *folders, last = pattern.split("/")

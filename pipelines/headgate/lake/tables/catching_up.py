@@ -14,7 +14,7 @@ ROWS_PER_STEP = 1_000_000
 """Batches are grouped up to this many rows, so that a long backlog needs few steps."""
 
 
-def steps(
+def batch_steps(
     upstream: Table,
     after: int,
     upto: int,
@@ -39,9 +39,9 @@ def steps_between(
     most_rows: int | None = None,
 ) -> Iterator[tuple[Commit, ...]]:
     """The steps after batch id ``after``. ``stops`` are batch ids in rising order; a step ends at
-    each of them. The others as in ``steps``."""
+    each of them. The others as in ``batch_steps``."""
     for stop in stops:
-        yield from steps(upstream, after, stop, watermarks, most_rows)
+        yield from batch_steps(upstream, after, stop, watermarks, most_rows)
         after = max(after, stop)
 
 
@@ -68,6 +68,6 @@ def grouped(found: Iterable[_Part], most_rows: int) -> Iterator[tuple[_Part, ...
         yield tuple(group)
 
 
-def files_of(group: Sequence[Commit], after: int = 0) -> tuple[DataFile, ...]:
+def files_after(group: Sequence[Commit], after: int = 0) -> tuple[DataFile, ...]:
     """The files of the batches after batch id ``after``."""
     return tuple(f for batch in group if batch.state.n > after for f in batch.files)

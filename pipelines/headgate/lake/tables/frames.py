@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.types import DataType
-from headgate.lake.storage.globs import literal
+from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.tables.damage import require_sound
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.table import Table
@@ -48,7 +48,7 @@ def arrow_schema(type_: StructType) -> pa.Schema:
     return to_arrow_schema(type_, timezone="UTC")
 
 
-class Rows:
+class TableRows:
     """Reads files that a table's log names, without listing folders or inferring schemas. The table
     must exist at the first read. ``unnamed`` are columns of the files that are not in the log, and
     ``declared`` has the types of columns that may have more fields in the log."""
@@ -73,7 +73,7 @@ class Rows:
             return self._spark.createDataFrame([], stored)
         storage = self._table.storage
         require_sound(storage, files)
-        return reader.parquet(*(literal(storage.uri(f.path)) for f in files))
+        return reader.parquet(*(literal_pattern(storage.uri(f.path)) for f in files))
 
     def _as_stored(self) -> tuple[str, StructType, DataFrameReader]:
         """Computed again only if the columns change. While a driver runs, only the publication of a

@@ -61,7 +61,7 @@ def commit_at(table: Table, n: int, version: int | None = None) -> Commit:
     )
 
 
-def counted(commits: Iterable[Commit]) -> Counts:
+def sum_of_counts(commits: Iterable[Commit]) -> Counts:
     """The sum of the counts of some commits."""
     return reduce(add_counts, (commit.state.batch for commit in commits), {})
 

@@ -16,7 +16,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import commit_at, lineage
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Position, corrected_record, table_of
+from headgate.lake.tables.replay import RecordPosition, corrected_record, positions_table
 from headgate.lake.tables.snapshot import TablePosition, snapshot
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
     )
 
 
-def corrections(bronze: TablePosition) -> dict[Position, Position]:
+def corrections(bronze: TablePosition) -> dict[RecordPosition, RecordPosition]:
     """The copies that replays have written to bronze, each with the record that it corrects."""
     import pyarrow.dataset as ds
 
@@ -65,14 +65,15 @@ def corrections(bronze: TablePosition) -> dict[Position, Position]:
     wanted = ds.field("partition") < 0
     rows = bronze.dataset().to_table(columns=columns, filter=wanted).to_pylist()
     found = {
-        Position(row["partition"], row["offset"]): corrected_record(row["headers"]) for row in rows
+        RecordPosition(row["partition"], row["offset"]): corrected_record(row["headers"])
+        for row in rows
     }
     return {copy: of for copy, of in found.items() if of is not None}
 
 
-def corrections_table(found: Mapping[Position, Position]) -> pa.Table:
+def corrections_table(found: Mapping[RecordPosition, RecordPosition]) -> pa.Table:
     """Copies and what they correct: ``partition``, ``offset``, ``of_partition``, ``of_offset``."""
-    pairs, of = table_of(found), table_of(found.values())
+    pairs, of = positions_table(found), positions_table(found.values())
     for name in of.column_names:
         pairs = pairs.append_column(f"of_{name}", of.column(name))
     return pairs

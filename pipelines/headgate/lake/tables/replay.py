@@ -22,7 +22,7 @@ the record is invalid, so that no table has rejected it."""
 
 
 @dataclass(frozen=True)
-class Position:
+class RecordPosition:
     """Where a record is in bronze."""
 
     partition: int
@@ -37,18 +37,18 @@ class Position:
         return f"{self.partition}:{self.offset}"
 
     @staticmethod
-    def parse(text: str) -> Position:
+    def parse(text: str) -> RecordPosition:
         """Raises ValueError."""
         partition, offset = map(int, text.split(":"))
-        return Position(partition, offset)
+        return RecordPosition(partition, offset)
 
 
 def sql_of_log(partition: str) -> str:
-    """``Position.log`` in SQL."""
+    """``RecordPosition.log`` in SQL."""
     return f"greatest({partition}, -1 - {partition})"
 
 
-def table_of(positions: Iterable[Position]) -> pa.Table:
+def positions_table(positions: Iterable[RecordPosition]) -> pa.Table:
     """Positions as columns with bronze's names and types."""
     import pyarrow as pa
 
@@ -59,10 +59,10 @@ def table_of(positions: Iterable[Position]) -> pa.Table:
     )
 
 
-def positions_of(rows: pa.Table, names: Sequence[str]) -> list[Position]:
+def positions_of(rows: pa.Table, names: Sequence[str]) -> list[RecordPosition]:
     """The positions of some rows. ``names`` are the columns of the partition and the offset."""
     partitions, offsets = (rows.column(name).to_pylist() for name in names)
-    return [Position(*each) for each in zip(partitions, offsets, strict=True)]
+    return [RecordPosition(*each) for each in zip(partitions, offsets, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Replay:
     reason: str
 
 
-def corrected_record(headers: Iterable[Mapping[str, Any]] | None) -> Position | None:
+def corrected_record(headers: Iterable[Mapping[str, Any]] | None) -> RecordPosition | None:
     """The record that a copy corrects; None for a record of the source."""
     for header in headers or ():
         if header["key"] == CORRECTS:
-            return Position.parse(bytes(header["value"]).decode())
+            return RecordPosition.parse(bytes(header["value"]).decode())
     return None
 
 

@@ -22,7 +22,7 @@ from headgate.flow.bronze.decoding.decoder import Decoder
 from headgate.flow.bronze.decoding.documents import doubtful
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import parts
+from headgate.flow.sources.files.parts import parts_of_files
 from headgate.lake.storage.files import Storage
 from tests.support.decoding import ARRIVED, block, decoded
 from tests.support.hostile import HOSTILE
@@ -354,7 +354,7 @@ def test_nested_values_of_parquet_arrive(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet")
     file = LoggedFile(1, "a.parquet", (tmp_path / "a.parquet").stat().st_size, ARRIVED, ARRIVED)
     source = FilesSource(str(tmp_path), "parquet")
-    (part,) = parts(Storage(str(tmp_path)), source, [file])
+    (part,) = parts_of_files(Storage(str(tmp_path)), source, [file])
     (row,) = Decoder(RECORD, "json").decode(next(part.blocks())).to_pylist()
     assert row["reason"] is None
     assert {name: row["record"][name] for name in fields} == rows[0]

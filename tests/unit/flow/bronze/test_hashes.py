@@ -12,7 +12,7 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from headgate.flow.bronze.dedup_index import hashes
+from headgate.flow.bronze.dedup_index import id_hashes
 
 
 def object_ids(count: int) -> Iterator[str]:
@@ -36,13 +36,13 @@ def table(ids: list[str | None], values: list[bytes | None]) -> pa.Table:
 
 @pytest.mark.parametrize("ids", [list(object_ids(50_000)), list(pairs(250, 250)), list(items())])
 def test_ids_with_counters_in_them_do_not_collide(ids: list[str]) -> None:
-    found = hashes(table([*ids], [each.encode() for each in ids]))
+    found = id_hashes(table([*ids], [each.encode() for each in ids]))
     for name in ("hash_a", "hash_b", "content"):
         assert len(found.column(name).unique()) == len(ids)
 
 
 def test_hashes_are_those_of_md5() -> None:
-    found = hashes(table(["a", None, "b"], [b"x", None, b"\xff"])).to_pylist()
+    found = id_hashes(table(["a", None, "b"], [b"x", None, b"\xff"])).to_pylist()
     digest = hashlib.md5(b"b").digest()
     halves = [int.from_bytes(half, "little", signed=True) for half in (digest[:8], digest[8:])]
     content = int.from_bytes(hashlib.md5(b"\xff").digest()[:8], "little", signed=True)
@@ -51,7 +51,7 @@ def test_hashes_are_those_of_md5() -> None:
 
 
 def test_no_rows_have_no_hashes() -> None:
-    assert hashes(table([], [])).num_rows == 0
+    assert id_hashes(table([], [])).num_rows == 0
 
 
 @pytest.mark.slow

@@ -103,16 +103,16 @@ def gated(tmp_path: Path) -> Gated:
 def test_a_version_that_breaks_a_rule_is_held_until_it_meets_it(gated: Gated) -> None:
     assert not gated.commit(2)
     assert not gated.commit(3, NOON + HOUR)
-    hold = documents.held(gated.layout, "t")
+    hold = documents.hold_reason(gated.layout, "t")
     assert hold is not None
     assert (hold.n, hold.upto, hold.since, hold.at) == (1, 3, NOON, NOON + HOUR)
     gated.results = (MET, WARNED)
     assert gated.commit(3, NOON + HOUR)
     assert gated.said["broken"] == ["a"]
-    assert documents.held(gated.layout, "t") is None
+    assert documents.hold_reason(gated.layout, "t") is None
     gated.results = (BROKEN,)
     assert not gated.commit(4, NOON + 2 * HOUR)
-    hold = documents.held(gated.layout, "t")
+    hold = documents.hold_reason(gated.layout, "t")
     assert hold is not None
     assert (hold.n, hold.since) == (3, NOON + 2 * HOUR)
 
@@ -157,7 +157,7 @@ def test_a_release_is_void_after_a_reset(gated: Gated, tmp_path: Path) -> None:
     """A restore that reads the source again gives other rows the same batch id."""
     gated.results = (replace(BROKEN, unexpected=1),)
     assert not gated.commit(2)
-    hold = documents.held(gated.layout, "t")
+    hold = documents.hold_reason(gated.layout, "t")
     assert hold is not None
     documents.release(gated.layout, "t", hold.release("anna", "I have seen batch 2", NOON))
     held = gated.table.refresh()
@@ -165,7 +165,7 @@ def test_a_release_is_void_after_a_reset(gated: Gated, tmp_path: Path) -> None:
     again = Gated(tmp_path)
     again.results = gated.results
     assert not again.commit(2)
-    hold = documents.held(again.layout, "t")
+    hold = documents.hold_reason(again.layout, "t")
     assert hold is not None
     documents.release(again.layout, "t", hold.release("anna", "and the other one", NOON))
     assert again.commit(2)
@@ -177,7 +177,7 @@ def test_a_hold_begins_anew_where_the_table_has_gone_on(gated: Gated) -> None:
     gated.release(2)
     gated.table.commit(gated.table.refresh().advanced_to(2, NOON), (FINAL,))
     assert not gated.commit(3, NOON + HOUR), "a driver that has not got to its end yet"
-    hold = documents.held(gated.layout, "t")
+    hold = documents.hold_reason(gated.layout, "t")
     assert hold is not None
     assert (hold.n, hold.since) == (2, NOON + HOUR)
 
@@ -264,8 +264,8 @@ def test_a_rebuild_is_asked_at_its_end_and_has_documents_of_its_own(tmp_path: Pa
     rebuilt.table.commit(rebuilt.table.refresh().advanced_to(2, NOON), (FINAL,))
     assert rebuilt.asked == 0
     assert not rebuilt.commit(3)
-    assert documents.held(rebuilt.layout, "t") is None
-    hold = documents.held(rebuilt.layout, "t.rebuild")
+    assert documents.hold_reason(rebuilt.layout, "t") is None
+    hold = documents.hold_reason(rebuilt.layout, "t.rebuild")
     assert hold is not None
     assert (hold.n, hold.upto, hold.log) == (2, 3, LOG)
     rebuilt.release(3, log="_headgate/rebuilds/6/gold/t")
@@ -300,7 +300,7 @@ class Held(Gated):
 
     @property
     def hold(self) -> Hold:
-        found = documents.held(self.layout, self.gate._name)
+        found = documents.hold_reason(self.layout, self.gate._name)
         assert found is not None
         return found
 
@@ -308,7 +308,7 @@ class Held(Gated):
         documents.release(self.layout, self.gate._name, self.hold.release("anna", "right", NOON))
 
     def shown(self) -> list[str]:
-        found = documents.rows_of(self.layout, self.hold).rows
+        found = documents.shown_rows(self.layout, self.hold).rows
         return [str(row.after and row.after["c"]) for row in found]
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from headgate.declaration.suites.model import Rule
-from headgate.flow.gates.silver_sums import Sums, compared
+from headgate.flow.gates.silver_sums import Sums, compare_sums
 
 BIG = Decimal(10) ** 37
 
@@ -34,15 +34,15 @@ def test_sums(
     met: bool,
 ) -> None:
     rule = Rule("a", "e", {"tolerance": tolerance} if tolerance else {}, action="hold")
-    assert compared(rule, Sums(gold, silver, late), pairs).met is met
+    assert compare_sums(rule, Sums(gold, silver, late), pairs).met is met
 
 
 def test_it_says_both_sums() -> None:
-    result = compared(Rule("a", "e", {}), Sums(Decimal("5003.00"), Decimal("5000.10"), 0.0), 1)
+    result = compare_sums(Rule("a", "e", {}), Sums(Decimal("5003.00"), Decimal("5000.10"), 0.0), 1)
     assert str(result) == "a (critical): not met, it is 5003, and 5000.1 in silver"
 
 
 @pytest.mark.parametrize("sum_", [None, float("nan"), float("inf")])
 def test_a_sum_that_is_no_number_is_not_met(sum_: float | None) -> None:
-    result = compared(Rule("a", "e", {}), Sums(sum_, 1.0, 0.0), 1)
+    result = compare_sums(Rule("a", "e", {}), Sums(sum_, 1.0, 0.0), 1)
     assert (result.met, result.error) == (False, "a sum is not a finite number")

@@ -12,7 +12,7 @@ import pytest
 from headgate.flow.operations import backfill
 from headgate.flow.operations.backfill import MEMBER, Patch
 from headgate.flow.operations.carrying_out import tell_extended
-from headgate.flow.operations.place import Change, Place
+from headgate.flow.operations.place import Change, StageTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -45,7 +45,7 @@ def made(folder: Path, path: str, definition: str) -> Table:
 def valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Whether the patch of a document changes ``gold/t`` if it was made from a definition."""
 
-    def patched(place: Place, state: State, patch: Patch) -> Change:
+    def patched(place: StageTable, state: State, patch: Patch) -> Change:
         return Change(state, add=[file("new")])
 
     monkeypatch.setattr(backfill, "_patched", patched)
@@ -54,7 +54,7 @@ def valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         table = made(tmp_path / definition, "gold/t", definition)
         patch = {**PATCH, "after": after}
         document = {**document, "tables": {"t": patch, "u": PATCH}}
-        place = Place(table, lambda _: pytest.fail("no row is read"), TIME)
+        place = StageTable(table, lambda _: pytest.fail("no row is read"), TIME)
         return bool(MEMBER.change(place, table.state, document).add)
 
     return of

@@ -17,8 +17,8 @@ from headgate.declaration.contracts.operation import (
 )
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.carrying_out import Operations, intend
-from headgate.flow.operations.place import Place
+from headgate.flow.operations.carrying_out import Operations, intend_operation
+from headgate.flow.operations.place import StageTable
 from headgate.history.savepoints.checkpoints import checkpoints
 from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.operation import Operation
@@ -84,13 +84,13 @@ def unread(*_: object) -> Any:
     raise AssertionError("there are no open rows to read")
 
 
-def place(of: Table) -> Place:
-    return Place(of, unread, "time")
+def place(of: Table) -> StageTable:
+    return StageTable(of, unread, "time")
 
 
 def ask(lake: Lake, case: Case) -> Operations:
     bronze = table(lake, BRONZE)
-    intend(bronze, graph_of(lake.pipeline), case.name, case.document, NOW)
+    intend_operation(bronze, graph_of(lake.pipeline), case.name, case.document, NOW)
     return operations(lake)
 
 

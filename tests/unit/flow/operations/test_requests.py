@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.flow.operations.requests import ask, remove, waiting
+from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
 from headgate.lake.storage.documents import DamagedDocumentError
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.operation import Operation
@@ -24,17 +24,17 @@ def layout(tmp_path: Path) -> Layout:
 
 
 def test_they_wait_in_their_order_until_they_are_removed(layout: Layout) -> None:
-    assert waiting(layout) == ()
-    second = ask(layout, "drain", {}, LATER)
-    first = ask(layout, "late_replay", {"table": "sales"}, NOW)
-    assert waiting(layout) == (first, second)
-    remove(layout, first)
-    assert waiting(layout) == (second,)
+    assert waiting_operations(layout) == ()
+    second = request_operation(layout, "drain", {}, LATER)
+    first = request_operation(layout, "late_replay", {"table": "sales"}, NOW)
+    assert waiting_operations(layout) == (first, second)
+    remove_request(layout, first)
+    assert waiting_operations(layout) == (second,)
 
 
 def test_an_operation_is_known_by_the_id_of_its_request(layout: Layout) -> None:
-    first = ask(layout, "late_replay", {"table": "sales"}, NOW)
-    second = ask(layout, "late_replay", {"table": "sales"}, NOW)
+    first = request_operation(layout, "late_replay", {"table": "sales"}, NOW)
+    second = request_operation(layout, "late_replay", {"table": "sales"}, NOW)
     operations = (
         Operation(1, "late_replay", 3, {"table": "sales"}),
         Operation(2, "late_replay", 4, first.document),
@@ -45,25 +45,25 @@ def test_an_operation_is_known_by_the_id_of_its_request(layout: Layout) -> None:
 
 
 def test_a_damaged_one_is_not_taken_for_another(layout: Layout) -> None:
-    asked = ask(layout, "late_replay", {"table": "sales"}, NOW)
+    asked = request_operation(layout, "late_replay", {"table": "sales"}, NOW)
     text = layout.storage.read(asked.path).replace(b"sales", b"sale5")
     layout.storage.write(asked.path, text)
     with pytest.raises(DamagedDocumentError, match="checksum"):
-        waiting(layout)
+        waiting_operations(layout)
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_the_draft_of_a_request_is_none(layout: Layout, is_whole: bool) -> None:
     """The draft is still being written, or a killed process has left it."""
-    asked = ask(layout, "drain", {}, NOW)
+    asked = request_operation(layout, "drain", {}, NOW)
     content = layout.storage.read(asked.path) if is_whole else b""
     layout.storage.write(f"{asked.path}.c2671121.tmp", content)
-    assert waiting(layout) == (asked,)
-    remove(layout, asked)
-    assert waiting(layout) == ()
+    assert waiting_operations(layout) == (asked,)
+    remove_request(layout, asked)
+    assert waiting_operations(layout) == ()
 
 
 def test_requests_of_one_second_are_taken_in_as_they_were_asked(layout: Layout) -> None:
     times = [NOW + timedelta(milliseconds=each) for each in range(9)]
-    asked = tuple(ask(layout, "drain", {}, time) for time in times)
-    assert waiting(layout) == asked
+    asked = tuple(request_operation(layout, "drain", {}, time) for time in times)
+    assert waiting_operations(layout) == asked

@@ -19,14 +19,14 @@ from headgate.declaration.suites.model import Rule, Suite
 from headgate.flow.gates.validations import Validation, ValidationLog
 from headgate.flow.publish import mirror_calls
 from headgate.flow.publish.gate_stages import GateEventStage, GateMirrorStage
-from headgate.flow.publish.publication import Position
+from headgate.flow.publish.publication import PublishedPosition
 from headgate.flow.publish.sinks.writers import (
     KEY,
-    Difference,
     Mirror,
+    MirrorVersion,
     Outgoing,
     SinkRefusalError,
-    Version,
+    VersionDifference,
     Writer,
 )
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake
@@ -58,8 +58,8 @@ class Gate:
         self.lake.commit("gold/per_minute", n, [{"window_start": NOON, "events": 1}], {})
 
     @property
-    def position(self) -> Position:
-        found = Position(self.lake.layout.storage, self.lake.pipeline, self.publication)
+    def position(self) -> PublishedPosition:
+        found = PublishedPosition(self.lake.layout.storage, self.lake.pipeline, self.publication)
         found.create()
         return found
 
@@ -89,14 +89,14 @@ class Table(Mirror):
     """A mirror in memory: ``rows`` has the events by their keys."""
 
     rows: dict[bytes, str] = field(default_factory=dict)
-    version: Version | None = None
+    version: MirrorVersion | None = None
     asked: int = 0
 
-    def held(self) -> Version | None:
+    def held(self) -> MirrorVersion | None:
         self.asked += 1
         return self.version
 
-    def apply(self, difference: Difference) -> None:
+    def apply(self, difference: VersionDifference) -> None:
         if difference.after != self.version:
             raise SinkRefusalError("another driver has written")
         for table in difference.rows:
@@ -216,7 +216,7 @@ def test_a_mirror_that_is_reset_while_the_driver_runs_gets_all_events_again(
 
 
 def test_a_mirror_of_another_copy_is_refused(gate: Gate, start: Start) -> None:
-    table = Table(version=Version("gates of another", 1, "", 1))
+    table = Table(version=MirrorVersion("gates of another", 1, "", 1))
     with pytest.raises(SinkRefusalError, match="another copy of gold/per_minute"):
         start(table).catch_up(NOW)
 

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.flow.publish import mirror_calls as module
 from headgate.flow.publish.mirror_calls import Background, Call, MirrorCalls
-from headgate.flow.publish.sinks.writers import Difference, Mirror, Version
+from headgate.flow.publish.sinks.writers import Mirror, MirrorVersion, VersionDifference
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def test_nothing_begins_a_thread_before_the_first_call() -> None:
     assert "never" not in {thread.name for thread in threading.enumerate()}
 
 
-def version(number: int) -> Version:
-    return Version("log", number, f"files-{number}")
+def version(number: int) -> MirrorVersion:
+    return MirrorVersion("log", number, f"files-{number}")
 
 
 class Counting(Mirror):
@@ -86,11 +86,11 @@ class Counting(Mirror):
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def held(self) -> Version | None:
+    def held(self) -> MirrorVersion | None:
         self.asked += 1
         return None if self.number is None else version(self.number)
 
-    def apply(self, difference: Difference) -> None:
+    def apply(self, difference: VersionDifference) -> None:
         raise NotImplementedError
 
     def failure(self, error: Exception) -> str | None:
@@ -108,11 +108,11 @@ class Following:
     def catch_up(self) -> bool:
         return self.calls.catch_up(self._next, lambda held: self.moved.append(held.number))
 
-    def _next(self, held: Version | None) -> Call | None:
+    def _next(self, held: MirrorVersion | None) -> Call | None:
         number = 0 if held is None else held.number
         return None if number == self.newest else lambda: self._to(number, number + 1)
 
-    def _to(self, number: int, next_: int) -> Version:
+    def _to(self, number: int, next_: int) -> MirrorVersion:
         assert self.mirror.go_on.wait(60)
         if (self.mirror.number or 0) != number:
             raise ValueError("another driver has written")

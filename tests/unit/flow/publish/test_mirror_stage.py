@@ -16,8 +16,13 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Publication
 from headgate.flow.publish import mirror_calls
 from headgate.flow.publish.mirror_stage import MirrorStage, NetFiles, net_files
-from headgate.flow.publish.publication import Position, log_id
-from headgate.flow.publish.sinks.writers import Difference, Mirror, SinkRefusalError, Version
+from headgate.flow.publish.publication import PublishedPosition, log_id
+from headgate.flow.publish.sinks.writers import (
+    Mirror,
+    MirrorVersion,
+    SinkRefusalError,
+    VersionDifference,
+)
 from headgate.lake.tables.table import Table
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake
 
@@ -28,13 +33,13 @@ NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 class Versions(Mirror):
     """``got`` has the version of each change."""
 
-    version: Version | None = None
+    version: MirrorVersion | None = None
     got: list[int] = field(default_factory=list)
 
-    def held(self) -> Version | None:
+    def held(self) -> MirrorVersion | None:
         return self.version
 
-    def apply(self, difference: Difference) -> None:
+    def apply(self, difference: VersionDifference) -> None:
         if difference.after != self.version:
             raise SinkRefusalError("another driver has written")
         self.version = difference.upto
@@ -45,8 +50,10 @@ class Versions(Mirror):
 
 
 class _WithoutRows(MirrorStage):
-    def _difference(self, net: NetFiles, held: Version | None, upto: Version) -> Difference:
-        return Difference((), None, pa.schema([]), (), held, upto)
+    def _difference(
+        self, net: NetFiles, held: MirrorVersion | None, upto: MirrorVersion
+    ) -> VersionDifference:
+        return VersionDifference((), None, pa.schema([]), (), held, upto)
 
 
 class Mirrored:
@@ -59,7 +66,7 @@ class Mirrored:
         out = Publication("out", "gold", "per_minute", "update", "postgres", None)
         self.lake.pipeline = replace(self.lake.pipeline, publish={"out": out})
         self.mirror = Versions()
-        position = Position(self.lake.layout.storage, self.lake.pipeline, out)
+        position = PublishedPosition(self.lake.layout.storage, self.lake.pipeline, out)
         position.create()
         self.position = position
         self.stage = _WithoutRows(cast(Any, None), self.lake.pipeline, position, self.mirror)
@@ -129,7 +136,7 @@ def test_the_position_is_corrected_if_the_mirror_is_ahead(mirrored: Mirrored) ->
     """A driver may end between the two."""
     newest = mirrored.commit()
     files = mirrored.gold.refresh().files
-    mirrored.mirror.version = Version(log_id(mirrored.gold), newest, files, 1)
+    mirrored.mirror.version = MirrorVersion(log_id(mirrored.gold), newest, files, 1)
     assert mirrored.stage.catch_up(NOW)
     assert mirrored.mirror.got == []
     assert mirrored.position.version == newest

@@ -25,7 +25,7 @@ from headgate.history.backfill.chains import (
 from headgate.history.backfill.selection import EVERYTHING, LATEST, Span
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.replay import Position
+from headgate.lake.tables.replay import RecordPosition
 from headgate.lake.tables.table import Table
 
 WITHIN = 10
@@ -69,7 +69,7 @@ def placed(log: Sequence[Sent]) -> list[tuple[Copy, bool, bool]]:
     for offset, (id_, time, passes) in enumerate(log):
         known = (copy for copy, _, _ in found if copy.id == id_)
         is_duplicate = any(abs(copy.time - time) <= WITHIN for copy in known)
-        found.append((Copy(id_, Position(0, offset), time), is_duplicate, passes))
+        found.append((Copy(id_, RecordPosition(0, offset), time), is_duplicate, passes))
     return found
 
 
@@ -143,7 +143,7 @@ def replayed(
     """Good copies, each in a replay of its own. Their positions say in which order."""
     of = [(rows[index % len(rows)][0], time) for index, time in corrections]
     return [
-        Copy(record.id, Position(-1, number), time, record.position)
+        Copy(record.id, RecordPosition(-1, number), time, record.position)
         for number, (record, time) in enumerate(of)
     ]
 

@@ -11,8 +11,8 @@ import pytest
 
 from headgate.declaration.graph import graph_of
 from headgate.flow.operations.backfill import Patch
-from headgate.flow.operations.carrying_out import intend
-from headgate.flow.operations.requests import ask, remove, waiting
+from headgate.flow.operations.carrying_out import intend_operation
+from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
 from headgate.history.backfill.folders import SCRATCH, remove_ended_backfills
 from headgate.history.backfill.report import KEPT, BackfillReport, backfill_reports, write_report
 from headgate.history.savepoints.holds import FOLDER, held, holding, is_held, keep
@@ -70,14 +70,14 @@ def test_the_newest_reports_are_kept(lake: Lake) -> None:
 def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake) -> None:
     for name in ("killed", "waits", "done"):
         leave(lake.layout, name)
-    ask(lake.layout, "backfill", request(lake, "waits"), NOW)
+    request_operation(lake.layout, "backfill", request(lake, "waits"), NOW)
     (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
-    intend(bronze, graph_of(lake.pipeline), "backfill", request(lake, "done"), NOW)
+    intend_operation(bronze, graph_of(lake.pipeline), "backfill", request(lake, "done"), NOW)
     kept = {"waits/t.patch/rows.parquet", "done/t.patch/rows.parquet"}
     for _ in range(2):
         remove_ended_backfills(lake.layout, lake.pipeline)
         assert files(lake.layout) == kept
-    remove(lake.layout, waiting(lake.layout)[0])
+    remove_request(lake.layout, waiting_operations(lake.layout)[0])
     remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == {"done/t.patch/rows.parquet"}
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.graph import graph_of
-from headgate.flow.operations.carrying_out import intend
-from headgate.flow.operations.late_replay import meant
-from headgate.flow.operations.requests import ask, remove, waiting
+from headgate.flow.operations.carrying_out import intend_operation
+from headgate.flow.operations.late_replay import replay_document
+from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
 from headgate.history.backfill.open_requests import has_open_request
 from headgate.lake.tables.arrow import stage_arrow
 from tests.unit.history.savepoints.conftest import NOW, lake
@@ -24,15 +24,17 @@ GOLD = "gold/per_minute"
 
 
 def asked(lake: Lake, note: str = NOTE) -> None:
-    ask(lake.layout, "late_replay", meant("per_minute", by=f"me@here: {note}"), NOW)
+    request_operation(
+        lake.layout, "late_replay", replay_document("per_minute", by=f"me@here: {note}"), NOW
+    )
 
 
 def taken_in(lake: Lake) -> None:
     """Take in the requests, as bronze's job does."""
-    for request in waiting(lake.layout):
+    for request in waiting_operations(lake.layout):
         bronze = lake.table("bronze/events")
-        intend(bronze, graph_of(lake.pipeline), request.name, request.document, NOW)
-        remove(lake.layout, request)
+        intend_operation(bronze, graph_of(lake.pipeline), request.name, request.document, NOW)
+        remove_request(lake.layout, request)
 
 
 def carried_out(lake: Lake, *, changes: bool = True) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.flow.gates.documents import Hold, Release
-from headgate.flow.operations.requests import ask
+from headgate.flow.operations.requests import request_operation
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads.requests import LoadRequest
@@ -50,7 +50,7 @@ def test_a_document_that_lacks_a_field(layout: Layout, name: str) -> None:
 
 
 def test_a_request_has_its_id_in_its_name(layout: Layout) -> None:
-    path = ask(layout, "drain", {}, NOW).path
+    path = request_operation(layout, "drain", {}, NOW).path
     assert found(layout) == {}
     write_document(layout.storage, path, {"name": "drain", "at": NOW.isoformat()})
     assert found(layout) == {

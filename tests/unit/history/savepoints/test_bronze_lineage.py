@@ -7,7 +7,7 @@ import random
 import pytest
 
 from headgate.declaration.graph import graph_of
-from headgate.flow.operations.carrying_out import intend
+from headgate.flow.operations.carrying_out import intend_operation
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.restore import restore
 from headgate.history.savepoints.savepoint import Savepoint
@@ -56,7 +56,7 @@ def test_one_of_the_same_batches_lies_in_it_whatever_was_committed_between(lake:
     bronze.fence(7)
     same = take(lake, 1)
     document = {"backfill": "b", "generation": 0, "tables": {"per_minute": {}}}
-    intend(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
+    intend_operation(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
     corrected = take(lake, 2)
     add_batch(lake, 3)
     longer = take(lake, 3)

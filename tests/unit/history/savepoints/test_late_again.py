@@ -12,7 +12,7 @@ import pytest
 from headgate.declaration.digest import meaning_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints.declarations import keep
 from headgate.history.savepoints.deployment import deployment
 from headgate.history.savepoints.late_again import late_again
@@ -35,7 +35,7 @@ def declare(file: Path, by: str = BY) -> Pipeline:
 
 def asked(*keys: Mapping[str, str], **more: Any) -> tuple[Operation, ...]:
     return tuple(
-        Operation(number, "late_replay", 1, meant("per_minute", keys=each, **more))
+        Operation(number, "late_replay", 1, replay_document("per_minute", keys=each, **more))
         for number, each in enumerate(keys, 1)
     )
 

@@ -15,7 +15,7 @@ from headgate.declaration.suites.model import Suite
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.refusing import require_tables
 from headgate.driver.task import RebuildRequest
-from headgate.flow.operations.late_replay import meant
+from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.rebuilds import (
     DOCUMENT,
@@ -167,7 +167,7 @@ def test_a_rebuild_carries_out_the_operations_and_is_published(tmp_path: Path) -
             made.ingest(end)
             made.catch_up()
             made.drain()
-        made.operate("late_replay", **meant("per_hour"))
+        made.operate("late_replay", **replay_document("per_hour"))
         made.ingest(3)
         made.catch_up()
         paths = [

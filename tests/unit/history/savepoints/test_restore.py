@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
-from headgate.flow.operations.carrying_out import intend
+from headgate.flow.operations.carrying_out import intend_operation
 from headgate.history.backfill.selection import backfills_in_force
 from headgate.history.savepoints.clone import UnfinishedCloneError, clone, require_whole
 from headgate.history.savepoints.errors import SavepointError
@@ -122,7 +122,7 @@ def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> No
         patches = {"per_minute": {"path": "patch.parquet"}}
         document = {"backfill": id_, "generation": 0, "tables": patches}
         lake.layout.storage.write("patch.parquet", b"rows")
-        intend(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
+        intend_operation(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
 
     def in_force_after(savepoint: Savepoint, *, reread: bool = False) -> list[str]:
         bronze.fence(bronze.refresh().epoch + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.flow.publish.sinks.postgres.url import place_of
+from headgate.flow.publish.sinks.postgres.url import server_of
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from headgate.flow.publish.sinks.postgres.url import place_of
 def test_a_database_has_the_name_that_is_written(
     written: str, place: tuple[str, str] | None
 ) -> None:
-    assert place_of(written) == place
+    assert server_of(written) == place

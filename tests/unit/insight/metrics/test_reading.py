@@ -11,7 +11,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication, PublishedLayer
-from headgate.flow.publish.publication import Position
+from headgate.flow.publish.publication import PublishedPosition
 from headgate.flow.publish.sinks.letters import DeadLetters, Letter
 from headgate.history.savepoints.store import create
 from headgate.insight.metrics.histograms import Histograms
@@ -113,7 +113,7 @@ def test_events_of_a_gate_are_no_commits_that_wait(
     }
     pipeline = replace(lake.pipeline, publish=published)
     for each in published.values():
-        Position(lake.layout.storage, pipeline, each).create()
+        PublishedPosition(lake.layout.storage, pipeline, each).create()
     found = Reading(Place(pipeline, lake.layout), histograms, clock)()
     assert values(found, "publication_lag_commits") == {("gold",): 1}
     assert set(values(found, "publication_lag_seconds")) == {("gold",)}

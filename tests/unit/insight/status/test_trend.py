@@ -8,18 +8,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate.insight.status.trend import Trend, trend_of
-from headgate.lake.control.lag import Sample
+from headgate.lake.control.lag import LagSample
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def history(
     backlog: float, growth: float, processed: float, *, count: int = 10, every: float = 5
-) -> list[Sample]:
+) -> list[LagSample]:
     """``count`` samples of which the last has ``backlog``; rates are in records a second."""
     ages = [every * (count - 1 - i) for i in range(count)]
     return [
-        Sample(
+        LagSample(
             NOON - timedelta(seconds=age),
             round(backlog - growth * age),
             round(1_000_000 - processed * age),
@@ -55,17 +55,17 @@ def test_what_is_said(backlog: float, growth: float, processed: float, says: str
         history(0, 0, 0),
         history(0, 0, 2400),
         # It was up to date until a moment ago.
-        [*history(0, 0, 2400), Sample(NOON + timedelta(seconds=60), 900_000, 1_000_000)],
+        [*history(0, 0, 2400), LagSample(NOON + timedelta(seconds=60), 900_000, 1_000_000)],
     ],
     ids=["none", "three", "of ten seconds", "level", "still", "flowing", "a burst"],
 )
-def test_nothing_to_say(samples: Sequence[Sample]) -> None:
+def test_nothing_to_say(samples: Sequence[LagSample]) -> None:
     assert trend_of(samples) is None
 
 
 def test_only_time_with_a_backlog_counts() -> None:
     """An hour without a backlog before the flood does not change the trend."""
-    before = [Sample(NOON - timedelta(seconds=3600 - 5 * i), 0, 900_000) for i in range(10)]
+    before = [LagSample(NOON - timedelta(seconds=3600 - 5 * i), 0, 900_000) for i in range(10)]
     flood = history(90_000, 1200, 2400)
     assert trend_of([*before, *flood]) == trend_of(flood)
 
@@ -74,7 +74,7 @@ def test_batches_that_move_the_backlog_up_and_down_are_seen_through() -> None:
     """The backlog grows by 1,200 records a second, and swings by 20,000 between samples."""
     smooth = history(500_000, 1200, 2400, count=20)
     teeth = [
-        Sample(s.at, s.backlog + (10_000 if i % 2 else -10_000), s.read)
+        LagSample(s.at, s.backlog + (10_000 if i % 2 else -10_000), s.read)
         for i, s in enumerate(smooth)
     ]
     trend = trend_of(teeth)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headgate.lake.storage.globs import compiled, divided, literal
+from headgate.lake.storage.globs import compiled_pattern, literal_pattern, split_pattern
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from headgate.lake.storage.globs import compiled, divided, literal
     ],
 )
 def test_a_pattern_has_a_folder(pattern: str, folder: str, rest: str) -> None:
-    assert divided(pattern) == (folder, rest)
+    assert split_pattern(pattern) == (folder, rest)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_a_pattern_has_a_folder(pattern: str, folder: str, rest: str) -> None:
     ],
 )
 def test_what_a_pattern_matches(pattern: str, matches: list[str], others: list[str]) -> None:
-    found = compiled(pattern)
+    found = compiled_pattern(pattern)
     assert [path for path in [*matches, *others] if found.fullmatch(path)] == matches
 
 
 def test_a_name_may_look_like_a_pattern() -> None:
-    assert literal("a[1]*.json") == r"a\[1\]\*.json"
-    assert re.fullmatch(r"a\\\[1\\\]\\\*.json", literal("a[1]*.json"))
+    assert literal_pattern("a[1]*.json") == r"a\[1\]\*.json"
+    assert re.fullmatch(r"a\\\[1\\\]\\\*.json", literal_pattern("a[1]*.json"))

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from headgate.declaration import types
 from headgate.declaration.time_forms import TimeForm
-from headgate.flow.bronze.decoding.documents import read_document
+from headgate.flow.bronze.decoding.documents import read_json
 from headgate.flow.bronze.decoding.event_times import (
     ISO,
     epoch_micros,
@@ -284,7 +284,7 @@ class DecimalNumber(ColumnType):
         read, wrong = [], np.zeros(len(values), np.bool_)
         for row in odd:
             try:
-                read.append(self._read(read_document(bytes(values[int(row)]))))
+                read.append(self._read(read_json(bytes(values[int(row)]))))
             except (ValueError, RecursionError):
                 read.append(None)
                 wrong[row] = True

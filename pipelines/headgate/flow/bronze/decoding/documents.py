@@ -79,7 +79,7 @@ class Fraction(str):
     __slots__ = ()
 
 
-def read_document(text: bytes) -> object:
+def read_json(text: bytes) -> object:
     """The only document in ``text``. If several fields have the same name, the last one counts.
     Raises ValueError or RecursionError."""
     decoded = text.decode("utf-8")
@@ -95,17 +95,17 @@ def read_document(text: bytes) -> object:
     return document
 
 
-def json_text(value: object) -> str:
+def document_text(value: object) -> str:
     """``value`` as JSON, with numbers as they were written. Loops use one stack frame per level,
     so that ``MAX_DEPTH`` fits Python's stack."""
     parts = []
     if isinstance(value, dict):
         for name, item in value.items():
-            parts.append(f"{json.dumps(name, ensure_ascii=False)}: {json_text(item)}")
+            parts.append(f"{json.dumps(name, ensure_ascii=False)}: {document_text(item)}")
         return "{" + ", ".join(parts) + "}"
     if isinstance(value, list):
         for item in value:
-            parts.append(json_text(item))
+            parts.append(document_text(item))
         return "[" + ", ".join(parts) + "]"
     if isinstance(value, Integer | Fraction):
         return str(value)
@@ -158,7 +158,7 @@ _UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
 
 
 def why_unparsable(given: bytes, error: Exception) -> str:
-    """The detail of a record that is not JSON. ``error`` is that of ``read_document``."""
+    """The detail of a record that is not JSON. ``error`` is that of ``read_json``."""
     if _UTF16.match(given):
         return "it is encoded in UTF-16; write UTF-8"
     if given.startswith(b"\0"):

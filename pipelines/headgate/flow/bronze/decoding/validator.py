@@ -23,9 +23,9 @@ from headgate.flow.bronze.decoding.details import (
     undeclared,
 )
 from headgate.flow.bronze.decoding.documents import (
+    document_text,
     in_utf8,
-    json_text,
-    read_document,
+    read_json,
     why_no_object,
     why_unparsable,
 )
@@ -88,7 +88,7 @@ class RecordValidator:
         if given is None:
             return ValidationResult(self._without_value)
         try:
-            document = read_document(given)
+            document = read_json(given)
         except (ValueError, RecursionError) as error:
             why = self._of_a_correction + why_unparsable(given, error)
             return ValidationResult(Reason.UNPARSABLE, detail=why)
@@ -106,7 +106,7 @@ class RecordValidator:
             return replace(read, reason=Reason.MISSING_TIME, detail=missing)
         if time is None:
             hint = time_hint(given_time, self._event_times)
-            shown = mismatch(self._in_record(path), json_text(given_time), form, hint)
+            shown = mismatch(self._in_record(path), document_text(given_time), form, hint)
             return replace(read, reason=Reason.UNPARSABLE_TIME, detail=shown)
         if misfit is not None:
             column, shown = misfit
@@ -115,7 +115,7 @@ class RecordValidator:
         if unknown and self._record.unknown_fields == "quarantine":
             return replace(read, reason=Reason.UNKNOWN_FIELD, detail=undeclared(unknown))
         if unknown and self._record.unknown_fields == "rescue":
-            return replace(read, rescued=in_utf8(json_text(unknown)))
+            return replace(read, rescued=in_utf8(document_text(unknown)))
         return read
 
     def _in_record(self, path: str) -> str:
@@ -183,7 +183,7 @@ class RecordValidator:
         path."""
         times = self._times[path.partition(".")[0]]
         hint = time_hint(value, times) if type_ == types.TIMESTAMP else ""
-        return mismatch(field, json_text(value), type_form(type_, times), hint)
+        return mismatch(field, document_text(value), type_form(type_, times), hint)
 
 
 def _value_at(values: Mapping[str, object], path: str) -> object:

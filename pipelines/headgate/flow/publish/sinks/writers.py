@@ -70,7 +70,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True)
-class Version:
+class MirrorVersion:
     """A version of a table. ``table`` is the id of its log, ``files`` the digest of its live files,
     ``n`` the batch id that it has processed."""
 
@@ -81,7 +81,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Difference:
+class VersionDifference:
     """The change from the rows of the version ``after`` to those of the version ``upto``.
 
     ``rows`` are changed or new. They have the column ``KEY`` and those of ``schema``, where nested
@@ -94,8 +94,8 @@ class Difference:
     gone: pa.Table | None
     schema: pa.Schema
     keys: tuple[str, ...]
-    after: Version | None
-    upto: Version
+    after: MirrorVersion | None
+    upto: MirrorVersion
 
 
 _PART = 32 << 20
@@ -150,11 +150,11 @@ class Mirror(ABC):
     """
 
     @abstractmethod
-    def held(self) -> Version | None:
+    def held(self) -> MirrorVersion | None:
         """The version whose rows the sink has; None if it has nothing yet."""
 
     @abstractmethod
-    def apply(self, difference: Difference) -> None:
+    def apply(self, difference: VersionDifference) -> None:
         """Make the rows those of ``difference.upto``."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """``now`` is None if the file has vanished."""
 
     file: LoggedFile
@@ -36,18 +36,18 @@ class Change:
         return f"{self.file.sequence} {self.file.path} ({_as(self.file)}, {now}{self.said})"
 
 
-def change(file: LoggedFile, now: Stat | None) -> Change | None:
+def change_of(file: LoggedFile, now: Stat | None) -> FileChange | None:
     """How a file differs from what was recorded; None if it does not."""
     same = now is not None and (now.size, now.modified) == (file.size, file.modified)
-    return None if same else Change(file, now)
+    return None if same else FileChange(file, now)
 
 
-def changed(landing: Storage, changes: Sequence[Change]) -> FileChangedError:
+def changed_files_error(landing: Storage, changes: Sequence[FileChange]) -> FileChangedError:
     """The error for all changes."""
     return FileChangedError(_message(landing, changes), _remedy(changes))
 
 
-def _message(landing: Storage, changes: Sequence[Change]) -> str:
+def _message(landing: Storage, changes: Sequence[FileChange]) -> str:
     if len(changes) > 1:
         return (
             f"{landing.uri()}: {len(changes):,} files are not as they were recorded: "
@@ -66,7 +66,7 @@ def _message(landing: Storage, changes: Sequence[Change]) -> str:
     )
 
 
-def _remedy(changes: Sequence[Change]) -> str:
+def _remedy(changes: Sequence[FileChange]) -> str:
     lines = []
     if any(each.is_of_time for each in changes):
         accept = pipeline_command("files accept")

@@ -148,7 +148,7 @@ class Header:
                 raise UnfitRow(f"cell {number}: {beginning(cell)}, under an empty name")
 
 
-def declared(source: FilesSource) -> Header:
+def declared_header(source: FilesSource) -> Header:
     """The names of cells in files without a header."""
     names = source.csv_fields
     return Header(names, len(names), "the schema has {} fields")

@@ -25,7 +25,7 @@ from headgate.flow.sources.files.csv_format import (
     Header,
     MalformedCell,
     UnfitRow,
-    declared,
+    declared_header,
     dialect_of,
     header_of,
 )
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 def csv_rows(text: Any, source: FilesSource) -> Iterator[Row]:
     """The rows of ``text``, a file of bytes, without its header. Blank lines are skipped. Raises
     WrongContentError if the header is wrong."""
-    header = None if source.csv_header else declared(source)
+    header = None if source.csv_header else declared_header(source)
     for line, row, cells in _rows(_lines(text), dialect_of(source)):
         if header is None:
             header = header_of(row.encode(*_KEPT), source)
@@ -196,7 +196,7 @@ def _line_end(text: bytes) -> str:
 _MULTILINE = "cells with line breaks need csv: {multiline: true}"
 
 
-def documents(lines: pa.Array, header: Header, dialect: Dialect) -> tuple[pa.Array, pa.Array]:
+def line_documents(lines: pa.Array, header: Header, dialect: Dialect) -> tuple[pa.Array, pa.Array]:
     """Each line as a JSON object of its cells, without empty cells. If this is not possible, the
     object is null, and the detail, which is otherwise null, says why."""
     found = list[bytes | None]()
@@ -224,7 +224,7 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> Header:
     """The header of a CSV file: its first line that is not blank. Without such a line, it has no
     names. Raises OSError, and WrongContentError if the header is wrong."""
     if not source.csv_header:
-        return declared(source)
+        return declared_header(source)
     blanks = csv_blanks(source.csv_delimiter)
     with text_of(landing, path) as text:
         lines = iter(text.opened.readline, b"")
@@ -232,7 +232,7 @@ def csv_header(landing: Storage, source: FilesSource, path: str) -> Header:
     return header_of(first.rstrip(b"\n"), source) if first else Header((), 0)
 
 
-def as_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
+def record_document(source: FilesSource, where: str | None, value: bytes) -> bytes:
     """A record of a file as JSON, as bronze reads it. A CSV line is returned unchanged if its file
     is missing, or if it was unparsable in bronze, so that it stays so."""
     if source.format != "csv" or source.csv_multiline or where is None or _is_object(value):

@@ -18,7 +18,7 @@ from headgate.flow.sources.files.contents import WrongContentError
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.landing import LandingAwayError, is_outage
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import parts
+from headgate.flow.sources.files.parts import parts_of_files
 from headgate.lake.storage.files import Storage
 
 
@@ -60,7 +60,7 @@ def _failure(
     and the error if it is."""
     observed = _Observed(landing.root)
     try:
-        for part in parts(observed, source, [file]):
+        for part in parts_of_files(observed, source, [file]):
             for _ in part.blocks():
                 pass
     except MemoryError as error:  # pa.ArrowMemoryError is one

@@ -13,7 +13,7 @@ from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import FileChangedError
-from headgate.flow.sources.files.changes import Change, change, changed
+from headgate.flow.sources.files.changes import FileChange, change_of, changed_files_error
 from headgate.flow.sources.files.damage import unreadable
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.landing import PUT_BACK, LandingAwayError, reaching
@@ -120,11 +120,11 @@ class FilesIntake:
         """
         files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
         with reaching(self.source.path):
-            changes = [change(file, self.landing.stat(file.path)) for file in files]
+            changes = [change_of(file, self.landing.stat(file.path)) for file in files]
         self._require_none(filter(None, changes))
         return files
 
-    def changes(self, after: int) -> tuple[Change, ...]:
+    def changes(self, after: int) -> tuple[FileChange, ...]:
         """How the folder differs from what was recorded: files that were rewritten, and files after
         a sequence that have vanished before they were read."""
         recorded, tree = self.log.recorded(), self._tree()
@@ -136,7 +136,7 @@ class FilesIntake:
                 now = self.landing.stat(file.path)  # a second name of another file
             elif now is None:
                 continue
-            found.append(change(file, now))
+            found.append(change_of(file, now))
         return tuple(filter(None, found))
 
     def list_unnamed(self) -> tuple[str, ...]:
@@ -151,9 +151,9 @@ class FilesIntake:
             self.require_mounted(unread)
         self._require_none(self.changes(after))
 
-    def _require_none(self, changes: Iterable[Change]) -> None:
+    def _require_none(self, changes: Iterable[FileChange]) -> None:
         if found := tuple(changes):
-            raise changed(self.landing, found)
+            raise changed_files_error(self.landing, found)
 
     def require_all_again(self, after: int) -> None:
         """Raises FileChangedError if a file after a sequence cannot be read again."""

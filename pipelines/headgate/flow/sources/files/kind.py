@@ -126,9 +126,9 @@ class Files(Connector[FilesSource]):
         return gone_files(place, after=0)
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
-        from headgate.flow.sources.files.csv_rows import as_document
+        from headgate.flow.sources.files.csv_rows import record_document
 
-        return as_document(place.source.reads, where, value)
+        return record_document(place.source.reads, where, value)
 
     def tables(self, place: DeployedSource) -> tuple[TableSchema, ...]:
         from headgate.flow.sources.files.log import FilesLog
@@ -156,9 +156,9 @@ class Files(Connector[FilesSource]):
         return plan_load(place, wanted, folder, now)
 
     def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
-        from headgate.flow.sources.files.loading import loading
+        from headgate.flow.sources.files.loading import reader_of_load
 
-        return loading(context, plan, folder)
+        return reader_of_load(context, plan, folder)
 
     def gone_of_load(self, place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
         from headgate.flow.sources.files.intake import gone_of_load
@@ -166,9 +166,9 @@ class Files(Connector[FilesSource]):
         return gone_of_load(place, plan, folder)
 
     def passed_over(self, place: DeployedSource, folder: Storage) -> Mapping[str, str]:
-        from headgate.flow.sources.files.loading import passed_over
+        from headgate.flow.sources.files.loading import unread_files
 
-        return passed_over(folder, place.pipeline, place.source.name)
+        return unread_files(folder, place.pipeline, place.source.name)
 
     def unread(self, place: DeployedSource) -> tuple[UnreadInput, ...] | None:
         from headgate.flow.sources.files.log import FilesLog

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headgate.errors import cause_of, chain, said_by
-from headgate.flow.sources.errors import SourceError, UnreachableError
+from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.places import bucket, is_uri, overlap
@@ -23,7 +23,7 @@ class LandingError(SourceError):
     """The landing folder is missing or cannot be listed."""
 
 
-class LandingAwayError(UnreachableError):
+class LandingAwayError(SourceUnreachableError):
     """The disk, the network folder or the object store of a landing folder is away."""
 
 

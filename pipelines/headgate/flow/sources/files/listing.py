@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from headgate.flow.sources.files.changes import Change, change
+from headgate.flow.sources.files.changes import FileChange, change_of
 from headgate.flow.sources.files.declared import FileOrder
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.lake.storage.files import Stat
@@ -26,7 +26,7 @@ class LandingListing:
 
     ready: tuple[Stat, ...]
     settling: Mapping[str, Stat]
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     too_large: tuple[Stat, ...]
 
 
@@ -49,7 +49,7 @@ def examine(
     ready, settling, changes, too_large = [], {}, [], []
     for stat in found:
         if (file := recorded.get(stat.path)) is not None:
-            if (difference := change(file, stat)) is not None:
+            if (difference := change_of(file, stat)) is not None:
                 changes.append(difference)
         elif stat.size >= LARGEST_FILE:
             too_large.append(stat)

@@ -18,7 +18,7 @@ from headgate.flow.sources.files.micro_batches import FilesMicroBatches
 from headgate.flow.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.lake.storage.files import Stat, Storage
-from headgate.lake.storage.globs import compiled, divided
+from headgate.lake.storage.globs import compiled_pattern, split_pattern
 from headgate.lake.storage.places import absolute, overlap, parent
 from headgate.lake.storage.tree import tree_of
 from headgate.lake.tables.load import MOST_OFFSET
@@ -67,7 +67,7 @@ def plan_load(
     require_elsewhere(base, source, wanted.files)
     root = parent(place.storage.root)
     require_apart(base, root, "move the history to a folder of its own, and name that")
-    files = chosen(found, source.order, wanted.begin, wanted.end)
+    files = files_in_time(found, source.order, wanted.begin, wanted.end)
     if not files:
         raise _nothing_meant(wanted.files, source.order)
     if (large := next((each for each in files if each.size >= LARGEST_FILE), None)) is not None:
@@ -84,7 +84,7 @@ def plan_load(
     return LoadPlan({"sequence": 0}, ends, what, "files", details)
 
 
-def loading(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+def reader_of_load(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
     """The reader of a load. Its ``ingest`` raises FileChangedError if a file has changed."""
     declared: FilesSource = context.source.reads
     reads = replace(declared, path=plan.details["folder"])
@@ -95,7 +95,7 @@ def loading(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBat
     return FilesLoad(log, context, plan.ends["sequence"])
 
 
-def passed_over(folder: Storage, pipeline: str, source: str) -> Mapping[str, str]:
+def unread_files(folder: Storage, pipeline: str, source: str) -> Mapping[str, str]:
     """The files of a load that cannot be read, and why."""
     log = FilesLog.of(folder, pipeline, source)
     if not log.table.exists:
@@ -115,7 +115,7 @@ def require_elsewhere(base: str, source: FilesSource, pattern: str) -> None:
 
 def _nothing_meant(pattern: str, order: FileOrder) -> SourceError:
     """The error of a load without files: no file matches, or none was written in the given time."""
-    if not (files := chosen(matching(pattern)[1], order, None, None)):
+    if not (files := files_in_time(matching(pattern)[1], order, None, None)):
         return SourceError(f"no file matches {pattern}", "quote the pattern; ** is any folder")
     first, last = (f"{at(each.modified for each in files):%F %T}Z" for at in (min, max))
     said = f"{_number(files)} of {pattern}: none was written between --from and --to"
@@ -130,7 +130,7 @@ def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
     """The folder of a pattern, and the files in it that match. A pattern without a special
     character names one file, or all files in a folder. In the path of the working directory, no
     character is special. Raises SourceError."""
-    base, rest = divided(pattern)
+    base, rest = split_pattern(pattern)
     base = absolute(base or ("/" if pattern.startswith("/") else "."))
     if not rest:
         parent, _, name = base.rpartition("/")
@@ -139,7 +139,7 @@ def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
             return parent, [alone]
         rest = "**"
     try:
-        matches = compiled(rest)
+        matches = compiled_pattern(rest)
     except re.error as error:
         said = f"{pattern} is not a pattern: {error.msg}"
         raise SourceError(said, "a range of characters is written as [a-z]") from error
@@ -156,7 +156,7 @@ def matching(pattern: str) -> tuple[str, Iterable[Stat]]:
     return base, (each for each in tree.named(is_meant) if is_meant(each.path))
 
 
-def chosen(
+def files_in_time(
     found: Iterable[Stat], order: FileOrder, begin: datetime | None, end: datetime | None
 ) -> list[Stat]:
     """The files that were written in [begin, end), in the order in which they are read."""

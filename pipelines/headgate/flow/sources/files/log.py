@@ -166,7 +166,7 @@ class FilesLog:
         events = enumerate(files, start=self._events + 1)
         rows = pa.Table.from_pylist([{"event": i, **vars(f), "at": now} for i, f in events], SCHEMA)
         n = max(self.last_sequence, files[-1].sequence)
-        state = state.advanced_to(n, now).counting(counts(state, len(files), aside))
+        state = state.advanced_to(n, now).counting(commit_counts(state, len(files), aside))
         staged = stage_arrow(self.table, state, rows, time_column="at")
         self.table.commit(state, add=staged)
         self._events += len(files)
@@ -178,7 +178,7 @@ def is_aside(file: LoggedFile | None) -> bool:
     return file is not None and file.status == "set_aside"
 
 
-def counts(state: State, events: int, aside: int) -> Counts:
+def commit_counts(state: State, events: int, aside: int) -> Counts:
     """The counts of a commit with ``events`` after ``state``. ``aside`` files are set aside then:
     the total of ``set_aside`` is their number."""
     change = aside - state.total.get("set_aside", 0)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from headgate.flow.sources.files import rows as arrow_rows
 from headgate.flow.sources.files.contents import FIRST, not_parquet, text_of
 from headgate.flow.sources.files.csv_format import Header, dialect_of, header_of
-from headgate.flow.sources.files.csv_rows import Row, csv_header, csv_rows, documents
+from headgate.flow.sources.files.csv_rows import Row, csv_header, csv_rows, line_documents
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.lines import (
     BLANKS,
@@ -33,7 +33,7 @@ from headgate.flow.sources.files.lines import (
     lines_of,
 )
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.records import Blocks, Part, PartedRecords, Records
+from headgate.flow.sources.records import Blocks, PartedRecords, Records, RecordsPart
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.record_shape import offset_of, record_schema
 
@@ -44,7 +44,9 @@ _RATIO = 6  # about how many bytes of text a byte of gzip or Parquet contains
 _COMPRESSED = (".gz", ".gzip", ".bz2", ".zst")  # how their names end, for estimates
 
 
-def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) -> list[Part]:
+def parts_of_files(
+    landing: Storage, source: FilesSource, files: Sequence[LoggedFile]
+) -> list[RecordsPart]:
     """The parts of ``files``, in the order of their records."""
     if source.format == "parquet":
         return [ParquetRows(landing, file) for file in files]
@@ -56,7 +58,7 @@ def parts(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) ->
 
 def records_of(landing: Storage, source: FilesSource, files: Sequence[LoggedFile]) -> Records:
     """The records of ``files``."""
-    return PartedRecords(parts(landing, source, files))
+    return PartedRecords(parts_of_files(landing, source, files))
 
 
 def _places(file: LoggedFile) -> Iterator[tuple[LoggedFile, int, int, int]]:
@@ -95,7 +97,7 @@ class JsonLines:
                 position += len(lines)
 
     def _records(self, position: int, lines: pa.Array) -> pa.Table:
-        return records(self.file, position, {"value": lines})
+        return records_from(self.file, position, {"value": lines})
 
     def _lines_before(self) -> int:
         """The number of lines that count in the split before this part."""
@@ -121,9 +123,9 @@ class CsvLines(JsonLines):
         header = self._header(position, lines)
         if position == 0 and self.source.csv_header:
             position, lines = 1, lines[1:]
-        cells, details = documents(lines, header, dialect_of(self.source))
+        cells, details = line_documents(lines, header, dialect_of(self.source))
         columns = {"value": lines, "document": cells, "detail": details}
-        return records(self.file, position, columns)
+        return records_from(self.file, position, columns)
 
     @property
     def _blanks(self) -> str:
@@ -156,7 +158,7 @@ class CsvRows:
         position = 0
         with text_of(self.landing, self.file.path) as text:
             for rows in _batches(csv_rows(text.opened, self.source)):
-                yield records(self.file, position, _columns(rows))
+                yield records_from(self.file, position, _columns(rows))
                 position += len(rows)
 
 
@@ -175,7 +177,7 @@ class ParquetRows:
         position = 0
         with self.landing.open(self.file.path) as raw:
             for rows in self._rows(raw):
-                yield records(self.file, position, {"value": arrow_rows.documents(rows)})
+                yield records_from(self.file, position, {"value": arrow_rows.row_documents(rows)})
                 position += rows.num_rows
 
     def _rows(self, raw: Any) -> Iterator[pa.RecordBatch]:
@@ -216,7 +218,7 @@ def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def records(file: LoggedFile, position: int, columns: dict[str, pa.Array]) -> pa.Table:
+def records_from(file: LoggedFile, position: int, columns: dict[str, pa.Array]) -> pa.Table:
     """The records of ``file`` from ``position`` on; ``columns`` has ``value``, and may have
     ``document`` and ``detail``."""
     schema, count = record_schema("file", has_document="document" in columns), len(columns["value"])

@@ -36,7 +36,7 @@ _ARE_BYTES = (
 _NEEDLESS = r"(\.\d{3}(?:\d{3})*?)(?:000)+$"
 
 
-def documents(rows: pa.RecordBatch) -> pa.Array:
+def row_documents(rows: pa.RecordBatch) -> pa.Array:
     """Each row as a JSON object."""
     objects = _objects(rows.schema.names, rows.columns, rows.num_rows)
     return pa.array(map(encode, objects), pa.binary())

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from headgate.flow.sources.kafka.kind import Kafka
+from headgate.flow.sources.kafka.kind import KafkaConnector
 
-MEMBER = Kafka()
+MEMBER = KafkaConnector()

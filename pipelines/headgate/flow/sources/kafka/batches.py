@@ -23,7 +23,7 @@ from headgate.flow.sources.kafka.cluster import Cluster, client_properties
 from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.failures import read_failure, readable_before
 from headgate.flow.sources.kafka.ranges import Offsets, next_range, unread
-from headgate.flow.sources.kafka.topics import Partition, TopicListing, decoded
+from headgate.flow.sources.kafka.topics import TopicListing, TopicPartition, decoded_offsets
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.flow.sources.records import FrameRecords
 from headgate.lake.tables.projection import Projection
@@ -79,7 +79,7 @@ class KafkaReader:
 
     def read(
         self,
-        partitions: Mapping[int, Partition],
+        partitions: Mapping[int, TopicPartition],
         position: Offsets,
         reached: Offsets,
         now: datetime,
@@ -109,7 +109,7 @@ class KafkaReader:
         return FrameRecords(self._record.of(rows), count, record_size)
 
 
-def _by_topic(values: Mapping[Partition, Value]) -> dict[str, list[Value]]:
+def _by_topic(values: Mapping[TopicPartition, Value]) -> dict[str, list[Value]]:
     found: defaultdict[str, list[Value]] = defaultdict(list)
     for partition, value in values.items():
         found[partition.topic].append(value)
@@ -151,7 +151,7 @@ class KafkaBatches(MicroBatchSource):
                 self._commit(listing, position, reached)
                 return True
             except (PySparkException, Py4JError) as error:  # toArrow does not convert JVM errors
-                if decoded(self._context.bronze.offsets) != offsets:
+                if decoded_offsets(self._context.bronze.offsets) != offsets:
                     raise  # bronze has committed the range, which must not be committed twice
                 if before := self._readable_before(error, listing, position):
                     readable |= before

@@ -22,10 +22,10 @@ from headgate.flow.sources.kafka.failures import (
     NO_ADDRESS,
     BrokersRefuseError,
     BrokersUnreachableError,
-    UnknownTopicError,
+    NoSuchTopicError,
     meaning_of,
 )
-from headgate.flow.sources.kafka.topics import Partition, Topic
+from headgate.flow.sources.kafka.topics import Topic, TopicPartition
 from headgate.machine.jvm import java
 
 _TIMEOUT = 10_000  # milliseconds for one request: the caller decides whether to retry
@@ -53,7 +53,7 @@ class Cluster:
         self._client: Any = None
 
     def topics(self) -> tuple[Topic, ...]:
-        """The topics of the source, by name. Raises UnknownTopicError if there is none."""
+        """The topics of the source, by name. Raises NoSuchTopicError if there is none."""
         wanted = self._wanted()
         described = self._ask("describeTopics", self._set(wanted), "DescribeTopics")
         found = self._answer(described.allTopicNames())
@@ -62,7 +62,7 @@ class Cluster:
             for name in sorted(found)
         )
 
-    def offsets(self, partitions: Collection[Partition], at: At) -> dict[int, int]:
+    def offsets(self, partitions: Collection[TopicPartition], at: At) -> dict[int, int]:
         """For each partition (by number) its first offset, the end of its readable records, or the
         first offset at or after a moment; the end if there is no such record."""
         if not partitions:
@@ -84,7 +84,7 @@ class Cluster:
         there = self._names()
         names = [name for name in there if pattern.fullmatch(name)]
         if not names:
-            raise UnknownTopicError(
+            raise NoSuchTopicError(
                 f"no topic of {self._source.servers} matches {pattern.pattern}",
                 remedy=_listed(there),
             )
@@ -94,11 +94,11 @@ class Cluster:
         listed = self._ask("listTopics", None, "ListTopics")
         return sorted(str(name) for name in self._answer(listed.names()))
 
-    def _unknown(self, topic: str) -> UnknownTopicError:
+    def _unknown(self, topic: str) -> NoSuchTopicError:
         names = self._names()
         hint = did_you_mean(topic, names)
         message = f"{self._source.servers} has no topic {topic}{hint}"
-        return UnknownTopicError(message, remedy=_listed(names))
+        return NoSuchTopicError(message, remedy=_listed(names))
 
     def _listener_hint(self) -> str:
         """A remedy: how to find out why no broker answers."""
@@ -112,7 +112,7 @@ class Cluster:
             "options"
         )
 
-    def _list_offsets(self, partitions: Iterable[Partition], at: At) -> dict[int, int]:
+    def _list_offsets(self, partitions: Iterable[TopicPartition], at: At) -> dict[int, int]:
         specs = self._java.java.util.HashMap()
         keys = {}
         for p in partitions:

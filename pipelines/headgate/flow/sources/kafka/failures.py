@@ -10,13 +10,13 @@ from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.errors import said_by
 from headgate.flow.kafka_errors import kafka_errors
-from headgate.flow.sources.errors import SourceError, UnreachableError
+from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.ranges import Offsets
-from headgate.flow.sources.kafka.topics import Partition
+from headgate.flow.sources.kafka.topics import TopicPartition
 
 
-class BrokersUnreachableError(UnreachableError):
+class BrokersUnreachableError(SourceUnreachableError):
     """No broker answers."""
 
 
@@ -24,7 +24,7 @@ class BrokersRefuseError(SourceError):
     """The brokers refuse the request because of credentials, rights or a client property."""
 
 
-class UnknownTopicError(SourceError):
+class NoSuchTopicError(SourceError):
     """The topic does not exist."""
 
 
@@ -91,7 +91,7 @@ _OVERFLOW = re.compile(r"Record at topic (\S+) partition (\d+) offset (\d+) has 
 
 
 def readable_before(
-    error: Exception, partitions: Mapping[int, Partition], position: Offsets
+    error: Exception, partitions: Mapping[int, TopicPartition], position: Offsets
 ) -> dict[int, int]:
     """Where the next batch must end because Spark cannot read a record, as its timestamp is too
     large, such as nanoseconds in place of milliseconds: the records before it are read first.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MOST, _LEAST = KafkaSource.max_per_batch, KafkaSource.min_per_batch
 
 
-class Kafka(Connector[KafkaSource]):
+class KafkaConnector(Connector[KafkaSource]):
     key = KAFKA
     title = "Kafka"
     place = "topic"

@@ -22,11 +22,11 @@ from headgate.flow.sources.kafka.failures import OffsetsLostError
 from headgate.flow.sources.kafka.losses import require_kept
 from headgate.flow.sources.kafka.ranges import Offsets
 from headgate.flow.sources.kafka.topics import (
-    Partition,
     Topic,
     TopicListing,
-    decoded,
-    encoded,
+    TopicPartition,
+    decoded_offsets,
+    encoded_offsets,
     partitions,
     topic_of,
 )
@@ -42,7 +42,7 @@ _RECORD_SIZE = 1_000.0
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedRange:
     """A range that a person names: a topic, one of its partitions, or offsets [first, end)."""
 
     topic: str
@@ -51,20 +51,22 @@ class Named:
     end: int | None = None
 
     @staticmethod
-    def parse(text: str) -> Named:
+    def parse(text: str) -> NamedRange:
         """Raises SourceError."""
         found = _RANGE.fullmatch(text)
         if found is None:
             said = f"{text!r} is not a range of a topic"
             raise SourceError(said, "write it as topic, topic/partition or topic/partition:0-1000")
         numbers = (found[name] for name in ("partition", "first", "end"))
-        named = Named(found["topic"], *(None if each is None else int(each) for each in numbers))
+        named = NamedRange(
+            found["topic"], *(None if each is None else int(each) for each in numbers)
+        )
         if named.first is not None and named.end is not None and named.first >= named.end:
             said = f"{text!r} has no records: it ends before {named.end:,}"
             raise SourceError(said, "write the first offset, and the offset after the last one")
         return named
 
-    def has(self, partition: Partition) -> bool:
+    def has(self, partition: TopicPartition) -> bool:
         return partition.topic == self.topic and self.partition in (None, partition.partition)
 
 
@@ -73,7 +75,7 @@ def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) ->
     read of a partition. Raises SourceError."""
     if not wanted.topics:
         raise OtherKindError(f"{place.source.name} reads topics", "name one: --kafka TOPIC")
-    names = [Named.parse(text) for text in wanted.topics]
+    names = [NamedRange.parse(text) for text in wanted.topics]
     require_once(names)
     bronze = Table(place.storage, BRONZE.path(place.source.name), pipeline=place.pipeline)
     enrolled = BronzePayload.of(bronze.refresh()).topics
@@ -110,7 +112,7 @@ def plan_load(place: DeployedSource, wanted: LoadWanted, spark: SparkSession) ->
     )
 
 
-def require_once(names: Sequence[Named]) -> None:
+def require_once(names: Sequence[NamedRange]) -> None:
     """Raises SourceError for a partition with two ranges: a load reads one range of each."""
     ranged = Counter((each.topic, each.partition) for each in names if each.first is not None)
     for (topic, partition), times in ranged.items():
@@ -121,7 +123,7 @@ def require_once(names: Sequence[Named]) -> None:
             )
 
 
-def _require_known(names: Sequence[Named], meant: Mapping[int, Partition]) -> None:
+def _require_known(names: Sequence[NamedRange], meant: Mapping[int, TopicPartition]) -> None:
     for each in names:
         if not any(each.has(partition) for partition in meant.values()):
             which = each.topic if each.partition is None else f"{each.topic}/{each.partition}"
@@ -132,7 +134,9 @@ def _require_known(names: Sequence[Named], meant: Mapping[int, Partition]) -> No
             )
 
 
-def _range(names: Sequence[Named], partition: Partition, given: tuple[int, int]) -> tuple[int, int]:
+def _range(
+    names: Sequence[NamedRange], partition: TopicPartition, given: tuple[int, int]
+) -> tuple[int, int]:
     """The offsets of a partition that a person has named, otherwise ``given``."""
     for each in names:
         if each.has(partition) and each.first is not None and each.end is not None:
@@ -142,7 +146,7 @@ def _range(names: Sequence[Named], partition: Partition, given: tuple[int, int])
 
 def _require_there(
     ranges: Mapping[int, tuple[int, int]],
-    meant: Mapping[int, Partition],
+    meant: Mapping[int, TopicPartition],
     earliest: Mapping[int, int],
     latest: Mapping[int, int],
 ) -> None:
@@ -159,7 +163,7 @@ def _require_ids(
     place: DeployedSource,
     ranges: Mapping[int, tuple[int, int]],
     begun: Mapping[int, int],
-    meant: Mapping[int, Partition],
+    meant: Mapping[int, TopicPartition],
 ) -> None:
     """Raises SourceError if the stream has read some of the records, and there are no ids or there
     is no rule for duplicates: these records would count twice."""
@@ -185,7 +189,7 @@ def _first_read(bronze: Table) -> dict[int, int]:
         for number in pc.unique(batch.column(0)).to_pylist():
             offsets = batch.column(1).filter(pc.equal(batch.column(0), number))
             found[number] = min(pc.min(offsets).as_py(), found.get(number, 1 << 62))
-    reached = decoded(BronzePayload.of(bronze.state).offsets)
+    reached = decoded_offsets(BronzePayload.of(bronze.state).offsets)
     return {number: found.get(number, offset) for number, offset in reached.items()}
 
 
@@ -230,7 +234,7 @@ class KafkaLoad(KafkaBatches):
     ) -> None:
         now = self._context.clock()
         rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
-        self._context.bronze.ingest(rows, BatchEnd(encoded(reached)), now, self._verify)
+        self._context.bronze.ingest(rows, BatchEnd(encoded_offsets(reached)), now, self._verify)
         self._record_size = rows.record_size
 
     def batch_took(self, took: timedelta) -> None:
@@ -243,12 +247,12 @@ class KafkaLoad(KafkaBatches):
         return not self.pending()
 
     def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
-        return self._listing, decoded(self._context.bronze.offsets), self._listing.ends
+        return self._listing, decoded_offsets(self._context.bronze.offsets), self._listing.ends
 
     def _enrolled(self) -> TopicListing:
         """The partitions of the load, and where it ends. Raises as ``_listed``."""
         known = BronzePayload.of(self._context.bronze.table.refresh()).topics
-        found, ends = partitions(known, self._listed()), decoded(self._plan.ends)
+        found, ends = partitions(known, self._listed()), decoded_offsets(self._plan.ends)
         return TopicListing(known, {number: found[number] for number in ends}, ends, first={})
 
     def _listed(self) -> list[Topic]:

@@ -13,9 +13,9 @@ from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.failures import OffsetsLostError
 from headgate.flow.sources.kafka.ranges import Offsets
 from headgate.flow.sources.kafka.topics import (
-    Partition,
     Topic,
-    decoded,
+    TopicPartition,
+    decoded_offsets,
     enrolled,
     label_of,
     partition_of,
@@ -50,7 +50,7 @@ class Loss:
 def losses(
     enrolled: Sequence[str],
     position: Offsets,
-    listed: Mapping[int, Partition],
+    listed: Mapping[int, TopicPartition],
     earliest: Offsets,
     latest: Offsets,
 ) -> tuple[Loss, ...]:
@@ -90,7 +90,7 @@ def lost_error(lost: Sequence[Loss]) -> OffsetsLostError:
 
 
 def require_kept(
-    partitions: Mapping[int, Partition], position: Offsets, earliest: Offsets, ends: Offsets
+    partitions: Mapping[int, TopicPartition], position: Offsets, earliest: Offsets, ends: Offsets
 ) -> None:
     """Raises OffsetsLostError if a load, which reads ``[position, ends)``, needs records that have
     expired. The message says what to do, because only the message of a stopped load is kept."""
@@ -143,4 +143,6 @@ def gone_from(cluster: Cluster, offsets: Mapping[str, int], topics: Sequence[str
     listed = partitions(enrolled(topics, there), there)
     first = cluster.offsets(listed.values(), "earliest")
     last = cluster.offsets(listed.values(), "latest")
-    return "; ".join(map(str, losses(topics, decoded(offsets), listed, first, last))) or None
+    return (
+        "; ".join(map(str, losses(topics, decoded_offsets(offsets), listed, first, last))) or None
+    )

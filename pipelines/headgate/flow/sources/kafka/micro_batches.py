@@ -14,15 +14,15 @@ from datetime import datetime, timedelta
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka.backlog import Arrivals, kafka_backlog
 from headgate.flow.sources.kafka.batches import KafkaBatches
-from headgate.flow.sources.kafka.failures import UnknownTopicError
+from headgate.flow.sources.kafka.failures import NoSuchTopicError
 from headgate.flow.sources.kafka.idling import Idling, waited_for
 from headgate.flow.sources.kafka.losses import Loss, losses, lost_error, require_same
 from headgate.flow.sources.kafka.ranges import Offsets
 from headgate.flow.sources.kafka.topics import (
     Topic,
     TopicListing,
-    decoded,
-    encoded,
+    decoded_offsets,
+    encoded_offsets,
     enrolled,
     partitions,
 )
@@ -100,7 +100,11 @@ class KafkaMicroBatches(KafkaBatches):
         with self._lock:
             arrived = now - self._longest_wait(position, reached)
         stops = BatchEnd(
-            *(encoded(reached), waited_for(listing.partitions, idle), tuple(listing.topics)),
+            *(
+                encoded_offsets(reached),
+                waited_for(listing.partitions, idle),
+                tuple(listing.topics),
+            ),
             arrived=arrived,
         )
         read = [number for number, end in reached.items() if end > position[number]]
@@ -131,7 +135,7 @@ class KafkaMicroBatches(KafkaBatches):
     def _moved(self, committed: State) -> None:
         with self._lock:
             read = BronzePayload.of(committed)
-            self._offsets, self._clocks = decoded(read.offsets), read.clocks
+            self._offsets, self._clocks = decoded_offsets(read.offsets), read.clocks
 
     def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
         with self._lock:
@@ -183,7 +187,7 @@ class KafkaMicroBatches(KafkaBatches):
     ) -> None:
         """Commit a position without records. Reading continues from it."""
         gaps = tuple(loss.as_dict() for loss in lost)
-        reached = BatchEnd(encoded(offsets), tuple(offsets), tuple(listing.topics), gaps)
+        reached = BatchEnd(encoded_offsets(offsets), tuple(offsets), tuple(listing.topics), gaps)
         self._moved(self._bronze.ingest(PartedRecords(()), reached, self._context.clock()))
 
     def _require_input(self) -> None:
@@ -232,10 +236,10 @@ class KafkaMicroBatches(KafkaBatches):
 
     def _topics_there(self) -> tuple[Topic, ...]:
         """The listed topics. Empty if there are none although records were read: the topics are
-        lost. If no records were read, the name is wrong, and this raises UnknownTopicError."""
+        lost. If no records were read, the name is wrong, and this raises NoSuchTopicError."""
         try:
             return self._cluster.topics()
-        except UnknownTopicError:
+        except NoSuchTopicError:
             if not self._offsets:
                 raise
             return ()

@@ -31,7 +31,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Partition:
+class TopicPartition:
     """``number`` is bronze's ``partition``."""
 
     topic: str
@@ -48,13 +48,13 @@ def enrolled(known: Sequence[str], listed: Iterable[Topic]) -> tuple[str, ...]:
     return (*known, *(label for label in labels if label not in known))
 
 
-def partitions(enrolled: Sequence[str], listed: Iterable[Topic]) -> dict[int, Partition]:
+def partitions(enrolled: Sequence[str], listed: Iterable[Topic]) -> dict[int, TopicPartition]:
     """The partitions of the listed topics, by their numbers."""
     found = {}
     for topic in listed:
         base = base_of(enrolled, topic.label)
         for partition in range(topic.partitions):
-            found[base + partition] = Partition(topic.name, partition, base + partition)
+            found[base + partition] = TopicPartition(topic.name, partition, base + partition)
     return found
 
 
@@ -73,10 +73,10 @@ def topic_of(label: str) -> str:
     return label.rpartition("@")[0]
 
 
-def partition_of(enrolled: Sequence[str], number: int) -> Partition:
+def partition_of(enrolled: Sequence[str], number: int) -> TopicPartition:
     """The partition with a number, listed or not."""
     name = topic_of(label_of(enrolled, number))
-    return Partition(name, number & ((1 << _BITS) - 1), number)
+    return TopicPartition(name, number & ((1 << _BITS) - 1), number)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class TopicListing:
     listed partitions' logs, ``first`` the starts of partitions that were never read."""
 
     topics: Sequence[str]
-    partitions: Mapping[int, Partition]
+    partitions: Mapping[int, TopicPartition]
     ends: Offsets
     first: Offsets
 
@@ -99,10 +99,10 @@ class TopicListing:
         return {number: offsets.get(number, self.first.get(number, 0)) for number in self.ends}
 
 
-def decoded(offsets: Mapping[str, int]) -> dict[int, int]:
+def decoded_offsets(offsets: Mapping[str, int]) -> dict[int, int]:
     """``State.offsets`` of a Kafka source with partition numbers as integers; JSON has strings."""
     return {int(number): offset for number, offset in offsets.items()}
 
 
-def encoded(offsets: Offsets) -> dict[str, int]:
+def encoded_offsets(offsets: Offsets) -> dict[str, int]:
     return {str(number): offset for number, offset in offsets.items()}

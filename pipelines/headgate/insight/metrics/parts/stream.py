@@ -13,7 +13,7 @@ from headgate.insight.status.health import HealthContext
 from headgate.insight.status.reporting import stream_status
 from headgate.insight.status.trend import trend_of
 from headgate.lake.control.backlog import Backlog, PartitionBacklog
-from headgate.lake.control.lag import Sample, taken
+from headgate.lake.control.lag import LagSample, with_sample
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.supervisor import Condition
 
@@ -26,7 +26,7 @@ class StreamPart(Part):
 
     def __init__(self, place: Place, files_read: Callable[[], int]) -> None:
         self._place, self._files_read = place, files_read
-        self._files: tuple[Sample, ...] = ()
+        self._files: tuple[LagSample, ...] = ()
 
     def read(self, samples: Samples, now: datetime) -> None:
         declared, layout = self._place.declared, self._place.layout
@@ -70,8 +70,8 @@ class StreamPart(Part):
             return False
         found = reader.samples
         if reader.backlog.unit == "files":
-            read = Sample(now, reader.backlog.count, self._files_read())
-            self._files = found = taken(self._files, read)
+            read = LagSample(now, reader.backlog.count, self._files_read())
+            self._files = found = with_sample(self._files, read)
         trend = trend_of(found)
         return trend is not None and trend.trend != "catching up"
 

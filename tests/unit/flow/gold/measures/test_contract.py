@@ -15,7 +15,7 @@ from headgate.declaration.load import load
 from headgate.declaration.plan import plan
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import BIGINT, INT
-from headgate.flow.gold.states import merged, state_type, value
+from headgate.flow.gold.states import merged_sql, state_type, value_sql
 from tests.support.toys import plugged_in
 
 ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")
@@ -82,10 +82,10 @@ def test_its_state_has_only_fields_that_are_there(name: str, argument: str, suff
     assert set(re.findall(r"\{(\w+)\}", fold.value)) <= fields
     for field, kept in fold.fields.items():
         assert (" x is null" in kept.partial) == bool(suffix)
-        sql = merged(measure, field, "o", "n")
+        sql = merged_sql(measure, field, "o", "n")
         assert "{" not in sql
         assert set(re.findall(r"[on]\.`(\w+)`", sql)) <= fields
-    assert "{" not in value(measure, "s")
+    assert "{" not in value_sql(measure, "s")
     assert {field for field, _ in state_type(measure).fields} == fields
 
 
@@ -111,7 +111,7 @@ def test_a_measure_of_another_package_is_declared_like_any(tmp_path: Path) -> No
     said = plan(pipeline)["gold"]["per_hour"]["measures"]["all"]
     assert (said["type"], said["state"]) == ("double", "a product")
     (measure,) = pipeline.gold["per_hour"].measures
-    assert merged(measure, "p", "o", "n") == "coalesce(o.`p`, 1) * coalesce(n.`p`, 1)"
+    assert merged_sql(measure, "p", "o", "n") == "coalesce(o.`p`, 1) * coalesce(n.`p`, 1)"
     with pytest.raises(
         TypeError, match=r"headgate.flow.gold.measures: wrong is no MeasureFunction"
     ):

@@ -26,7 +26,7 @@ from headgate.flow.publish.sinks import letters
 from headgate.flow.publish.sinks.letters import DeadLetters
 from headgate.flow.publish.sinks.webhook import receiver as requests
 from headgate.flow.publish.sinks.webhook.declared import WebhookSink
-from headgate.flow.publish.sinks.webhook.delivery import pause
+from headgate.flow.publish.sinks.webhook.delivery import retry_pause
 from headgate.flow.publish.sinks.webhook.receiver import Message, as_header
 from headgate.flow.publish.sinks.webhook.signing import signature
 from headgate.flow.publish.sinks.webhook.writer import ReceiverAwayError, WebhookWriter
@@ -328,7 +328,7 @@ def test_a_letter_that_is_replaced_does_not_count_again(
 
 
 def test_pauses_grow_to_a_minute() -> None:
-    assert [pause(n) for n in (1, 2, 3, 7, 30)] == [1, 2, 4, 60, 60]
+    assert [retry_pause(n) for n in (1, 2, 3, 7, 30)] == [1, 2, 4, 60, 60]
 
 
 def test_messages_have_no_secret_of_the_url(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from headgate.declaration.errors import DeclarationError
 from headgate.declaration.secrets import secrets_of, without
 from headgate.flow.publish.sinks.webhook import receiver as requests
 from headgate.flow.publish.sinks.webhook.declared import WebhookSink
-from headgate.flow.publish.sinks.webhook.receiver import Message, Outcome, Receiver
+from headgate.flow.publish.sinks.webhook.receiver import Message, Receiver, RequestOutcome
 from tests.support.sinks import declared
 
 Answer = Callable[[socket.socket, threading.Event], None]
@@ -120,7 +120,7 @@ def test_the_rest_of_a_long_answer_is_not_the_next_answer() -> None:
         to = Receiver(WebhookSink(f"http://127.0.0.1:{listening.getsockname()[1]}", ""))
         outcomes = [to.post(MESSAGE), to.post(MESSAGE)]
         thread.join()
-    assert outcomes == [Outcome(), Outcome()]
+    assert outcomes == [RequestOutcome(), RequestOutcome()]
 
 
 def test_no_library_writes_the_url_into_the_log(caplog: pytest.LogCaptureFixture) -> None:

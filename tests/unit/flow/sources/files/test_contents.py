@@ -18,7 +18,7 @@ from headgate.declaration.model import RecordFormat
 from headgate.flow.sources.files.damage import unreadable
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import parts
+from headgate.flow.sources.files.parts import parts_of_files
 from headgate.lake.storage.files import Storage
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ def read(folder: Path, name: str, content: bytes, **options: object) -> list[tup
     file = logged(folder, name, content)
     source = FilesSource(str(folder), **({"format": "json"} | options))  # type: ignore[arg-type]
     found: list[tuple[int, bytes]] = []
-    for part in parts(Storage(str(folder)), source, [file]):
+    for part in parts_of_files(Storage(str(folder)), source, [file]):
         for block in part.blocks():
             offsets = (offset - (1 << 36) for offset in block["offset"].to_pylist())
             found += zip(offsets, block["value"].to_pylist(), strict=True)

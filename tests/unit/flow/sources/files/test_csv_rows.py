@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 from headgate.flow.sources.files import csv_rows as reading
 from headgate.flow.sources.files.contents import WrongContentError
 from headgate.flow.sources.files.csv_format import Dialect, Header, MalformedCell
-from headgate.flow.sources.files.csv_rows import Row, as_document, csv_header, csv_rows, documents
+from headgate.flow.sources.files.csv_rows import (
+    Row,
+    csv_header,
+    csv_rows,
+    line_documents,
+    record_document,
+)
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.lake.storage.files import Storage
 
@@ -195,13 +201,16 @@ def test_cells_have_the_names_of_their_files_header(tmp_path: Path, name: str) -
     content = "\ufeffid; note ;level\n".encode()
     packed = gzip.compress(content) if name.endswith(".gz") else content
     (tmp_path / name).write_bytes(packed)
-    document = as_document(source(tmp_path, csv_delimiter=";"), name, b'a;"x ""y"";z";\r')
+    document = record_document(source(tmp_path, csv_delimiter=";"), name, b'a;"x ""y"";z";\r')
     assert json.loads(document) == {"id": "a", "note": 'x "y";z'}
 
 
 def test_a_first_cell_may_begin_with_a_brace(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"id,note\n")
-    assert json.loads(as_document(source(tmp_path), "a.csv", b"{x,y")) == {"id": "{x", "note": "y"}
+    assert json.loads(record_document(source(tmp_path), "a.csv", b"{x,y")) == {
+        "id": "{x",
+        "note": "y",
+    }
 
 
 @pytest.mark.parametrize(
@@ -209,8 +218,8 @@ def test_a_first_cell_may_begin_with_a_brace(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_replayed_has_the_cells_that_it_had(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.csv").write_bytes(b"id,note\n")
-    (first,) = documents(pa.array([line.encode()]), ID_NOTE, Dialect())[0].to_pylist()
-    again = as_document(source(tmp_path), "a.csv", line.encode())
+    (first,) = line_documents(pa.array([line.encode()]), ID_NOTE, Dialect())[0].to_pylist()
+    again = record_document(source(tmp_path), "a.csv", line.encode())
     assert json.loads(again) == json.loads(first)
 
 
@@ -237,12 +246,12 @@ def test_what_is_unparsable_stays_as_it_is(tmp_path: Path, where: str | None, va
     (tmp_path / "twice.csv").write_bytes(b"id,id\n")
     (tmp_path / "cut.csv").write_bytes(b'id,"no\n')
     (tmp_path / "empty.csv").write_bytes(b"")
-    assert as_document(source(tmp_path), where, value) == value
+    assert record_document(source(tmp_path), where, value) == value
 
 
 def test_a_line_that_cannot_be_read_has_a_detail() -> None:
     lines = [b"1,2", b"1", b"1,2,", b'1,"2', b'1,"2"x', b"1,Z\xfcrich", b"\xed\xa0\x80,2", b","]
-    found, says = documents(pa.array(lines), ID_NOTE, Dialect())
+    found, says = line_documents(pa.array(lines), ID_NOTE, Dialect())
     assert found.to_pylist() == [b'{"id":"1","note":"2"}', *[None] * 6, b"{}"]
     assert says.to_pylist() == [
         None,
@@ -259,7 +268,7 @@ def test_a_line_that_cannot_be_read_has_a_detail() -> None:
 
 def test_cells_under_empty_names_at_the_end_have_no_text() -> None:
     lines = [b"1,2", b"1,2,", b"1,2,,", b'1,2,,""', b"1,2,3", b"1,2,,,", b"1"]
-    found, says = documents(pa.array(lines), Header(("a", "b"), 4), Dialect())
+    found, says = line_documents(pa.array(lines), Header(("a", "b"), 4), Dialect())
     assert found.to_pylist() == [b'{"a":"1","b":"2"}'] * 4 + [None] * 3
     assert says.to_pylist()[4:] == [
         "cell 3: '3', under an empty name",
@@ -270,7 +279,7 @@ def test_cells_under_empty_names_at_the_end_have_no_text() -> None:
 
 def test_a_record_of_a_file_without_a_header_needs_no_file(tmp_path: Path) -> None:
     bare = source(tmp_path, csv_header=False, csv_fields=("id", "note"))
-    assert as_document(bare, "gone.csv", b"1,two\r") == b'{"id":"1","note":"two"}'
+    assert record_document(bare, "gone.csv", b"1,two\r") == b'{"id":"1","note":"two"}'
 
 
 LINES = [b"1,2", b"1", b"1,2,3", b"1,\xff", b"1,\xed\xa0\x80", '"é,",'.encode(), b" , "]
@@ -288,7 +297,7 @@ def test_the_same_records_are_valid_with_and_without_line_breaks_in_cells(
     (tmp_path / "a.csv").write_bytes(content)
     names = csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
     rows = [*csv_rows(io.BytesIO(content), source(tmp_path))]
-    alone, says = (each.to_pylist() for each in documents(pa.array(LINES), names, Dialect()))
+    alone, says = (each.to_pylist() for each in line_documents(pa.array(LINES), names, Dialect()))
     assert [row.document for row in rows] == alone
     assert [row.value for row in rows] == [
         line if document is None else document for line, document in zip(LINES, alone, strict=True)
@@ -313,7 +322,7 @@ def test_a_file_whose_lines_end_with_cr_is_not_read_as_one_header(
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(WrongContentError, match="lines end with CR"):
         csv_header(Storage(str(tmp_path)), source(tmp_path), "a.csv")
-    assert as_document(source(tmp_path), "a.csv", b"3,4") == b"3,4"
+    assert record_document(source(tmp_path), "a.csv", b"3,4") == b"3,4"
 
 
 @pytest.mark.parametrize(

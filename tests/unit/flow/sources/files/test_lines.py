@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from headgate.flow.sources.files.contents import WrongContentError
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import parts
+from headgate.flow.sources.files.parts import parts_of_files
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.record_shape import record_schema
 
@@ -33,7 +33,7 @@ def read(folder: Path, *names: str, format: str = "json", **csv: Any) -> pa.Tabl
         for sequence, name in enumerate(names)
     ]
     source = FilesSource(str(folder), format, **csv)  # type: ignore[arg-type]
-    found = pickle.loads(pickle.dumps(parts(Storage(str(folder)), source, files)))
+    found = pickle.loads(pickle.dumps(parts_of_files(Storage(str(folder)), source, files)))
     schema = record_schema("file", has_document=format == "csv")
     return pa.concat_tables([schema.empty_table(), *(b for part in found for b in part.blocks())])
 
@@ -219,7 +219,7 @@ def test_a_wrong_header_is_told_by_the_first_block(folder: Path, multiline: bool
     source = FilesSource(str(folder), "csv", csv_fields=("a", "b"), csv_multiline=multiline)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headgate.flow.sources.files.parts.BLOCK", 1_000)
-        found = parts(Storage(str(folder)), source, [file])
+        found = parts_of_files(Storage(str(folder)), source, [file])
     for part in found[
         : None if multiline else 4
     ]:  # in any worker, before a record of the file is committed

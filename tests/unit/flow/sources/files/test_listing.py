@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.flow.sources.files.changes import Change
+from headgate.flow.sources.files.changes import FileChange
 from headgate.flow.sources.files.declared import FileOrder
 from headgate.flow.sources.files.listing import LARGEST_FILE, LandingListing, examine
 from headgate.flow.sources.files.log import LoggedFile
@@ -55,7 +55,7 @@ def test_a_file_of_the_future_is_ready_when_two_listings_are_equal() -> None:
 @pytest.mark.parametrize("other", [stat("a", size=2), stat("a", SETTLE + MOMENT)])
 def test_a_recorded_file_is_not_recorded_again(other: Stat) -> None:
     assert listed(stat("a"), recorded=(stat("a"),)) == LandingListing((), {}, (), ())
-    changes = (Change(logged(stat("a")), other),)
+    changes = (FileChange(logged(stat("a")), other),)
     assert listed(other, recorded=(stat("a"),)) == LandingListing((), {}, changes, ())
 
 

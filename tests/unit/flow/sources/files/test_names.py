@@ -8,7 +8,7 @@ import pytest
 
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import parts
+from headgate.flow.sources.files.parts import parts_of_files
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.tree import tree_of
 from tests.support.landing import ARRIVED
@@ -41,7 +41,7 @@ def test_a_name_is_read_as_it_is(tmp_path: Path, folder: str) -> None:
     assert {stat.path for stat in landing.list()} == {*NAMES}
     files = [LoggedFile(1, path, size, ARRIVED, ARRIVED) for path, size in listed.items()]
     for file in files:
-        (part,) = parts(landing, FilesSource(landing.root, "json"), [file])
+        (part,) = parts_of_files(landing, FilesSource(landing.root, "json"), [file])
         (rows,) = part.blocks()
         assert landing.stat(file.path)
         assert rows["file"].to_pylist() == [file.path]

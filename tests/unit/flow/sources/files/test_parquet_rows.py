@@ -21,8 +21,8 @@ from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import STRING, TIMESTAMP
 from headgate.flow.bronze.decoding.decoder import Decoder
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.files.parts import records
-from headgate.flow.sources.files.rows import documents, parquet_rows
+from headgate.flow.sources.files.parts import records_from
+from headgate.flow.sources.files.rows import parquet_rows, row_documents
 from tests.oracle.parse import typed
 
 AT = datetime(2026, 3, 1, 11)  # noqa: DTZ001
@@ -38,7 +38,7 @@ def parquet(columns: dict[str, pa.Array], **options: Any) -> bytes:
 
 def read(file: bytes) -> list[bytes]:
     batches = parquet_rows(pa.BufferReader(file))
-    return [row for batch in batches for row in documents(batch).to_pylist()]
+    return [row for batch in batches for row in row_documents(batch).to_pylist()]
 
 
 def rows(columns: dict[str, pa.Array]) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ def decoded(values: Sequence[bytes], **types: str) -> list[dict[str, Any]]:
     columns = tuple(Column(name, parse_type(type_)) for name, type_ in schema.items())
     record = Record(("id",), EventTime("at"), columns)
     file = LoggedFile(1, "a.parquet", 1, AT, AT)
-    block = records(file, 0, {"value": pa.array(values, pa.binary())})
+    block = records_from(file, 0, {"value": pa.array(values, pa.binary())})
     found: list[dict[str, Any]] = Decoder(record, "parquet").decode(block).to_pylist()
     return found
 
@@ -112,7 +112,7 @@ def test_naive_times_and_all_digits_of_ids_arrive() -> None:
     )
     zoned = EventTime("at", "iso", "Europe/Paris")
     record = Record(("at", "price", "ratio"), zoned, schema)
-    block = records(
+    block = records_from(
         LoggedFile(1, "a.parquet", 1, AT, AT), 0, {"value": pa.array(read(parquet(columns)))}
     )
     found = Decoder(record, "parquet").decode(block).to_pylist()
@@ -276,7 +276,7 @@ def test_dates_outside_the_years_1_to_9999_are_integers(type_: pa.DataType) -> N
         ]
     )
     batch = pa.record_batch({"d": dates, "l": pa.array([[1]] * 6)})
-    found = [json.loads(row).get("d") for row in documents(batch).to_pylist()]
+    found = [json.loads(row).get("d") for row in row_documents(batch).to_pylist()]
     assert found == ["0001-01-01", "9999-12-31", None, *numbers.to_pylist()]
 
 

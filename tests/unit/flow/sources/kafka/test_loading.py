@@ -13,8 +13,8 @@ from py4j.protocol import Py4JError
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka import batches
 from headgate.flow.sources.kafka.failures import OffsetsLostError
-from headgate.flow.sources.kafka.loading import KafkaLoad, Named, require_once
-from headgate.flow.sources.kafka.topics import Partition
+from headgate.flow.sources.kafka.loading import KafkaLoad, NamedRange, require_once
+from headgate.flow.sources.kafka.topics import TopicPartition
 from headgate.flow.sources.loading import LoadPlan
 from headgate.flow.sources.micro_batches import SourceContext
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -27,13 +27,13 @@ from tests.support.readings import declare_kafka
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("orders", Named("orders")),
-        ("a.b-c_d/3", Named("a.b-c_d", 3)),
-        ("orders/0:17-4711", Named("orders", 0, 17, 4711)),
+        ("orders", NamedRange("orders")),
+        ("a.b-c_d/3", NamedRange("a.b-c_d", 3)),
+        ("orders/0:17-4711", NamedRange("orders", 0, 17, 4711)),
     ],
 )
-def test_what_is_named(text: str, named: Named) -> None:
-    assert Named.parse(text) == named
+def test_what_is_named(text: str, named: NamedRange) -> None:
+    assert NamedRange.parse(text) == named
 
 
 @pytest.mark.parametrize(
@@ -41,27 +41,29 @@ def test_what_is_named(text: str, named: Named) -> None:
 )
 def test_what_is_no_range(text: str) -> None:
     with pytest.raises(SourceError, match="is not a range of a topic"):
-        Named.parse(text)
+        NamedRange.parse(text)
 
 
 def test_a_topic_has_its_partitions() -> None:
-    first, second = (Partition("orders", number, number) for number in (0, 1))
-    assert Named("orders").has(first)
-    assert Named("orders", 1).has(second)
-    assert not Named("orders", 1).has(first)
-    assert not Named("other").has(first)
+    first, second = (TopicPartition("orders", number, number) for number in (0, 1))
+    assert NamedRange("orders").has(first)
+    assert NamedRange("orders", 1).has(second)
+    assert not NamedRange("orders", 1).has(first)
+    assert not NamedRange("other").has(first)
 
 
 @pytest.mark.parametrize("text", ["orders/0:5-5", "orders/0:1000-0"])
 def test_a_range_without_records(text: str) -> None:
     with pytest.raises(SourceError, match="has no records: it ends before"):
-        Named.parse(text)
+        NamedRange.parse(text)
 
 
 def test_a_partition_has_one_range() -> None:
-    require_once([Named("orders"), Named("orders", 0, 0, 10), Named("orders", 1, 0, 10)])
+    require_once(
+        [NamedRange("orders"), NamedRange("orders", 0, 0, 10), NamedRange("orders", 1, 0, 10)]
+    )
     with pytest.raises(SourceError, match="orders/0 is named with 2 ranges"):
-        require_once([Named("orders", 0, 0, 10), Named("orders", 0, 20, 30)])
+        require_once([NamedRange("orders", 0, 0, 10), NamedRange("orders", 0, 20, 30)])
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JError
 
-from headgate.flow.sources.errors import SourceError, UnreachableError
+from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.kafka import batches
-from headgate.flow.sources.kafka.failures import OffsetsLostError, UnknownTopicError
+from headgate.flow.sources.kafka.failures import NoSuchTopicError, OffsetsLostError
 from tests.unit.flow.sources.kafka.conftest import Place, read_all
 
 
@@ -96,7 +96,7 @@ def test_a_removed_topic_is_a_loss_and_then_nothing_to_go_on_with(place: Place) 
     place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match="a/0: offsets 5 to the end"):
         place.start(topic="a")
-    with pytest.raises(UnknownTopicError):
+    with pytest.raises(NoSuchTopicError):
         place.start(topic="a", accept_gap=True)
     place.brokers.make("a", 2)
     read_all(place.start(topic="a", accept_gap=True))
@@ -166,7 +166,7 @@ def test_a_read_that_kafka_refuses_names_the_cause_and_nothing_else(
     with pytest.raises(SourceError) as error:
         source.ingest()
     assert error.value.message == f"the brokers localhost:1 {told} ({cause})"
-    assert isinstance(error.value, UnreachableError) is (code is None)
+    assert isinstance(error.value, SourceUnreachableError) is (code is None)
     assert error.value.exit_code == code or code is None
     assert error.value.__cause__ is None
     assert ("READ" in error.value.remedy) is ("do not let" in told)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from headgate.flow.sources.kafka.topics import (
     Topic,
     TopicListing,
-    decoded,
-    encoded,
+    decoded_offsets,
+    encoded_offsets,
     enrolled,
     label_of,
     partition_of,
@@ -69,5 +69,5 @@ def test_a_listing_says_where_reading_continues_and_what_is_there() -> None:
 
 @given(st.dictionaries(st.integers(0, 2**31 - 1), st.integers(0, 2**62)))
 def test_offsets_survive_a_commit(offsets: dict[int, int]) -> None:
-    assert decoded(encoded(offsets)) == offsets
-    assert all(isinstance(key, str) for key in encoded(offsets))
+    assert decoded_offsets(encoded_offsets(offsets)) == offsets
+    assert all(isinstance(key, str) for key in encoded_offsets(offsets))

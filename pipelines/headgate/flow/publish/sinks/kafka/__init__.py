@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from headgate.flow.publish.sinks.kafka.kind import Kafka
+from headgate.flow.publish.sinks.kafka.kind import KafkaSinkKind
 
-MEMBER = Kafka()
+MEMBER = KafkaSinkKind()

@@ -15,7 +15,7 @@ from headgate.flow.publish.sinks.kafka.keys import KAFKA
 from headgate.flow.publish.sinks.writers import SinkContext, Writer
 
 
-class Kafka(Sink[KafkaSink]):
+class KafkaSinkKind(Sink[KafkaSink]):
     key = KAFKA
     place = "topic"
     needs_jars = True

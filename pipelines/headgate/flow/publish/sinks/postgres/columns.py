@@ -44,7 +44,7 @@ def type_of(type_: pa.DataType) -> str:
     return next((name for fits, name in _SCALARS if fits(type_)), "jsonb")
 
 
-def missing(declared: Mapping[str, str], there: Mapping[str, str]) -> dict[str, str]:
+def missing_columns(declared: Mapping[str, str], there: Mapping[str, str]) -> dict[str, str]:
     """The declared columns that a table does not have."""
     return {name: type_ for name, type_ in declared.items() if name not in there}
 
@@ -87,7 +87,7 @@ _LAST = np.datetime64("5874897-12-31", "D")
 _ROWS = 10_000  # encoded at once
 
 
-def encoded(rows: pa.Table, schema: pa.Schema) -> Iterator[bytes]:
+def copy_lines(rows: pa.Table, schema: pa.Schema) -> Iterator[bytes]:
     """The lines of COPY for some rows, in pieces. ``schema`` has the types of Headgate's table; for
     its nested columns, ``rows`` have JSON texts. A time outside PostgreSQL's range becomes an
     infinity."""

@@ -48,7 +48,7 @@ def connect(sink: PostgresSink, context: SinkContext) -> Connection:
         client_encoding="utf8",
     )
     try:
-        with bounded(connection, ANSWER), connection, connection.cursor() as cursor:
+        with time_limit(connection, ANSWER), connection, connection.cursor() as cursor:
             cursor.execute("SET TIME ZONE 'UTC'")
             cursor.execute("SET datestyle TO 'ISO, YMD'")
             cursor.execute("SET search_path TO pg_catalog, pg_temp")
@@ -66,7 +66,7 @@ def merging_takes(rows: int) -> float:
 
 
 @contextmanager
-def bounded(connection: Connection, seconds: float) -> Iterator[None]:
+def time_limit(connection: Connection, seconds: float) -> Iterator[None]:
     """Close the connection if the block takes longer than ``seconds``. Without this, the client
     library waits for ever for a server that has stopped and keeps its connections open."""
 
@@ -84,7 +84,7 @@ def bounded(connection: Connection, seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def message(error: Exception, sink: PostgresSink) -> str | None:
+def message_of(error: Exception, sink: PostgresSink) -> str | None:
     """A message with the first line of an error of PostgreSQL, without the secrets of the url; None
     for another error."""
     if not isinstance(error, psycopg2.Error):

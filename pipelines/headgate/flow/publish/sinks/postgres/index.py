@@ -64,7 +64,7 @@ def drop_others(cursor: Cursor, sink: PostgresSink, relation: int, keys: Sequenc
             cursor.execute(SQL("DROP INDEX {}").format(Identifier(sink.schema, name)))
 
 
-def create(cursor: Cursor, sink: PostgresSink, relation: int) -> None:
+def create_index(cursor: Cursor, sink: PostgresSink, relation: int) -> None:
     """Create the index of the declared keys unless it exists."""
     if not sink.keys or any(columns == list(sink.keys) for _, columns in _own(cursor, relation)):
         return

@@ -14,7 +14,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.reading.checked import Field, Report, Section
 from headgate.errors import HeadgateError
 from headgate.flow.publish.sinks.postgres.declared import POSTGRES, PostgresSink
-from headgate.flow.publish.sinks.postgres.url import check_url, place_of, secrets_in_url
+from headgate.flow.publish.sinks.postgres.url import check_url, secrets_in_url, server_of
 from headgate.flow.publish.sinks.writers import Mirror, SinkContext
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -61,7 +61,7 @@ class Postgres(Sink[PostgresSink]):
         return secrets_in_url(sink.url, sink.written if sink.written != sink.url else None)
 
     def datasets(self, sink: PostgresSink) -> Iterable[tuple[str, str]]:
-        found = place_of(sink.written)
+        found = server_of(sink.written)
         return ((found[0], f"{found[1]}.{sink.name}"),) if found else ()
 
     def writer(self, sink: PostgresSink, context: SinkContext) -> Mirror:
@@ -72,9 +72,9 @@ class Postgres(Sink[PostgresSink]):
 
     def reset(self, sink: PostgresSink, context: SinkContext) -> str | None:
         _require_package()
-        from headgate.flow.publish.sinks.postgres.mirror import reset
+        from headgate.flow.publish.sinks.postgres.mirror import reset_publication
 
-        return reset(sink, context)
+        return reset_publication(sink, context)
 
 
 def _require_package() -> None:

@@ -17,7 +17,7 @@ from psycopg2.sql import SQL, Composable, Composed, Identifier, Literal
 from headgate.commands import pipeline_command
 from headgate.flow.publish.sinks.postgres.connecting import LOCK_WAIT, TURN
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
-from headgate.flow.publish.sinks.writers import KEY, SinkContext, SinkRefusalError, Version
+from headgate.flow.publish.sinks.writers import KEY, MirrorVersion, SinkContext, SinkRefusalError
 
 if TYPE_CHECKING:
     from psycopg2.extensions import cursor as Cursor
@@ -67,19 +67,19 @@ _WATCH = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredPosition:
     """A row of ``headgate_publications``. ``relation`` is PostgreSQL's id of the table; ``changed``
     is when and by whom the rows were changed, if it was not this publication. ``columns`` are those
     that the publication has written."""
 
     owner: tuple[str, str]
     relation: int
-    version: Version
+    version: MirrorVersion
     changed: tuple[datetime, str] | None
     columns: frozenset[str]
 
 
-class Ledger:
+class PositionTable:
     """Statements about the position of one publication, in a transaction of the caller."""
 
     def __init__(self, sink: PostgresSink, context: SinkContext) -> None:
@@ -103,7 +103,7 @@ class Ledger:
         found = cursor.fetchone()
         return None if found is None or found[0] is None else int(found[0])
 
-    def entry(self, cursor: Cursor, *, lock: bool = False) -> Entry | None:
+    def entry(self, cursor: Cursor, *, lock: bool = False) -> StoredPosition | None:
         """The position; None if there is none. With ``lock``, other transactions wait for its
         row."""
         cursor.execute("SELECT to_regclass(%s)", (self._positions,))
@@ -117,11 +117,11 @@ class Ledger:
         cursor.execute(select, (self._sink.table,))
         if (row := cursor.fetchone()) is None:
             return None
-        version = Version(row[3], int(row[4]), row[5], int(row[6]))
+        version = MirrorVersion(row[3], int(row[4]), row[5], int(row[6]))
         changed = (row[7], str(row[8])) if row[7] is not None else None
-        return Entry((row[0], row[1]), int(row[2]), version, changed, frozenset(row[9]))
+        return StoredPosition((row[0], row[1]), int(row[2]), version, changed, frozenset(row[9]))
 
-    def require_own(self, cursor: Cursor, entry: Entry) -> None:
+    def require_own(self, cursor: Cursor, entry: StoredPosition) -> None:
         """Raises SinkRefusalError if the table belongs to another publication, or is no longer as
         this publication has left it."""
         if entry.owner != self._owner:
@@ -146,7 +146,7 @@ class Ledger:
             f"{self._reset}"
         )
 
-    def require_columns(self, entry: Entry, missing: Iterable[str]) -> None:
+    def require_columns(self, entry: StoredPosition, missing: Iterable[str]) -> None:
         """Raises SinkRefusalError if a column that the publication has written is missing. Rows
         that do not change are not written again, so the values would stay lost."""
         if lost := sorted(entry.columns.intersection(missing)):
@@ -201,7 +201,9 @@ class Ledger:
         ignores it."""
         cursor.execute("SELECT set_config(%s, %s, true)", (_SETTING, str(relation)))
 
-    def begin(self, cursor: Cursor, relation: int, upto: Version, columns: Iterable[str]) -> None:
+    def begin(
+        self, cursor: Cursor, relation: int, upto: MirrorVersion, columns: Iterable[str]
+    ) -> None:
         """Insert the first position of a table. Raises IntegrityError if another driver has
         inserted it."""
         insert = self._sql(
@@ -211,7 +213,7 @@ class Ledger:
         values = (self._sink.table, *self._owner, relation, *version, list(columns))
         cursor.execute(insert, values)
 
-    def move(self, cursor: Cursor, upto: Version, columns: Iterable[str]) -> None:
+    def move(self, cursor: Cursor, upto: MirrorVersion, columns: Iterable[str]) -> None:
         update = self._sql(
             "UPDATE {positions} SET source = %s, version = %s, batch = %s, files = %s, "
             'columns = %s, written_at = now() WHERE "table" = %s'

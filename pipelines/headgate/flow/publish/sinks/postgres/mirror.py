@@ -16,34 +16,34 @@ from headgate.declaration.quantities import plural
 from headgate.failpoints import failpoint
 from headgate.flow.publish.sinks.postgres.columns import (
     column_types,
-    encoded,
-    missing,
+    copy_lines,
+    missing_columns,
     require_fitting,
 )
 from headgate.flow.publish.sinks.postgres.connecting import (
     ANSWER,
     TURN,
     WRITE,
-    bounded,
     connect,
     merging_takes,
-    message,
+    message_of,
+    time_limit,
 )
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
 from headgate.flow.publish.sinks.postgres.index import (
-    create,
+    create_index,
     drop_others,
     ensure_unique,
     require_distinct,
 )
-from headgate.flow.publish.sinks.postgres.ledger import Entry, Ledger
+from headgate.flow.publish.sinks.postgres.ledger import PositionTable, StoredPosition
 from headgate.flow.publish.sinks.writers import (
     KEY,
-    Difference,
     Mirror,
+    MirrorVersion,
     SinkContext,
     SinkRefusalError,
-    Version,
+    VersionDifference,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class PostgresMirror(Mirror):
 
     def __init__(self, sink: PostgresSink, context: SinkContext) -> None:
         self._sink, self._context = sink, context
-        self._ledger = Ledger(sink, context)
+        self._ledger = PositionTable(sink, context)
         self._connection: Connection | None = None
         self._fits: pa.Schema | None = None
         self._is_indexed = False
@@ -73,21 +73,21 @@ class PostgresMirror(Mirror):
             connection.close()
 
     def failure(self, error: Exception) -> str | None:
-        return message(error, self._sink)
+        return message_of(error, self._sink)
 
-    def held(self) -> Version | None:
-        with self._transaction() as (connection, cursor), bounded(connection, ANSWER):
+    def held(self) -> MirrorVersion | None:
+        with self._transaction() as (connection, cursor), time_limit(connection, ANSWER):
             entry = self._ledger.entry(cursor)
             if entry is None:
                 return None
             self._ledger.require_own(cursor, entry)
             return entry.version
 
-    def apply(self, difference: Difference) -> None:
+    def apply(self, difference: VersionDifference) -> None:
         if difference.after is None:
             self._begin(difference)
         with self._transaction() as (connection, cursor):
-            with bounded(connection, ANSWER):
+            with time_limit(connection, ANSWER):
                 relation = self._ready(cursor, difference)
                 if not self._is_indexed:
                     require_distinct(self._sink, difference.keys)
@@ -102,14 +102,14 @@ class PostgresMirror(Mirror):
                 count += self._copy(connection, cursor, _GONE, names[:1], gone, schema)
             failpoint("postgres.copied")
             seconds = merging_takes(count)
-            with bounded(connection, seconds):
+            with time_limit(connection, seconds):
                 cursor.execute(f"SET LOCAL statement_timeout TO '{int(seconds)}s'")
                 self._merge(cursor, names, is_whole=difference.gone is None)
                 if not self._is_indexed:
-                    create(cursor, self._sink, relation)
+                    create_index(cursor, self._sink, relation)
                     self._is_indexed = True
             failpoint("postgres.merged")
-            with bounded(connection, ANSWER):
+            with time_limit(connection, ANSWER):
                 if difference.after is None:
                     self._ledger.begin(cursor, relation, difference.upto, columns)
                 else:
@@ -124,13 +124,13 @@ class PostgresMirror(Mirror):
         try:
             with self._connection.cursor() as cursor:
                 yield self._connection, cursor
-                with bounded(self._connection, WRITE):
+                with time_limit(self._connection, WRITE):
                     self._connection.commit()
         except BaseException:
             self.close()  # rolls back
             raise
 
-    def _begin(self, difference: Difference) -> None:
+    def _begin(self, difference: VersionDifference) -> None:
         """Create the table, with its columns and triggers, unless it is there. These transactions
         are short: what they lock, other publications or readers wait for, and a first load takes
         long. If the driver ends in between, the next one finds an empty table, and goes on."""
@@ -140,17 +140,17 @@ class PostgresMirror(Mirror):
             self._create()
         failpoint("postgres.created")
         self._fits, self._is_indexed = None, False
-        with self._transaction() as (connection, cursor), bounded(connection, ANSWER):
+        with self._transaction() as (connection, cursor), time_limit(connection, ANSWER):
             relation = self._own_empty(cursor)
             self._fit(cursor, relation, difference)
             self._ledger.watch(cursor, relation)
         failpoint("postgres.prepared")
 
     def _create(self) -> None:
-        with self._transaction() as (connection, cursor), bounded(connection, ANSWER + TURN):
+        with self._transaction() as (connection, cursor), time_limit(connection, ANSWER + TURN):
             self._ledger.create(cursor)
 
-    def _ready(self, cursor: Cursor, difference: Difference) -> int:
+    def _ready(self, cursor: Cursor, difference: VersionDifference) -> int:
         """Prepare the table for a change of its rows; returns PostgreSQL's id of it. Raises
         SinkRefusalError unless it has the rows of ``after`` and can have the columns."""
         if difference.after is None:
@@ -182,7 +182,11 @@ class PostgresMirror(Mirror):
         )
 
     def _fit(
-        self, cursor: Cursor, relation: int, difference: Difference, entry: Entry | None = None
+        self,
+        cursor: Cursor,
+        relation: int,
+        difference: VersionDifference,
+        entry: StoredPosition | None = None,
     ) -> None:
         """Add the new columns. Raises SinkRefusalError if other columns differ or are missing, or
         if rows cannot be replaced. Without ``entry``, the table is empty."""
@@ -194,7 +198,7 @@ class PostgresMirror(Mirror):
         cursor.execute(_COLUMNS, (relation,))
         there = {str(name): str(type_) for name, type_ in cursor.fetchall()}
         require_fitting(self._sink, self._context.name, declared, there)
-        lacking = missing(declared, there)
+        lacking = missing_columns(declared, there)
         if entry is not None:
             self._ledger.require_columns(entry, lacking)
         for name, type_ in lacking.items():
@@ -217,13 +221,13 @@ class PostgresMirror(Mirror):
         count = 0
         columns, into = SQL(", ").join(names), Identifier("pg_temp", name)
         like = SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA")
-        with bounded(connection, ANSWER):
+        with time_limit(connection, ANSWER):
             cursor.execute(like.format(Identifier(name), columns, self._ledger.table))
         copy = SQL("COPY {} ({}) FROM STDIN").format(into, columns).as_string(cursor)
         for table in tables:
             ordered = table.select([each.strings[0] for each in names])
-            for piece in encoded(ordered, schema):
-                with bounded(connection, WRITE):
+            for piece in copy_lines(ordered, schema):
+                with time_limit(connection, WRITE):
                     cursor.copy_expert(copy, io.BytesIO(piece))
             count += table.num_rows
         return count
@@ -256,21 +260,21 @@ class PostgresMirror(Mirror):
         cursor.execute(SQL(upsert).format(**parts))
 
 
-def reset(sink: PostgresSink, context: SinkContext) -> str:
+def reset_publication(sink: PostgresSink, context: SinkContext) -> str:
     """Remove all rows of the table and its position, in one transaction. Returns what was done.
     Raises SinkRefusalError."""
     try:
         connection = connect(sink, context)
         try:
-            with bounded(connection, WRITE), connection, connection.cursor() as cursor:
-                return _reset(cursor, sink, Ledger(sink, context), context)
+            with time_limit(connection, WRITE), connection, connection.cursor() as cursor:
+                return _reset(cursor, sink, PositionTable(sink, context), context)
         finally:
             connection.close()
     except Error as error:
-        raise SinkRefusalError(str(message(error, sink))) from error
+        raise SinkRefusalError(str(message_of(error, sink))) from error
 
 
-def _reset(cursor: Cursor, sink: PostgresSink, ledger: Ledger, context: SinkContext) -> str:
+def _reset(cursor: Cursor, sink: PostgresSink, ledger: PositionTable, context: SinkContext) -> str:
     entry = ledger.entry(cursor, lock=True)
     if entry is not None and entry.owner != (context.pipeline, context.name):
         ledger.require_own(cursor, entry)

@@ -93,7 +93,7 @@ def secrets_in_url(url: str, written: str | None) -> Iterator[str]:
     yield from (text for text in found if len(text) >= _SHORTEST)
 
 
-def place_of(written: str) -> tuple[str, str] | None:
+def server_of(written: str) -> tuple[str, str] | None:
     """The server, as ``postgres://HOST:PORT``, and the database of an address as it is written;
     None if one of them is missing or contains a placeholder."""
     parts = urlsplit(written)

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from headgate.flow.publish.sinks.webhook.receiver import CONNECTIONS, Message, Outcome
+from headgate.flow.publish.sinks.webhook.receiver import CONNECTIONS, Message, RequestOutcome
 
-Post = Callable[[Message], Outcome]
+Post = Callable[[Message], RequestOutcome]
 Bury = Callable[[Message, str, int], str | None]
 """Stores a dead letter. Returns why it cannot be stored; None if it is stored."""
 
@@ -27,7 +27,7 @@ many seconds. Otherwise ``run --once`` would end at each limit, and the next run
 of the step from the first one again."""
 
 
-def pause(failures: int) -> float:
+def retry_pause(failures: int) -> float:
     """The pause in seconds after a number of consecutive failures."""
     return float(min(2.0 ** (failures - 1), LONGEST_PAUSE))
 
@@ -52,7 +52,7 @@ class Delivery:
         post: Post,
         bury: Bury,
         attempts: int,
-        waits: Callable[[int], float] = pause,
+        waits: Callable[[int], float] = retry_pause,
     ) -> None:
         self._post, self._bury, self._attempts, self._pause = post, bury, attempts, waits
         self._changed = threading.Condition()
@@ -115,11 +115,11 @@ class Delivery:
                 self._changed.wait(until)
             return None
 
-    def _settle(self, lane: _Lane, outcome: Outcome) -> None:
+    def _settle(self, lane: _Lane, outcome: RequestOutcome) -> None:
         refused = lane.failures + 1
         if not outcome.taken and not outcome.is_away and refused >= self._attempts:
             kept = self._bury(lane.messages[0], outcome.why, refused)
-            outcome = Outcome() if kept is None else Outcome(kept, is_away=True)
+            outcome = RequestOutcome() if kept is None else RequestOutcome(kept, is_away=True)
         with self._changed:
             now = time.monotonic()
             if outcome.is_away:

@@ -64,7 +64,7 @@ class _Answer(HTTPResponse):
         self.fp: Any = io.BufferedReader(_Bounded(self.fp.detach(), sock, seconds))
 
 
-def bounded(pools: PoolManager, seconds: float) -> None:
+def limit_answers(pools: PoolManager, seconds: float) -> None:
     """Limit the time of each answer, including its body. After that time, urllib3 raises
     ReadTimeoutError. Its own timeout applies to each piece that arrives: a receiver that sends a
     byte now and then could keep a request open for hours."""
@@ -114,7 +114,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RequestOutcome:
     """``is_away``: the receiver is unavailable, or refuses every row. Otherwise ``why`` is about
     this row; it is empty if the row was accepted. ``wait`` is how many seconds the receiver asks to
     wait for; 0 if it does not ask. ``is_busy``: it limits the rate of rows, and is unavailable only
@@ -145,9 +145,9 @@ class Receiver:
             retries=False,
             timeout=urllib3.Timeout(connect=CONNECT, read=READ),
         )
-        bounded(self._pool, READ)
+        limit_answers(self._pool, READ)
 
-    def post(self, message: Message) -> Outcome:
+    def post(self, message: Message) -> RequestOutcome:
         """Send one row, once. Blocks for about 15 seconds at most."""
         try:
             answer = self._pool.request(
@@ -159,11 +159,11 @@ class Receiver:
                 preload_content=False,
             )
         except _NOT_REACHED as error:
-            return Outcome(f"cannot be reached ({type(error).__name__})", is_away=True)
+            return RequestOutcome(f"cannot be reached ({type(error).__name__})", is_away=True)
         except ReadTimeoutError:
-            return Outcome(f"has not answered within {READ:.0f} seconds")
+            return RequestOutcome(f"has not answered within {READ:.0f} seconds")
         except (ProtocolError, HTTPError) as error:
-            return Outcome(f"has ended the connection ({type(error).__name__})")
+            return RequestOutcome(f"has ended the connection ({type(error).__name__})")
         try:
             if len(answer.read(_READ_OF_ANSWER)) < _READ_OF_ANSWER:
                 answer.release_conn()
@@ -197,12 +197,14 @@ def as_header(text: str) -> str:
     return quote(text[:_LONGEST], safe=" !\"#$&'()*+,/:;<=>?@[\\]^`{|}~")
 
 
-def _outcome(status: int, retry_after: str) -> Outcome:
+def _outcome(status: int, retry_after: str) -> RequestOutcome:
     if 200 <= status < 300:
-        return Outcome()
+        return RequestOutcome()
     if 300 <= status < 400:
-        return Outcome(f"answers {status}: write the address to which it redirects", is_away=True)
+        return RequestOutcome(
+            f"answers {status}: write the address to which it redirects", is_away=True
+        )
     wait = float(retry_after) if retry_after.isdecimal() else 0.0  # it may also be a date
     is_away = status in _AWAY
     is_busy = status == _TOO_MANY or (is_away and wait > 0)
-    return Outcome(f"answers {status}", is_away, wait, is_busy)
+    return RequestOutcome(f"answers {status}", is_away, wait, is_busy)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from headgate.failpoints import failpoint
 from headgate.flow.publish.sinks.letters import DeadLetters, Letter
 from headgate.flow.publish.sinks.webhook.declared import WebhookSink
-from headgate.flow.publish.sinks.webhook.delivery import Delivery, pause
-from headgate.flow.publish.sinks.webhook.receiver import Message, Outcome, Receiver
+from headgate.flow.publish.sinks.webhook.delivery import Delivery, retry_pause
+from headgate.flow.publish.sinks.webhook.receiver import Message, Receiver, RequestOutcome
 from headgate.flow.publish.sinks.writers import (
     BRIEFLY,
     Outgoing,
@@ -42,7 +42,7 @@ class WebhookWriter(Writer):
         self,
         sink: WebhookSink,
         context: SinkContext,
-        waits: Callable[[int], float] = pause,
+        waits: Callable[[int], float] = retry_pause,
     ) -> None:
         self._sink, self._waits = sink, waits
         self._receiver = Receiver(sink)
@@ -88,7 +88,7 @@ class WebhookWriter(Writer):
             raise
         return self._delivery
 
-    def _post(self, message: Message) -> Outcome:
+    def _post(self, message: Message) -> RequestOutcome:
         outcome = self._receiver.post(message)
         failpoint("webhook.posted")
         return outcome

@@ -11,7 +11,7 @@ import pytest
 
 from headgate.flow.publish.sinks.postgres.declared import PostgresSink
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
-from headgate.flow.publish.sinks.writers import KEY, Difference, SinkContext, Version
+from headgate.flow.publish.sinks.writers import KEY, MirrorVersion, SinkContext, VersionDifference
 from headgate.lake.storage.files import Storage
 from tests.support.postgres import PASSWORD, Server, running_server
 from tests.support.waiting import wait_until
@@ -38,8 +38,8 @@ def sink_of(server: Server, **more: Any) -> PostgresSink:
     )
 
 
-def version(number: int) -> Version:
-    return Version("log", number, f"files-{number}", number)
+def version(number: int) -> MirrorVersion:
+    return MirrorVersion("log", number, f"files-{number}", number)
 
 
 def rows(*values: tuple[str | None, int]) -> pa.Table:
@@ -58,11 +58,11 @@ def step(
     after: int | None = None,
     less: pa.Table | None = None,
     schema: pa.Schema = PLAIN,
-) -> Difference:
+) -> VersionDifference:
     if less is None and after is not None:
         less = gone()
     before = None if after is None else version(after)
-    return Difference([table], less, schema, ("shop",), before, version(upto))
+    return VersionDifference([table], less, schema, ("shop",), before, version(upto))
 
 
 def sales(server: Server) -> list[tuple[Any, ...]]:

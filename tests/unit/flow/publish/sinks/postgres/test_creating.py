@@ -11,7 +11,7 @@ from contextlib import closing
 import psycopg2
 import pytest
 
-from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset
+from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset_publication
 from headgate.flow.publish.sinks.writers import SinkContext, SinkRefusalError
 from tests.support.failing import failing, passing
 from tests.support.postgres import Server, is_there
@@ -179,7 +179,7 @@ def test_readers_of_a_table_that_is_filled_again_do_not_wait(
     server: Server, mirror: PostgresMirror
 ) -> None:
     mirror.apply(step(rows(("a", 1)), 1))
-    reset(sink_of(server), CONTEXT)
+    reset_publication(sink_of(server), CONTEXT)
     seen: list[object] = []
 
     def read() -> None:

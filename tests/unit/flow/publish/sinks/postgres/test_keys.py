@@ -9,8 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset
-from headgate.flow.publish.sinks.writers import KEY, Difference, SinkContext, SinkRefusalError
+from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset_publication
+from headgate.flow.publish.sinks.writers import (
+    KEY,
+    SinkContext,
+    SinkRefusalError,
+    VersionDifference,
+)
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import CONTEXT, rows, sales, sink_of, step
 
@@ -25,7 +30,7 @@ def test_keys_are_a_unique_index(server: Server) -> None:
     )
     assert "UNIQUE" in index
     assert "(total, shop)" in index
-    reset(sink_of(server), CONTEXT)
+    reset_publication(sink_of(server), CONTEXT)
     few = PostgresMirror(sink_of(server, keys=("total",)), CONTEXT)
     with pytest.raises(SinkRefusalError, match="add shop to the keys"):
         few.apply(step(rows(("a", 1)), 1))
@@ -34,7 +39,9 @@ def test_keys_are_a_unique_index(server: Server) -> None:
 _INDEXES = "SELECT indexdef FROM pg_indexes WHERE indexname LIKE '%headgate_keys' ORDER BY 1"
 
 
-def _keyed(server: Server, keys: tuple[str, ...], difference: Difference, **more: Any) -> None:
+def _keyed(
+    server: Server, keys: tuple[str, ...], difference: VersionDifference, **more: Any
+) -> None:
     sink = sink_of(server, keys=keys, **more)
     context = SinkContext("shop", sink.table, CONTEXT.storage)
     with closing(PostgresMirror(sink, context)) as found:
@@ -71,7 +78,7 @@ def test_an_index_of_the_same_keys_stays(server: Server) -> None:
 
 def test_a_reset_drops_the_index_of_the_keys_too(server: Server) -> None:
     _keyed(server, ("shop",), step(rows(("a", 1)), 1))
-    reset(sink_of(server), CONTEXT)
+    reset_publication(sink_of(server), CONTEXT)
     assert server.ask(_INDEXES) == []
 
 

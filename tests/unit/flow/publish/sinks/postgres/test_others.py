@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.flow.publish.sinks.postgres import connecting
-from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset
+from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror, reset_publication
 from headgate.flow.publish.sinks.writers import KEY, SinkContext, SinkRefusalError
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import (
@@ -47,7 +47,7 @@ def test_what_others_change_is_not_written_over(
     assert sales(server) == changed
     with pytest.raises(SinkRefusalError, match="was changed by airflow"):
         mirror.held()
-    assert "removed" in reset(sink_of(server), CONTEXT)
+    assert "removed" in reset_publication(sink_of(server), CONTEXT)
     assert mirror.held() is None
     mirror.apply(step(rows(("a", 2)), 2))
     assert sales(server) == [("a", 2)]
@@ -186,7 +186,7 @@ def test_a_column_that_was_dropped_is_not_made_up(server: Server, mirror: Postgr
     lost = "has lost the column total; to fill it again from the first row: .*publication reset"
     with pytest.raises(SinkRefusalError, match=lost):
         mirror.apply(step(rows(("b", 3)), 2, 1))
-    reset(sink_of(server), CONTEXT)
+    reset_publication(sink_of(server), CONTEXT)
     mirror.apply(step(rows(("a", 1), ("b", 3)), 2))
     assert sales(server) == [("a", 1), ("b", 3)]
 
@@ -207,5 +207,5 @@ def test_a_table_has_one_publication(server: Server, mirror: PostgresMirror) -> 
     with pytest.raises(SinkRefusalError, match="belongs to the publication sales of shop"):
         second.held()
     with pytest.raises(SinkRefusalError, match="belongs to the publication sales of shop"):
-        reset(sink_of(server), other)
+        reset_publication(sink_of(server), other)
     assert sales(server) == [("a", 1)]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.flow.publish.sinks.postgres.mirror import PostgresMirror
-from headgate.flow.publish.sinks.writers import KEY, Difference
+from headgate.flow.publish.sinks.writers import KEY, VersionDifference
 from tests.support.postgres import Server, is_there
 from tests.unit.flow.publish.sinks.postgres.conftest import PLAIN, gone, rows, sales, step, version
 
@@ -29,7 +29,9 @@ def test_changed_new_and_gone_rows(server: Server, mirror: PostgresMirror) -> No
     # Rows that may be unchanged are compared, so no row is written without need.
     before = server.ask("SELECT xmin::text FROM sales WHERE shop = 'c'")
     mirror.apply(
-        Difference([rows(("c", 3), ("e", 5))], None, PLAIN, ("shop",), version(7), version(9))
+        VersionDifference(
+            [rows(("c", 3), ("e", 5))], None, PLAIN, ("shop",), version(7), version(9)
+        )
     )
     assert sales(server) == [("c", 3), ("e", 5)]
     assert server.ask("SELECT xmin::text FROM sales WHERE shop = 'c'") == before
