@@ -9,13 +9,15 @@ from deltalake import DeltaTable
 
 from headgate.history.maintenance.compaction import CompactionLimits
 from headgate.history.maintenance.report import Compacted, Vacuumed
-from headgate.history.maintenance.work import compact, vacuum_tables
+from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from tests.support.engine import Engine
 
 
 def compacted(engine: Engine) -> dict[str, Compacted]:
     tables, limits = engine.runtime.owned(), CompactionLimits(least=2)
-    steps = compact(engine.layout, engine.pipeline, tables, nullcontext, engine.clock, limits)
+    steps = compact_tables(
+        engine.layout, engine.pipeline, tables, nullcontext, engine.clock, limits
+    )
     return {step.table: step for step in steps if step is not None}
 
 

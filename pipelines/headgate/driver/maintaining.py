@@ -10,9 +10,14 @@ from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
 from headgate.driver.run_control import BatchLock
 from headgate.errors import HeadgateError
-from headgate.history.maintenance.report import Report
-from headgate.history.maintenance.requests import Answer, Request, asked, write_answer
-from headgate.history.maintenance.work import compact, vacuum_tables
+from headgate.history.maintenance.report import MaintenanceReport
+from headgate.history.maintenance.requests import (
+    MaintenanceAnswer,
+    MaintenanceRequest,
+    requested_maintenance,
+    write_answer,
+)
+from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from headgate.lake.tables.table import Table
@@ -44,8 +49,8 @@ class Maintaining:
         self._clock = clock
         self._epoch = epoch
         self._last = ""
-        self._answer: Answer | None = None
-        self._steps: Iterator[Report | None] = iter(())
+        self._answer: MaintenanceAnswer | None = None
+        self._steps: Iterator[MaintenanceReport | None] = iter(())
 
     def step(self) -> None:
         """Begin a new request or continue the current one, for a few seconds at most, so that
@@ -72,21 +77,21 @@ class Maintaining:
             )
 
     def _begin(self) -> None:
-        request = asked(self._layout)
+        request = requested_maintenance(self._layout)
         if request is None or request.epoch < self._epoch or request.id == self._last:
             return
         self._last = request.id
-        self._tell(Answer(request.id, request.what))
+        self._tell(MaintenanceAnswer(request.id, request.what))
         self._steps = self._work(request)
 
-    def _work(self, request: Request) -> Iterator[Report | None]:
+    def _work(self, request: MaintenanceRequest) -> Iterator[MaintenanceReport | None]:
         around = self._layout, self._pipeline, self._tables
         if request.what == "compact":
-            return compact(*around, self._batch_lock.between_batches, self._clock)
+            return compact_tables(*around, self._batch_lock.between_batches, self._clock)
         keep_for = max(request.keep_for, LEAST)
         return vacuum_tables(*around, keep_for, self._batch_lock.between_batches, self._clock)
 
-    def _tell(self, answer: Answer) -> None:
+    def _tell(self, answer: MaintenanceAnswer) -> None:
         self._answer = answer
         write_answer(self._layout, self._job, answer)
 

@@ -8,12 +8,19 @@ from datetime import UTC, datetime, timedelta
 
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
-from headgate.history.maintenance.requests import Answer, What, ask, asked, new_request, read_answer
+from headgate.history.maintenance.requests import (
+    MaintenanceAnswer,
+    MaintenanceKind,
+    new_maintenance_request,
+    read_answer,
+    request_maintenance,
+    requested_maintenance,
+)
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import POLL_EVERY, NotAliveError
 
-_AGAIN: Mapping[What, str] = {
+_AGAIN: Mapping[MaintenanceKind, str] = {
     "compact": pipeline_command("compact"),
     "vacuum": pipeline_command("vacuum"),
 }
@@ -22,14 +29,14 @@ SILENT_FOR = 600.0  # seconds without an answer: a job reports each file or tabl
 
 def maintain(
     layout: Layout,
-    what: What,
+    what: MaintenanceKind,
     keep_for: timedelta,
     jobs: Iterable[JobState],
     *,
     timeout: float = SILENT_FOR,
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
-) -> Mapping[str, Answer]:
+) -> Mapping[str, MaintenanceAnswer]:
     """Request maintenance from running jobs, wait for them, and return the last answer of each.
     ``jobs`` has at least one.
 
@@ -37,9 +44,9 @@ def maintain(
     another request replaces this one.
     """
     waiting = {job.job: job for job in jobs}
-    answers: dict[str, Answer] = {}
-    request = new_request(what, keep_for, max(job.epoch for job in waiting.values()))
-    ask(layout, request)
+    answers: dict[str, MaintenanceAnswer] = {}
+    request = new_maintenance_request(what, keep_for, max(job.epoch for job in waiting.values()))
+    request_maintenance(layout, request)
     heard = clock()
     while waiting:
         for job in tuple(waiting):
@@ -51,7 +58,7 @@ def maintain(
         if not waiting:
             break
         _require_alive(layout, waiting, what)
-        if (newest := asked(layout)) is not None and newest.id != request.id:
+        if (newest := requested_maintenance(layout)) is not None and newest.id != request.id:
             raise HeadgateError(
                 f"another process has requested {newest.what} meanwhile",
                 remedy="wait, then try again",
@@ -62,7 +69,7 @@ def maintain(
     return answers
 
 
-def _require_alive(layout: Layout, waiting: Mapping[str, JobState], what: What) -> None:
+def _require_alive(layout: Layout, waiting: Mapping[str, JobState], what: MaintenanceKind) -> None:
     alive = {(j.job, j.epoch) for j in probe(layout, datetime.now(UTC)) if j.is_alive}
     for job in waiting.values():
         if (job.job, job.epoch) not in alive:

@@ -13,7 +13,11 @@ from deltalake import DeltaTable
 from headgate.cli.maintain import maintenance
 from headgate.driver.lease import Lease
 from headgate.history.maintenance.report import Amount, Vacuumed
-from headgate.history.maintenance.requests import Answer, asked, write_answer
+from headgate.history.maintenance.requests import (
+    MaintenanceAnswer,
+    requested_maintenance,
+    write_answer,
+)
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
@@ -98,9 +102,11 @@ def answers(monkeypatch: pytest.MonkeyPatch, layout: Layout, job: str, **answer:
     """Let the job answer as soon as the command waits for it."""
 
     def wait(_: float) -> None:
-        request = asked(layout)
+        request = requested_maintenance(layout)
         assert request is not None
-        write_answer(layout, job, Answer(request.id, request.what, is_done=True, **answer))
+        write_answer(
+            layout, job, MaintenanceAnswer(request.id, request.what, is_done=True, **answer)
+        )
 
     monkeypatch.setattr(maintenance, "maintain", partial(maintain, wait=wait))
 

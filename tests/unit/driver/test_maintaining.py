@@ -11,12 +11,12 @@ import pytest
 from headgate.driver.maintaining import LEAST, Maintaining
 from headgate.driver.run_control import BatchLock
 from headgate.history.maintenance.requests import (
-    Answer,
-    Request,
-    What,
-    ask,
-    new_request,
+    MaintenanceAnswer,
+    MaintenanceKind,
+    MaintenanceRequest,
+    new_maintenance_request,
     read_answer,
+    request_maintenance,
 )
 from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.snapshot import tables_of
@@ -42,13 +42,13 @@ def job(lake: Lake, lock: BatchLock, clock: Callable[[], datetime] | None = None
     return Maintaining(lake.layout, lake.pipeline, "gold", tables, lock, EPOCH, now)
 
 
-def asks(lake: Lake, what: What, epoch: int = EPOCH) -> Request:
-    request = new_request(what, timedelta(), epoch)
-    ask(lake.layout, request)
+def asks(lake: Lake, what: MaintenanceKind, epoch: int = EPOCH) -> MaintenanceRequest:
+    request = new_maintenance_request(what, timedelta(), epoch)
+    request_maintenance(lake.layout, request)
     return request
 
 
-def answer(lake: Lake, request: Request) -> Answer | None:
+def answer(lake: Lake, request: MaintenanceRequest) -> MaintenanceAnswer | None:
     return read_answer(lake.layout, "gold", request)
 
 
@@ -91,7 +91,7 @@ def test_no_request_is_worked_off_twice(lake: Lake) -> None:
     (table,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "silver/good")
     table.refresh()
     before = table.version
-    ask(lake.layout, request)
+    request_maintenance(lake.layout, request)
     steps(maintaining, 10)
     table.refresh()
     assert table.version == before
@@ -164,7 +164,7 @@ def test_a_fault_of_headgate_ends_nothing(lake: Lake, monkeypatch: pytest.Monkey
         raise OverflowError("date value out of range")
 
     maintaining = job(lake, BatchLock())
-    monkeypatch.setattr("headgate.history.maintenance.work.list_files", fault)
+    monkeypatch.setattr("headgate.history.maintenance.steps.list_files", fault)
     request = asks(lake, "vacuum")
     steps(maintaining, 5)
     found = answer(lake, request)

@@ -10,12 +10,12 @@ import pytest
 from headgate.errors import HeadgateError
 from headgate.history.maintenance.report import Amount, Compacted
 from headgate.history.maintenance.requests import (
-    Answer,
-    Request,
-    ask,
-    asked,
-    new_request,
+    MaintenanceAnswer,
+    MaintenanceRequest,
+    new_maintenance_request,
     read_answer,
+    request_maintenance,
+    requested_maintenance,
     write_answer,
 )
 from headgate.lake.control.ownership import Owner
@@ -43,7 +43,7 @@ class Clock:
         self.happens(self.time)
 
 
-def run(layout: Layout, clock: Clock, timeout: float = 20.0) -> dict[str, Answer]:
+def run(layout: Layout, clock: Clock, timeout: float = 20.0) -> dict[str, MaintenanceAnswer]:
     alive = probe(layout, datetime.now(UTC))
     day = timedelta(days=1)
     return dict(
@@ -56,8 +56,8 @@ def running(layout: Layout, *layers: str, epoch: int = 3) -> None:
     report(layout, layers[0], epoch=epoch, n=2)
 
 
-def request_of(layout: Layout) -> Request:
-    request = asked(layout)
+def request_of(layout: Layout) -> MaintenanceRequest:
+    request = requested_maintenance(layout)
     assert request is not None
     return request
 
@@ -66,9 +66,9 @@ def test_an_answer_comes_table_by_table(layout: Layout) -> None:
     running(layout, "gold")
 
     def happens(time: float) -> None:
-        answer = Answer(request_of(layout).id, "compact").with_one(DONE)
+        answer = MaintenanceAnswer(request_of(layout).id, "compact").with_one(DONE)
         if time > 30:
-            answer = Answer(answer.id, "compact", True, (DONE, DONE))
+            answer = MaintenanceAnswer(answer.id, "compact", True, (DONE, DONE))
         if time > 15:
             write_answer(layout, "gold", answer)
 
@@ -82,9 +82,9 @@ def test_every_job_has_to_answer(layout: Layout) -> None:
 
     def happens(time: float) -> None:
         assert request_of(layout).epoch == 4
-        write_answer(layout, "bronze", Answer(request_of(layout).id, "compact", True))
+        write_answer(layout, "bronze", MaintenanceAnswer(request_of(layout).id, "compact", True))
         if time > 9:
-            write_answer(layout, "gold", Answer(request_of(layout).id, "compact", True))
+            write_answer(layout, "gold", MaintenanceAnswer(request_of(layout).id, "compact", True))
 
     clock = Clock(happens)
     assert run(layout, clock).keys() == {"bronze", "gold"}
@@ -118,13 +118,13 @@ def test_somebody_else_asks_for_something(layout: Layout) -> None:
     running(layout, "gold")
 
     def happens(_: float) -> None:
-        ask(layout, new_request("vacuum", timedelta(), 3))
+        request_maintenance(layout, new_maintenance_request("vacuum", timedelta(), 3))
 
     with pytest.raises(HeadgateError, match="another process has requested vacuum meanwhile"):
         run(layout, Clock(happens))
 
 
 def test_an_answer_to_another_request_is_none(layout: Layout) -> None:
-    request = new_request("compact", timedelta(), 3)
-    write_answer(layout, "gold", Answer("another", "compact", True))
+    request = new_maintenance_request("compact", timedelta(), 3)
+    write_answer(layout, "gold", MaintenanceAnswer("another", "compact", True))
     assert read_answer(layout, "gold", request) is None

@@ -22,13 +22,12 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import parse_duration, plural, size_text
 from headgate.driver.lease import Lease, TablesInUseError
 from headgate.errors import HeadgateError
-from headgate.history.maintenance.report import Amount, Compacted, Report, Vacuumed
-from headgate.history.maintenance.requests import What
-from headgate.history.maintenance.retention import LOG_WHY, WHY
+from headgate.history.maintenance.report import Amount, Compacted, MaintenanceReport, Vacuumed
+from headgate.history.maintenance.requests import MaintenanceKind
+from headgate.history.maintenance.retention import KEEP_WHY, LOG_WHY
 from headgate.history.maintenance.retention_context import read_context
-from headgate.history.maintenance.vacuum import MOST_KEPT, list_files, plan
-from headgate.history.maintenance.work import compact as compact_tables
-from headgate.history.maintenance.work import vacuum_tables
+from headgate.history.maintenance.steps import compact_tables, vacuum_tables
+from headgate.history.maintenance.vacuum import MOST_KEPT, list_files, plan_vacuum
 from headgate.history.savepoints.clone import require_whole
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.control.stopping import stop_requested
@@ -86,20 +85,22 @@ def vacuum(
     respond(json, document, lambda: show_vacuumed(reports, dry_run=dry_run))
 
 
-def _document(declared: Pipeline, reports: Iterable[Report]) -> dict[str, object]:
+def _document(declared: Pipeline, reports: Iterable[MaintenanceReport]) -> dict[str, object]:
     return {"pipeline": declared.name, "tables": [encoded(report) for report in reports]}
 
 
-def _planned(declared: Pipeline, layout: Layout, keep_for: timedelta) -> tuple[Report, ...]:
+def _planned(
+    declared: Pipeline, layout: Layout, keep_for: timedelta
+) -> tuple[MaintenanceReport, ...]:
     context, now = read_context(layout, declared), datetime.now(UTC)
     found = context.snapshot.tables
     tables = (found[node.path].table for node in graph_of(declared) if node.path in found)
-    return tuple(plan(t, list_files(t), context, keep_for, now).report for t in tables)
+    return tuple(plan_vacuum(t, list_files(t), context, keep_for, now).report for t in tables)
 
 
 def _maintain(
-    declared: Pipeline, layout: Layout, what: What, keep_for: timedelta
-) -> tuple[Report, ...]:
+    declared: Pipeline, layout: Layout, what: MaintenanceKind, keep_for: timedelta
+) -> tuple[MaintenanceReport, ...]:
     """Running jobs maintain the tables that they write; this process maintains the rest."""
     found = probe(layout, datetime.now(UTC))
     for job in found:
@@ -124,8 +125,12 @@ def _maintain(
 
 
 def _here(
-    declared: Pipeline, layout: Layout, layers: Sequence[str], what: What, keep_for: timedelta
-) -> Iterator[Report]:
+    declared: Pipeline,
+    layout: Layout,
+    layers: Sequence[str],
+    what: MaintenanceKind,
+    keep_for: timedelta,
+) -> Iterator[MaintenanceReport]:
     """Maintain the tables of layers without a job, under a lease. Raises LeaseHeldError."""
 
     def now() -> datetime:
@@ -148,7 +153,7 @@ def _here(
             yield from (r for r in done if r is not None)
 
 
-def show_compacted(reports: Sequence[Report]) -> None:
+def show_compacted(reports: Sequence[MaintenanceReport]) -> None:
     done = [report for report in reports if isinstance(report, Compacted)]
     headers = ("table", "merged:", "size:", "into:", "size:", "small files left:")
     rows = ((e.table, *_amount(e.merged), *_amount(e.into), e.small.files) for e in done)
@@ -162,7 +167,7 @@ def show_compacted(reports: Sequence[Report]) -> None:
     print(f"{became}; vacuum removes what they were made from")
 
 
-def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
+def show_vacuumed(reports: Sequence[MaintenanceReport], *, dry_run: bool) -> None:
     done = [report for report in reports if isinstance(report, Vacuumed)]
     headers = ("table", "removed:", "size:", "in use:", "size:", "kept:", "size:")
     table = grid("", *headers, "log entries removed:", "log from:", "because of")
@@ -176,7 +181,7 @@ def show_vacuumed(reports: Sequence[Report], *, dry_run: bool) -> None:
     for each in done:
         for reason, amount in each.kept.items():
             if reason != "live":
-                print(f"{each.table}: {_files(amount)} kept: {WHY[reason]}")
+                print(f"{each.table}: {_files(amount)} kept: {KEEP_WHY[reason]}")
     removed = sum((each.removed for each in done), Amount())
     print(f"{_files(removed)} {'would be removed' if dry_run else 'removed'}")
     if any(each.entries for each in done if kind_of(each.table) in (BRONZE, SILVER)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headgate.history.maintenance.retention import LogReason, Reason
+from headgate.history.maintenance.retention import KeepReason, LogReason
 from headgate.lake.tables.data_file import DataFile
 
 
@@ -43,10 +43,10 @@ class Vacuumed:
 
     table: str
     removed: Amount = Amount()
-    kept: Mapping[Reason, Amount] = field(default_factory=dict)
+    kept: Mapping[KeepReason, Amount] = field(default_factory=dict)
     entries: int = 0
     log_from: int = 0
     log_why: LogReason = "position"
 
 
-Report = Compacted | Vacuumed
+MaintenanceReport = Compacted | Vacuumed

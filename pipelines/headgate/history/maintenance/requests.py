@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
-from headgate.history.maintenance.report import Compacted, Report, Vacuumed
+from headgate.history.maintenance.report import Compacted, MaintenanceReport, Vacuumed
 from headgate.lake.storage.documents import (
     decoded,
     encoded,
@@ -21,65 +21,67 @@ from headgate.lake.storage.documents import (
 )
 from headgate.lake.storage.layout import Layout
 
-What = Literal["compact", "vacuum"]
+MaintenanceKind = Literal["compact", "vacuum"]
 
 _REQUEST = Layout.document("maintenance")
 
 
 @dataclass(frozen=True)
-class Request:
+class MaintenanceRequest:
     """``keep_for`` is how long vacuum keeps files for readers. ``epoch`` is the highest epoch of
     the jobs that the request is for."""
 
     id: str
-    what: What
+    what: MaintenanceKind
     keep_for: timedelta
     epoch: int
 
 
 @dataclass(frozen=True)
-class Answer:
+class MaintenanceAnswer:
     """What a job has done for a request so far. ``error``, ``remedy`` and ``exit_code`` say
     why it failed, if it did."""
 
     id: str
-    what: What
+    what: MaintenanceKind
     is_done: bool = False
-    reports: tuple[Report, ...] = ()
+    reports: tuple[MaintenanceReport, ...] = ()
     error: str | None = None
     remedy: str = ""
     exit_code: int = 0
 
-    def with_one(self, report: Report) -> Answer:
+    def with_one(self, report: MaintenanceReport) -> MaintenanceAnswer:
         return replace(self, reports=(*self.reports, report))
 
 
-def new_request(what: What, keep_for: timedelta, epoch: int) -> Request:
-    return Request(uuid.uuid4().hex, what, keep_for, epoch)
+def new_maintenance_request(
+    what: MaintenanceKind, keep_for: timedelta, epoch: int
+) -> MaintenanceRequest:
+    return MaintenanceRequest(uuid.uuid4().hex, what, keep_for, epoch)
 
 
-def ask(layout: Layout, request: Request) -> None:
+def request_maintenance(layout: Layout, request: MaintenanceRequest) -> None:
     """Ask every running job of the pipeline to maintain the tables that it writes."""
     write_document(layout.storage, _REQUEST, encoded(request))
 
 
-def asked(layout: Layout) -> Request | None:
+def requested_maintenance(layout: Layout) -> MaintenanceRequest | None:
     """The newest request. Raises HeadgateError if the document is damaged."""
-    return read_value(layout.storage, _REQUEST, Request)
+    return read_value(layout.storage, _REQUEST, MaintenanceRequest)
 
 
-def write_answer(layout: Layout, job: str, answer: Answer) -> None:
+def write_answer(layout: Layout, job: str, answer: MaintenanceAnswer) -> None:
     """Replace the answer of a job."""
     write_document(layout.storage, _answer(job), encoded(answer))
 
 
-def read_answer(layout: Layout, job: str, request: Request) -> Answer | None:
+def read_answer(layout: Layout, job: str, request: MaintenanceRequest) -> MaintenanceAnswer | None:
     """The answer of a job to a request; None if there is none yet."""
     document = read_document(layout.storage, _answer(job))
     if document is None or document["id"] != request.id:
         return None
-    kind: type[Report] = Vacuumed if document["what"] == "vacuum" else Compacted
-    return Answer(
+    kind: type[MaintenanceReport] = Vacuumed if document["what"] == "vacuum" else Compacted
+    return MaintenanceAnswer(
         id=document["id"],
         what=document["what"],
         is_done=document["is_done"],

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from headgate.history.maintenance.positions import Batches
 from headgate.lake.tables.log_folder import LogFolder
 
-Reason = Literal["live", "rebuilt", "batches", "unpublished", "ledger", "recent", "savepoints"]
+KeepReason = Literal["live", "rebuilt", "batches", "unpublished", "ledger", "recent", "savepoints"]
 
-WHY: Mapping[Reason, str] = {
+KEEP_WHY: Mapping[KeepReason, str] = {
     "live": "in the table now",
     "rebuilt": "of a rebuild that is under way",
     "batches": "of batches that a table, or one that goes back to a savepoint, may still read",
@@ -44,25 +43,38 @@ WORTH_A_CHECKPOINT = 50  # entries that a new checkpoint makes removable
 
 
 @dataclass(frozen=True)
-class Needs:
+class BatchRange:
+    """The batches after batch id ``n`` in the generations from ``first_generation`` to
+    ``last_generation``, both included."""
+
+    first_generation: int
+    last_generation: int
+    n: int
+
+    def has(self, generation: int, n: int) -> bool:
+        return self.first_generation <= generation <= self.last_generation and n > self.n
+
+
+@dataclass(frozen=True)
+class TableNeeds:
     """The files of a table that may still be read, by their paths. Files written at or after
     ``since`` are kept."""
 
     since: datetime
     live: Collection[str] = ()
     rebuilt: Collection[str] = ()
-    batches: Collection[Batches] = ()
+    batches: Collection[BatchRange] = ()
     unpublished: Collection[str] = ()
     ledger: Collection[str] = ()
     recent: Collection[str] = ()
     saved: Collection[str] = ()
 
-    def reason(self, path: str, modified: datetime) -> Reason | None:
+    def reason(self, path: str, modified: datetime) -> KeepReason | None:
         """Why a file under ``data/`` is kept; None if nothing needs it."""
         path = _SIDECAR.sub(r"\1", path)
         attempt = _ATTEMPT.match(path)
         generation, n = (int(attempt[1]), int(attempt[2])) if attempt else (-1, -1)
-        holds: Mapping[Reason, bool] = {
+        holds: Mapping[KeepReason, bool] = {
             "live": path in self.live,
             "rebuilt": path in self.rebuilt,
             "batches": any(batches.has(generation, n) for batches in self.batches),
@@ -71,11 +83,11 @@ class Needs:
             "recent": modified >= self.since or path in self.recent,
             "savepoints": path in self.saved,
         }
-        return next((reason for reason in WHY if holds[reason]), None)
+        return next((reason for reason in KEEP_WHY if holds[reason]), None)
 
 
 @dataclass(frozen=True)
-class Trim:
+class LogTrim:
     """Log entries below version ``to``, which has a checkpoint, are removed; ``why`` is the reason
     for which the rest is kept. ``checkpoint`` is the version at which a checkpoint must be created
     first, if any."""
@@ -85,7 +97,7 @@ class Trim:
     checkpoint: int | None = None
 
 
-def trim(folder: LogFolder, needed: Mapping[LogReason, int]) -> Trim:
+def trim_log(folder: LogFolder, needed: Mapping[LogReason, int]) -> LogTrim:
     """Decides how much of a log can be removed. ``needed`` has the lowest needed version by reason.
     The log then starts at a checkpoint that is not above any of them, and at least one more
     checkpoint follows. If there is no such checkpoint, nothing is removed."""
@@ -96,5 +108,5 @@ def trim(folder: LogFolder, needed: Mapping[LogReason, int]) -> Trim:
     usable = [c for c in made if folder.oldest <= c <= lowest]
     two_left = [c for c in usable if c < made[-1]]
     if not two_left:
-        return Trim(folder.oldest, why if not usable else "checkpoints", make)
-    return Trim(two_left[-1], why if two_left[-1] == usable[-1] else "checkpoints", make)
+        return LogTrim(folder.oldest, why if not usable else "checkpoints", make)
+    return LogTrim(two_left[-1], why if two_left[-1] == usable[-1] else "checkpoints", make)

@@ -16,9 +16,9 @@ from deltalake import DeltaTable
 
 from headgate.commands import SEE_DAMAGE
 from headgate.failpoints import failpoint
-from headgate.history.maintenance.needs import gather
+from headgate.history.maintenance.needs import gather_needs
 from headgate.history.maintenance.report import Amount, Vacuumed
-from headgate.history.maintenance.retention import Reason, Trim, trim
+from headgate.history.maintenance.retention import KeepReason, LogTrim, trim_log
 from headgate.history.maintenance.retention_context import RetentionContext
 from headgate.lake.storage.files import Stat
 from headgate.lake.tables.checksum import digest_of
@@ -49,10 +49,10 @@ class VacuumPlan:
 
     table: Table
     removed: Amount
-    kept: dict[Reason, Amount]
+    kept: dict[KeepReason, Amount]
     paths: tuple[str, ...]
     log: LogFolder
-    trimming: Trim
+    trimming: LogTrim
 
     @property
     def entries(self) -> int:
@@ -73,7 +73,7 @@ def list_files(table: Table) -> ListedFiles:
     return found
 
 
-def plan(
+def plan_vacuum(
     view: Table, listed: ListedFiles, context: RetentionContext, keep_for: timedelta, now: datetime
 ) -> VacuumPlan:
     """Decide what to remove of a table. ``view`` is a separate reader of it. Changes nothing.
@@ -85,11 +85,11 @@ def plan(
     rebuilt = context.rebuilt(view.name)
     view.refresh()
     log = log_folder(view.storage)
-    gathered = gather(view, log, context, now - keep_for)
+    gathered = gather_needs(view, log, context, now - keep_for)
     needs = replace(gathered.needs, rebuilt=rebuilt)
     unsure = [s.path for s in listed.files if needs.reason(s.path, s.modified) is None]
     needs = replace(needs, saved=gathered.saved_among(unsure))
-    kept: dict[Reason, Amount] = {}
+    kept: dict[KeepReason, Amount] = {}
     removed = Amount()
     going, staying = list[str](), list[str]()
     for stat in listed.files:
@@ -100,10 +100,10 @@ def plan(
             kept[reason] = kept.get(reason, Amount()) + Amount(1, stat.size)
             staying.append(stat.path)
     paths = tuple(_whole_folders(listed.folders, going, staying))
-    return VacuumPlan(view, removed, kept, paths, log, trim(log, gathered.versions))
+    return VacuumPlan(view, removed, kept, paths, log, trim_log(log, gathered.versions))
 
 
-def remove(found: VacuumPlan) -> Iterator[None]:
+def remove_unneeded(found: VacuumPlan) -> Iterator[None]:
     """Carry out a plan, step by step. After a crash, the next plan removes the rest.
 
     Raises LogGapError if the checkpoint at which the log will start is damaged.

@@ -17,7 +17,7 @@ from headgate.declaration.load import load
 from headgate.driver.lease import highest_epoch
 from headgate.history.maintenance.compaction import CompactionLimits
 from headgate.history.maintenance.report import Compacted, Vacuumed
-from headgate.history.maintenance.work import compact, vacuum_tables
+from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
@@ -73,7 +73,9 @@ def owned(lake: Lake, *paths: str) -> list[Table]:
 
 
 def compacted(lake: Lake, *paths: str, limits: CompactionLimits = AT_ONCE) -> dict[str, Compacted]:
-    steps = compact(lake.layout, lake.pipeline, owned(lake, *paths), nullcontext, later(), limits)
+    steps = compact_tables(
+        lake.layout, lake.pipeline, owned(lake, *paths), nullcontext, later(), limits
+    )
     return {step.table: step for step in steps if step is not None}
 
 

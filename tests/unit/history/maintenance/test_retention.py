@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.history.maintenance.positions import Batches
-from headgate.history.maintenance.retention import WORTH_A_CHECKPOINT, Needs, Reason, trim
+from headgate.history.maintenance.retention import (
+    WORTH_A_CHECKPOINT,
+    BatchRange,
+    KeepReason,
+    TableNeeds,
+    trim_log,
+)
 from headgate.lake.tables.log_folder import LogFolder
 
 SINCE = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -17,27 +22,29 @@ OLD = SINCE - timedelta(seconds=1)
 PATH = "data/1-5-abc/part-0.parquet"
 
 
-def needs(**more: object) -> Needs:
-    return Needs(since=SINCE, **more)  # type: ignore[arg-type]
+def needs(**more: object) -> TableNeeds:
+    return TableNeeds(since=SINCE, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("of", "reason"),
     [
         (needs(live={PATH}), "live"),
-        (needs(batches=[Batches(1, 1, 4)]), "batches"),
+        (needs(batches=[BatchRange(1, 1, 4)]), "batches"),
         (needs(unpublished={PATH}), "unpublished"),
         (needs(ledger={PATH}), "ledger"),
         (needs(recent={PATH}), "recent"),
         (needs(saved={PATH}), "savepoints"),
         (needs(saved={PATH}, recent={PATH}, live={PATH}), "live"),
         (needs(), None),
-        (needs(batches=[Batches(1, 1, 5)]), None),
-        (needs(batches=[Batches(2, 3, 0), Batches(0, 0, 0)]), None),
+        (needs(batches=[BatchRange(1, 1, 5)]), None),
+        (needs(batches=[BatchRange(2, 3, 0), BatchRange(0, 0, 0)]), None),
         (needs(live={"data/1-5-abc/part-1.parquet"}), None),
     ],
 )
-def test_a_file_is_kept_for_the_first_reason_that_holds(of: Needs, reason: Reason | None) -> None:
+def test_a_file_is_kept_for_the_first_reason_that_holds(
+    of: TableNeeds, reason: KeepReason | None
+) -> None:
     assert of.reason(PATH, OLD) == reason
 
 
@@ -57,26 +64,26 @@ def folder(upto: int, *checkpoints: int, oldest: int = 0) -> LogFolder:
 
 
 def test_a_log_is_cut_off_at_a_checkpoint_with_another_one_behind_it() -> None:
-    found = trim(folder(350, 99, 199, 299), {"position": 340, "batches": 230})
+    found = trim_log(folder(350, 99, 199, 299), {"position": 340, "batches": 230})
     assert (found.to, found.checkpoint, found.why) == (199, None, "batches")
 
 
 def test_a_checkpoint_is_made_where_it_is_worth_it() -> None:
-    found = trim(folder(400, 99, 199), {"position": 390})
+    found = trim_log(folder(400, 99, 199), {"position": 390})
     assert (found.to, found.checkpoint, found.why) == (199, 390, "checkpoints")
-    found = trim(folder(400, 99, 199), {"position": 199 + WORTH_A_CHECKPOINT - 1})
+    found = trim_log(folder(400, 99, 199), {"position": 199 + WORTH_A_CHECKPOINT - 1})
     assert (found.to, found.checkpoint) == (99, None)
 
 
 def test_one_checkpoint_alone_is_never_relied_on() -> None:
-    found = trim(folder(120, 99), {"position": 110})
+    found = trim_log(folder(120, 99), {"position": 110})
     assert (found.to, found.checkpoint, found.why) == (0, None, "checkpoints")
-    found = trim(folder(160), {"position": 150})
+    found = trim_log(folder(160), {"position": 150})
     assert (found.to, found.checkpoint) == (0, 150)
 
 
 def test_nothing_goes_where_all_is_needed() -> None:
-    found = trim(folder(350, 99, 199, 299), {"position": 340, "savepoints": 3})
+    found = trim_log(folder(350, 99, 199, 299), {"position": 340, "savepoints": 3})
     assert (found.to, found.checkpoint, found.why) == (0, None, "savepoints")
 
 
@@ -96,7 +103,7 @@ LOGS = st.builds(
 def test_a_trimmed_log_gives_all_that_is_needed(log: LogFolder, data: st.DataObject) -> None:
     versions = st.integers(log.entries[0], log.entries[-1])
     needed = {"position": data.draw(versions), "savepoints": data.draw(versions)}
-    found = trim(log, needed)  # type: ignore[arg-type]
+    found = trim_log(log, needed)  # type: ignore[arg-type]
     lowest = min(needed.values())
     assert found.to <= lowest
     made = {*log.checkpoints}
@@ -111,5 +118,5 @@ def test_a_trimmed_log_gives_all_that_is_needed(log: LogFolder, data: st.DataObj
         tuple(sorted(c for c in made if c >= found.to)),
         (),
     )
-    again = trim(left, needed)  # type: ignore[arg-type]
+    again = trim_log(left, needed)  # type: ignore[arg-type]
     assert (again.to, again.checkpoint) == (max(found.to, log.oldest), None)

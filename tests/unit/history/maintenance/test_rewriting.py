@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import Schema
 
-from headgate.history.maintenance.rewriting import merge, replace_files
+from headgate.history.maintenance.compaction import merge_files, replace_files
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.damage import damage_of
@@ -90,7 +90,7 @@ def merged(table: Table) -> DataFile:
 
 
 def at_once(table: Table, files: Sequence[DataFile]) -> DataFile:
-    steps = merge(table, table.refresh(), files)
+    steps = merge_files(table, table.refresh(), files)
     while True:
         try:
             next(steps)
@@ -160,7 +160,7 @@ def test_spark_and_arrow_would_have_written_the_same_physical_types(table: Table
 def test_a_row_group_is_what_memory_has_to_hold(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.history.maintenance.rewriting._ROW_GROUP", 1)
+    monkeypatch.setattr("headgate.history.maintenance.compaction._ROW_GROUP", 1)
     before, files = content(table), live(table)
     file = merged(table)
     assert pq.ParquetFile(table.storage.uri(file.path)).num_row_groups == 6

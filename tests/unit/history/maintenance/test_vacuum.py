@@ -11,8 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.history.maintenance.retention_context import read_context
-from headgate.history.maintenance.vacuum import list_files, plan
-from headgate.history.maintenance.work import compact, vacuum_tables
+from headgate.history.maintenance.steps import compact_tables, vacuum_tables
+from headgate.history.maintenance.vacuum import list_files, plan_vacuum
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.verify import verify
 from headgate.insight.ledger import balance
@@ -142,7 +142,7 @@ def test_a_dry_run_reads_only_and_tells_the_same(fill: Fill) -> None:
     around = read_context(lake.layout, lake.pipeline)
     files = sorted(files_of(lake.layout))
     told = {
-        each.name: plan(each, list_files(each), around, timedelta(), later()()).report
+        each.name: plan_vacuum(each, list_files(each), around, timedelta(), later()()).report
         for each in tables_of(lake.layout, "tiny")
     }
     assert sorted(files_of(lake.layout)) == files
@@ -181,7 +181,7 @@ def test_a_savepoint_that_is_taken_while_it_runs_counts(fill: Fill) -> None:
     def turn() -> nullcontext[None]:
         if not savepoints:
             savepoints.append(take(lake))
-            tuple(compact(*around, nullcontext, later(), AT_ONCE))
+            tuple(compact_tables(*around, nullcontext, later(), AT_ONCE))
         return nullcontext()
 
     tuple(vacuum_tables(*around, timedelta(), turn, later()))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate.history.maintenance.compaction import CompactionLimits
-from headgate.history.maintenance.work import compact, vacuum_tables
+from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from headgate.insight.ledger import balance
 from headgate.lake.tables.snapshot import tables_of
 from tests.support.damage import harm
@@ -29,7 +29,7 @@ def maintain(lake: Lake) -> None:
         table.fence(lake.epoch)
     later = datetime.now(UTC) + timedelta(days=1)  # files have the times of the wall clock
     list(
-        compact(
+        compact_tables(
             lake.layout,
             lake.pipeline,
             tables,

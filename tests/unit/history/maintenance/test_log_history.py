@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.history.maintenance.positions import Batches, LogHistory
+from headgate.history.maintenance.needs import LogHistory
+from headgate.history.maintenance.retention import BatchRange
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.log import Commit, commit_metadata, entry_path
 from headgate.lake.tables.payloads.none import NoPayload
@@ -113,7 +114,7 @@ def test_little_is_read_of_a_long_log(tmp_path: Path) -> None:
 
 
 def test_batches_are_told_by_generation_and_number() -> None:
-    batches = Batches(1, 2, 7)
+    batches = BatchRange(1, 2, 7)
     assert [batches.has(g, 8) for g in range(4)] == [False, True, True, False]
     assert not batches.has(1, 7)
 

@@ -17,8 +17,10 @@ from headgate.declaration.model import Pipeline
 from headgate.history.maintenance.compaction import (
     DEFAULT_LIMITS,
     CompactionLimits,
-    eligible,
-    groups,
+    merge_files,
+    merge_groups,
+    mergeable_files,
+    replace_files,
 )
 from headgate.history.maintenance.needs import unpublished
 from headgate.history.maintenance.report import Amount, Compacted, Vacuumed
@@ -27,8 +29,7 @@ from headgate.history.maintenance.retention_context import (
     all_savepoints,
     read_context,
 )
-from headgate.history.maintenance.rewriting import merge, replace_files
-from headgate.history.maintenance.vacuum import list_files, plan, remove
+from headgate.history.maintenance.vacuum import list_files, plan_vacuum, remove_unneeded
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
@@ -41,7 +42,7 @@ BatchLock = Callable[[], AbstractContextManager[object]]
 Clock = Callable[[], datetime]
 
 
-def compact(
+def compact_tables(
     layout: Layout,
     pipeline: Pipeline,
     tables: Iterable[Table],
@@ -81,8 +82,8 @@ def vacuum_tables(
                 listed = list_files(table)
             # New savepoints count too. The positions in the context are a lower bound.
             context = replace(context, savepoints=all_savepoints(layout))
-            found = plan(table.reader(), listed, context, keep_for, clock())
-            yield from remove(found)
+            found = plan_vacuum(table.reader(), listed, context, keep_for, clock())
+            yield from remove_unneeded(found)
             yield found.report
 
 
@@ -100,12 +101,12 @@ def _compact(
     upto = context.n if kind_of(table.name) in RECORDS else state.n
     waiting = unpublished(view, log_folder(view.storage), context)
     boundaries = context.boundaries if kind_of(table.name) in (BRONZE, SILVER) else ()
-    found = groups(eligible(table.name, live, upto, waiting), boundaries, limits)
+    found = merge_groups(mergeable_files(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.version, every)}
     merged, into = Amount(), Amount()
     for group in found:
-        file = yield from merge(view, state, [described[f.path] for f in group])
+        file = yield from merge_files(view, state, [described[f.path] for f in group])
         with batch_lock():
             done = replace_files(table, group, file, clock())
         if done:
