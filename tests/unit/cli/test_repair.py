@@ -9,8 +9,8 @@ import pytest
 from headgate.driver.lease import Lease
 from headgate.history.repair.documents import damaged_documents
 from headgate.history.savepoints.store import create
+from headgate.lake.control.driver_requests import pause, paused_since
 from headgate.lake.control.ownership import LAYERS, lease_path
-from headgate.lake.control.pausing import pause, paused_since
 from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.unit.cli.conftest import Ask, last_object

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
 from headgate.lake.storage.documents import write_document
 from headgate.lake.storage.layout import Layout

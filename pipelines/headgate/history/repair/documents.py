@@ -17,9 +17,8 @@ from headgate.history.replay.requests import ReplayRequest
 from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.control.claim import Claim
-from headgate.lake.control.failure import Failure
-from headgate.lake.control.skip_request import SkipRequest
-from headgate.lake.control.stopping import StopRequest
+from headgate.lake.control.driver_reports import Failure
+from headgate.lake.control.driver_requests import SkipRequest, StopRequest
 from headgate.lake.storage.documents import Document, decoded, read_document
 from headgate.lake.storage.layout import CONTROL, Layout
 
