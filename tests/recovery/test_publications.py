@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.setup.broker.consuming import Record
+from headgate.setup.broker.consuming import ConsumedRecord
 from headgate.setup.broker.running import Broker
 from tests.support.broker import consume_all, create_topic
 from tests.support.drivers import headgate
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.recovery
 KILLS = ("publish.sent", "publish.committed:2")
 
 
-def once(records: list[Record]) -> dict[str, dict[str, Any]]:
+def once(records: list[ConsumedRecord]) -> dict[str, dict[str, Any]]:
     """The messages that a consumer keeps: the first one of each id. All others have to equal it."""
-    seen: dict[str, Record] = {}
+    seen: dict[str, ConsumedRecord] = {}
     for record in records:
         identity = dict(record.headers)["headgate-id"]
         assert identity

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.contracts.measure import MEASURES
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.type_parser import parse_type
 from tests.oracle.measures import measure
 from tests.oracle.rules import Measure as Rule
@@ -63,7 +63,7 @@ def given() -> Iterator[tuple[str, list[object]]]:
 
 
 def declared(function: str, type_: str, name: str = "m") -> Measure:
-    arguments = (Argument(f"`{type_}`", parse_type(type_)),)
+    arguments = (MeasureArgument(f"`{type_}`", parse_type(type_)),)
     return Measure(name, function, arguments, None, MEASURES[function].type_of(arguments))
 
 

@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.expectations.validation import validate
-from headgate.declaration.reading.checked import Report
+from headgate.declaration.reading.checked import ProblemReport
 from headgate.declaration.suites.model import Rule
-from headgate.declaration.suites.reading import read_suite
-from headgate.declaration.suites.subject import VersionSubject
+from headgate.declaration.suites.reading import VersionSubject, read_suite
 from headgate.declaration.type_parser import parse_type
 from headgate.flow.gates.broken_rows import broken_rows
 from tests.support.suites import suite_of
@@ -132,7 +131,7 @@ def rules_of(asked: Iterable[tuple[str, str]]) -> tuple[Rule, ...]:
         f"  - {{id: r{number}, expect: expect_column_{name}, {given}}}\n"
         for number, (name, given) in enumerate(asked)
     )
-    report = Report(Path("expectations/gold.yml"))
+    report = ProblemReport(Path("expectations/gold.yml"))
     types = {name: parse_type(type_) for name, type_ in TYPES.items()}
     suite = read_suite("gold", text, VersionSubject(types, {}, (), 1), report)
     assert report.problems == []
@@ -178,7 +177,9 @@ def test_the_rows_that_break_a_rule_are_those_that_it_counts(spark: SparkSession
     )
     types = {name: parse_type(type_) for name, type_ in TYPES.items()}
     subject = VersionSubject(types, {}, (), 1)
-    rules += read_suite("gold", f"expectations:\n{text}", subject, Report(Path("gold.yml"))).rules
+    rules += read_suite(
+        "gold", f"expectations:\n{text}", subject, ProblemReport(Path("gold.yml"))
+    ).rules
     counted = {
         r.rule: r.unexpected for r in validate(frame, rules, NOW) if r.unexpected is not None
     }

@@ -24,7 +24,7 @@ from headgate.flow.publish.sinks.writers import Outgoing, Writer, headers_of
 from headgate.lake.tables import catching_up
 from headgate.lake.tables.errors import DamagedFileError
 from headgate.lake.tables.payloads.publication import PublicationPayload
-from headgate.setup.broker.consuming import Record
+from headgate.setup.broker.consuming import ConsumedRecord
 from headgate.setup.broker.running import Broker
 from tests.support.broker import consume_all, create_topic
 from tests.support.damage import flip_an_id
@@ -73,7 +73,7 @@ class Shop:
     def rows(self, table: str) -> list[Row]:
         return read(self.folder / "root", table)
 
-    def messages(self, name: str) -> list[Record]:
+    def messages(self, name: str) -> list[ConsumedRecord]:
         return consume_all(self.broker, self.topics[name])
 
 
@@ -91,11 +91,11 @@ def run(engine: Engine) -> None:
         publish(engine)
 
 
-def header(record: Record, name: str) -> str | None:
+def header(record: ConsumedRecord, name: str) -> str | None:
     return next((v.decode() for k, v in record.headers if k == f"headgate-{name}" and v), None)
 
 
-def parsed(record: Record) -> dict[str, Any]:
+def parsed(record: ConsumedRecord) -> dict[str, Any]:
     assert record.value is not None
     found: dict[str, Any] = json.loads(record.value)
     return found
@@ -111,7 +111,7 @@ def plain(row: Row) -> dict[str, Any]:
     return written
 
 
-def said(record: Record) -> dict[str, Any]:
+def said(record: ConsumedRecord) -> dict[str, Any]:
     found = parsed(record)
     for name, value in found.items():
         if name.startswith("window_") or name == "updated_at":

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
-from headgate.declaration.expressions.functions import AGGREGATES, functions
+from headgate.declaration.expressions.functions import AGGREGATES, SPARK_FUNCTIONS, functions
 from headgate.declaration.expressions.functions import REFUSED as NOT_ALLOWED
-from headgate.declaration.expressions.spark_functions import SPARK_FUNCTIONS
 from headgate.lake.tables.frames import struct_type
 from tests.spark.test_nested_values import ROWS, _filled
 from tests.spark.test_types import _in_spark

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.patterns import reading_regex
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.expressions.patterns import reading_regex
+from headgate.declaration.model import TimeForm
 from headgate.flow.bronze.decoding.event_times import text_reader
 from headgate.flow.bronze.decoding.times import FIRST, LAST
 

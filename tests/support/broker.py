@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from headgate.setup.broker.consuming import Record
+    from headgate.setup.broker.consuming import ConsumedRecord
     from headgate.setup.broker.running import Broker
 
 PATIENCE = 30.0  # seconds
@@ -170,7 +170,7 @@ def make_anew(broker: Broker, topic: str, partitions: int = 1) -> None:
     topics.create(broker.servers, topic, partitions)
 
 
-def consume_all(broker: Broker, topic: str) -> list[Record]:
+def consume_all(broker: Broker, topic: str) -> list[ConsumedRecord]:
     """Every committed record, sorted by partition and offset."""
     from headgate.setup.broker.consuming import consume
 

@@ -12,10 +12,9 @@ from typing import Any
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from headgate.declaration.reading.checked import Report
+from headgate.declaration.reading.checked import ProblemReport
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.suites.reading import read_suite
-from headgate.declaration.suites.subject import RowSubject
+from headgate.declaration.suites.reading import RowSubject, read_suite
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import DataType
 
@@ -163,7 +162,7 @@ def suite_yaml(rules: Iterable[Mapping[str, Any]]) -> str:
 
 def suite_of(text: str, types: Mapping[str, DataType] = TYPES) -> Suite:
     """The suite of a silver table with such columns. Fails if anything is wrong with it."""
-    report = Report(Path("expectations/rows.yml"))
+    report = ProblemReport(Path("expectations/rows.yml"))
     suite = read_suite("rows", text, RowSubject(types), report)
     assert not report.problems, "\n".join(map(str, report.problems))
     return suite

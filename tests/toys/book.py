@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.keys.key import Key
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.flow.publish.sinks.writers import Outgoing, SinkContext, Writer
 
 
@@ -69,7 +69,7 @@ class BookKind(Sink[Book]):
     accepts = "the database is there"
     check_hint = "see whether its folder is there"
 
-    def build(self, section: Section, report: Report) -> Book | None:
+    def build(self, section: Section, report: ProblemReport) -> Book | None:
         path = section.text("path")
         return None if path is None else Book(path)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.keys.key import Key
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.flow.publish.sinks.writers import Outgoing, SinkContext, Writer
 
 
@@ -50,7 +50,7 @@ class LinesKind(Sink[Lines]):
     accepts = "the file can be written"
     check_hint = "see whether its folder is there"
 
-    def build(self, section: Section, report: Report) -> Lines | None:
+    def build(self, section: Section, report: ProblemReport) -> Lines | None:
         path = section.get("path")
         if path is None:
             return None

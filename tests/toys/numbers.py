@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from headgate.declaration.contracts.source import Connector, Session
 from headgate.declaration.keys.key import Key
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.flow.sources.records import PartedRecords, RecordsInMemory
-from headgate.lake.control.driver_reports import Backlog
+from headgate.lake.control.backlog import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.record_shape import record_schema
 
@@ -74,7 +74,7 @@ class NumbersKind(Connector[Numbers]):
     place = "document"
     not_meant = frozenset({"path", "password", "most"})
 
-    def build(self, section: Section, report: Report, project: Path) -> Numbers | None:
+    def build(self, section: Section, report: ProblemReport, project: Path) -> Numbers | None:
         path = section.get("path")
         if path is None:
             return None

@@ -15,7 +15,7 @@ from headgate.declaration.keys.key import INSTANT, YEAR, Key
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import Columns
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.declaration.types import BIGINT, TIMESTAMP
 from headgate.flow.gold.operators.fold_operator import FoldOperator
 
@@ -48,7 +48,7 @@ class SlotsKind(FoldOperator[Slots]):
         ),
     )
 
-    def build(self, key: str, at: Field, scope: Scope, report: Report) -> Slots | None:
+    def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Slots | None:
         section = Section.of(at)
         every, origin = section.get("every"), section.get("origin")
         if every is None or origin is None:

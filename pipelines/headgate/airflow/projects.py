@@ -18,10 +18,10 @@ import yaml  # type: ignore[import-untyped]
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.files import declarations_in, project_above
-from headgate.declaration.keys.airflow import EVERY, MODES, POLICIES
+from headgate.declaration.keys.settings import EVERY, MODES, POLICIES
+from headgate.declaration.model import BackfillSchedule
 from headgate.declaration.names import NAME_PATTERN
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.settings import BackfillSchedule
 from headgate.lake.storage.places import at_home, is_uri
 from headgate.supervision.launcher import Stream
 

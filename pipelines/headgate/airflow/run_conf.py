@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import nearest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

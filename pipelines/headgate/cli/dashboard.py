@@ -16,7 +16,6 @@ from headgate.cli.output import respond
 from headgate.commands import rendered, shell_command
 from headgate.declaration.files import declarations_in, project_folder
 from headgate.declaration.load import load
-from headgate.declaration.loopback import is_loopback
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError
 from headgate.insight.dashboard import FOLDER, PORT
@@ -26,6 +25,7 @@ from headgate.insight.dashboard.boards.runner import ChartRunner
 from headgate.insight.dashboard.errors import DashboardError
 from headgate.insight.dashboard.login.passwords import close, made
 from headgate.insight.dashboard.server.serving import Settings, checked_base, serve
+from headgate.machine.loopback import is_loopback
 from headgate.machine.process_tree.ports import free_port
 
 _LOGIN = "Ask for a password. --no-login is allowed only on 127.0.0.1."

@@ -11,7 +11,7 @@ from headgate.cli.hidden import hide
 from headgate.commands import set_subject, shell_command
 from headgate.declaration.files import SUFFIXES, declarations_in
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.nearest import did_you_mean
+from headgate.declaration.names import did_you_mean
 from headgate.errors import UsageError
 from headgate.lake.storage.layout import Layout
 from headgate.lake.storage.places import at_home

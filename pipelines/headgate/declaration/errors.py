@@ -12,7 +12,7 @@ from headgate.errors import HeadgateError
 
 
 @dataclass(frozen=True)
-class Problem:
+class DeclarationProblem:
     """One mistake in a declaration. ``key`` is the dotted path of the key it is about (empty for
     the file as a whole); ``nearest`` is the valid name that was probably meant."""
 
@@ -28,14 +28,14 @@ class Problem:
         return f"{where}{self.message}{hint}"
 
 
-def _place_beside(file: Path) -> Callable[[Problem], tuple[bool, str, int]]:
+def _place_beside(file: Path) -> Callable[[DeclarationProblem], tuple[bool, str, int]]:
     return lambda problem: (problem.file != file, str(problem.file), problem.line)
 
 
 class DeclarationError(HeadgateError, code=exit_codes.USAGE):
     """All the problems of one declaration and of its suites, in the order of their lines."""
 
-    def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
+    def __init__(self, file: Path, problems: Iterable[DeclarationProblem]) -> None:
         self.file = file
         self.problems = tuple(sorted(problems, key=_place_beside(file)))
         super().__init__("\n".join(map(str, self.problems)), shell_command("plan", str(file)))

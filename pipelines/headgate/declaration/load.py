@@ -14,17 +14,33 @@ from headgate.declaration.errors import DeclarationError
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.files import project_folder
 from headgate.declaration.keys.pipeline import pipeline_key
-from headgate.declaration.model import Pipeline, Publication, PublishedLayer, SilverTable
+from headgate.declaration.model import (
+    Pipeline,
+    Publication,
+    PublishedLayer,
+    SavepointSchedule,
+    SilverTable,
+)
 from headgate.declaration.names import RESERVED_TABLES
-from headgate.declaration.reading.checked import Field, Report, Section, Value, built, partial
+from headgate.declaration.reading.checked import (
+    Field,
+    ProblemReport,
+    Section,
+    Value,
+    built,
+    partial,
+)
 from headgate.declaration.reading.checker import Checker
-from headgate.declaration.reading.files import parse, read_file
+from headgate.declaration.reading.document import parse, read_file
 from headgate.declaration.sections.gold import build_gold
-from headgate.declaration.sections.metrics import build_metrics
 from headgate.declaration.sections.publish import build_publication
+from headgate.declaration.sections.settings import (
+    build_backfill,
+    build_circuit_breaker,
+    build_metrics,
+)
 from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import SourceColumns, build_source
-from headgate.declaration.settings import BackfillSchedule, CircuitBreaker, SavepointSchedule
 from headgate.declaration.suites.reading import SuiteReading
 
 _ONE_SOURCE = (
@@ -47,7 +63,7 @@ def load(
     them, their files are read. Callers that only read tables set ``needs_secrets`` to false: the
     values of placeholders in sinks and client properties may then be missing.
     """
-    report = Report(Path(path))
+    report = ProblemReport(Path(path))
     if text is None:
         text = read_file(report.file, report, "declaration")
     node = parse(text, report)
@@ -62,7 +78,9 @@ def load(
     raise DeclarationError(report.file, report.problems)
 
 
-def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> Pipeline | None:
+def _build(
+    root: Section, report: ProblemReport, reading: SuiteReading, text: str
+) -> Pipeline | None:
     source_sections = _sections(root.entries("sources"))
     silver_sections = _sections(root.entries("silver"))
     gold_sections = _sections(root.entries("gold"))
@@ -74,9 +92,9 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
         {n: build_gold(s, n, scopes, reading.read, report) for n, s in gold_sections.items()}
     )
     publish = _build_publications(root, source_sections, report)
-    backfill = _build_backfill(root.section("airflow"), report)
+    backfill = build_backfill(root.section("airflow"), report)
     metrics = build_metrics(root.section("metrics"), report, project)
-    circuit_breaker = _build_circuit_breaker(root.section("circuit_breaker"), report)
+    circuit_breaker = build_circuit_breaker(root.section("circuit_breaker"), report)
     pipeline = root.text("pipeline")
     if report.problems or pipeline is None:
         return None
@@ -99,23 +117,8 @@ def _build(root: Section, report: Report, reading: SuiteReading, text: str) -> P
     )
 
 
-def _build_backfill(airflow: Section | None, report: Report) -> BackfillSchedule | None:
-    section = airflow.section("backfill") if airflow else None
-    publish = section.get("publish") if section else None
-    if section and publish and section.text("mode") != "rebuild" and not section.reported("mode"):
-        report.at(publish, "has no effect without mode: rebuild")
-    return built(BackfillSchedule, section)
-
-
-def _build_circuit_breaker(section: Section | None, report: Report) -> CircuitBreaker | None:
-    limits = ("refused_above", "records_below")
-    if section and not section.values(*limits) and not any(map(section.reported, limits)):
-        report.at(section, "needs refused_above or records_below")
-    return built(CircuitBreaker, section)
-
-
 def _build_publications(
-    root: Section, sources: Mapping[str, Section], report: Report
+    root: Section, sources: Mapping[str, Section], report: ProblemReport
 ) -> dict[str, Publication]:
     gold = partial(root.entries("gold"), missing=root.reported("gold"))
     tables: dict[PublishedLayer, Collection[str]] = {
@@ -140,7 +143,7 @@ def _build_silver(
     sections: Mapping[str, Section],
     sources: Mapping[str, Section],
     read_suite: ReadSuite,
-    report: Report,
+    report: ProblemReport,
 ) -> tuple[dict[str, SilverTable], dict[str, Scope]]:
     columns = {name: SourceColumns.of(section) for name, section in sources.items()}
     known = partial(columns, missing=root.reported("sources"))
@@ -159,7 +162,7 @@ def _made(values: Mapping[str, Value | None]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _check_tables(root: Section, report: Report) -> None:
+def _check_tables(root: Section, report: ProblemReport) -> None:
     """Reports a second source, and names that are used twice: every table is queried by its name
     alone."""
     sources = list(root.entries("sources").values())

@@ -14,22 +14,43 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headgate.declaration.names import Columns, silver_row
-from headgate.declaration.settings import (
-    BackfillSchedule,
-    CircuitBreaker,
-    MetricsSettings,
-    SavepointSchedule,
-)
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import TIMESTAMP, DataType, Struct
+from headgate.machine.loopback import LOOPBACK
 
+OnAmbiguous = Literal["earlier", "later", "quarantine"]
 RecordFormat = Literal["json", "csv", "parquet"]
 PublishedLayer = Literal["gold", "late", "quarantine", "gate"]
 PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
 Jobs = Literal["fused", "per_layer"]
+
+
+@dataclass(frozen=True)
+class TimeForm:
+    """``format`` is ``iso``, an epoch such as ``epoch_millis``, or a date pattern of Spark.
+    ``zone`` is the IANA zone of local times: those without an offset. A local time that the clocks
+    of the zone show twice is the ``ambiguous`` one of the two instants, or none of them."""
+
+    format: str = "iso"
+    zone: str | None = None
+    ambiguous: OnAmbiguous = "earlier"
+
+
+@dataclass(frozen=True)
+class EventTime:
+    """How a record's event time is read from ``column``, which may be a path into a struct, such as
+    ``payload.at``. The other fields are those of ``TimeForm``."""
+
+    column: str
+    format: str = "iso"
+    zone: str | None = None
+    ambiguous: OnAmbiguous = "earlier"
+
+    @property
+    def form(self) -> TimeForm:
+        return TimeForm(self.format, self.zone, self.ambiguous)
 
 
 @dataclass(frozen=True)
@@ -163,7 +184,7 @@ class SilverTable:
 
 
 @dataclass(frozen=True)
-class Argument:
+class MeasureArgument:
     """A Spark SQL expression over silver columns, and its type."""
 
     text: str
@@ -179,7 +200,7 @@ class Measure:
 
     name: str
     function: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[MeasureArgument, ...]
     filter: str | None
     type: DataType
 
@@ -247,6 +268,50 @@ class Publication:
     when: PublishedWhen | None
     kind: str
     sink: Any
+
+
+@dataclass(frozen=True)
+class SavepointSchedule:
+    """How often a running pipeline takes a savepoint, and which are kept: the newest ``keep`` and
+    those younger than ``keep_for``."""
+
+    every: timedelta
+    keep: int = 5
+    keep_for: timedelta = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class CircuitBreaker:
+    """Publications pause while more than the share ``refused_above`` of the records of the newest
+    ``batches`` is quarantined or rejected, or while these batches have fewer than ``records_below``
+    records. None for no limit."""
+
+    refused_above: float | None = None
+    records_below: int | None = None
+    batches: int = 10
+
+
+@dataclass(frozen=True)
+class BackfillSchedule:
+    """Airflow computes gold again in intervals of the length ``every``, and compares the rows.
+    ``mode`` says what else a run does, and ``publish`` what happens to rows that differ
+    (``keys.settings``)."""
+
+    every: timedelta
+    mode: Literal["verify", "late", "rebuild"] = "verify"
+    publish: Literal["when_equal", "always", "after_approval"] = "when_equal"
+
+
+@dataclass(frozen=True)
+class MetricsSettings:
+    """The driver serves metrics at ``host`` and ``port``; without a port, it serves none. Clients
+    send the token in ``token_file``; None if they need no token. ``latency_within`` is the limit
+    for the time from arrival to gold; None for the default."""
+
+    port: int | None = None
+    host: str = LOOPBACK
+    token_file: Path | None = None
+    latency_within: timedelta | None = None
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.types import (
@@ -18,6 +19,27 @@ from headgate.declaration.types import (
     DataType,
     Struct,
 )
+
+
+def nearest(word: str, valid: Iterable[str]) -> str | None:
+    """The closest of ``valid``, or None when nothing is close. Case is ignored."""
+    folded = {name.lower(): name for name in valid}
+    matches = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
+
+
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """The closest of ``valid``, as the end of a message; empty if nothing is close."""
+    near = nearest(word, valid)
+    return f' (did you mean "{near}"?)' if near else ""
+
+
+def chosen(text: str, choices: Collection[str]) -> str:
+    """``text``, if it is one of ``choices``. Otherwise raises Invalid with the closest one."""
+    if text not in choices:
+        raise Invalid(f"must be one of {', '.join(choices)}, not {text!r}", nearest(text, choices))
+    return text
+
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 COLUMN_PATTERN = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"

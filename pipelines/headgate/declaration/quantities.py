@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import nearest
 
 _UNITS = {
     timedelta(milliseconds=1): ("millisecond", "milliseconds", "ms"),

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.names import in_other_case
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import in_other_case, nearest
 from headgate.declaration.types import (
     DECLARED,
     MAX_PRECISION,
@@ -60,10 +59,10 @@ def scalar_type(text: str) -> DataType:
 def parse_type(text: str) -> DataType:
     """A type as it is written or printed, up to ``MAX_LEVELS`` deep. Raises Invalid with the
     nearest valid type, and with the path of the error."""
-    return _Reader(text).read()
+    return _TypeReader(text).read()
 
 
-class _Reader:
+class _TypeReader:
     def __init__(self, text: str) -> None:
         self._text = text.strip()
         self._tokens = _TOKEN.findall(self._text)

@@ -15,9 +15,8 @@ import pyarrow.dataset as ds
 
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
-from headgate.declaration.model import GoldTable, LateSchedule, Pipeline
+from headgate.declaration.model import GoldTable, LateSchedule, Pipeline, SavepointSchedule
 from headgate.declaration.names import REPLAYED
-from headgate.declaration.settings import SavepointSchedule
 from headgate.errors import HeadgateError
 from headgate.flow.operations.late_replay import replay_document
 from headgate.flow.operations.requests import request_operation, waiting_operations

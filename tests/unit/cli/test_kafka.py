@@ -78,8 +78,8 @@ def test_a_value_is_shown_and_never_obeyed(
 ) -> None:
     value = "\x1b[2J\x9b2J ä"
 
-    def consume(*_: object, **__: object) -> Iterator[consuming.Record]:
-        yield consuming.Record(0, 0, None, None, (), value.encode())
+    def consume(*_: object, **__: object) -> Iterator[consuming.ConsumedRecord]:
+        yield consuming.ConsumedRecord(0, 0, None, None, (), value.encode())
 
     monkeypatch.setattr(consuming, "consume", consume)
     assert answer(["kafka", "consume", "bids", "--servers", "x:1"]) == 0

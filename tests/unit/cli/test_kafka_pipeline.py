@@ -12,14 +12,14 @@ import pytest
 from headgate.cli.driving import jars_for
 from headgate.cli.inspect.status_screen import furthest
 from headgate.cli.lifecycle.background import _start
-from headgate.declaration.kafka.sink import KafkaSink
+from headgate.declaration.kafka.section import KafkaSink
 from headgate.declaration.load import load
 from headgate.declaration.model import Publication
 from headgate.driver.progress import JobProgress
 from headgate.errors import HeadgateError
 from headgate.insight.ledger import balance
 from headgate.insight.querying.names import tables
-from headgate.lake.control.driver_reports import Backlog, PartitionBacklog
+from headgate.lake.control.backlog import Backlog, PartitionBacklog
 from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.errors import DeclarationError, Problem
+from headgate.declaration.errors import DeclarationError, DeclarationProblem
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 
@@ -99,10 +99,10 @@ def read(tmp_path: Path) -> Callable[[str], Pipeline]:
 
 
 @pytest.fixture
-def refuse(read: Callable[[str], Pipeline]) -> Callable[[str], tuple[Problem, ...]]:
+def refuse(read: Callable[[str], Pipeline]) -> Callable[[str], tuple[DeclarationProblem, ...]]:
     """Load a declaration with mistakes from this text, and return its problems."""
 
-    def problems_of(text: str) -> tuple[Problem, ...]:
+    def problems_of(text: str) -> tuple[DeclarationProblem, ...]:
         with pytest.raises(DeclarationError) as caught:
             read(text)
         return caught.value.problems

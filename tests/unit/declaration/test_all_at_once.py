@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from headgate.declaration.errors import DeclarationError, Problem
+from headgate.declaration.errors import DeclarationError, DeclarationProblem
 from headgate.declaration.load import load
 from tests.support.rounds import IN_FULL
 from tests.unit.declaration.conftest import BASE, KAFKA
@@ -29,7 +29,7 @@ from tests.unit.declaration.test_wrong_declarations import (
 )
 from tests.unit.declaration.test_wrong_declarations import YAML as SYNTAX
 
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 
 # The comment of a line is what its problems must say, separated by ;.
 ALL_WRONG = """\
@@ -140,7 +140,7 @@ def test_one_cause_is_told_once(path: tuple[str, ...], refuse: Refuse) -> None:
     assert len(without) == 1 or not missing
 
 
-def problems_of(text: str) -> tuple[Problem, ...]:
+def problems_of(text: str) -> tuple[DeclarationProblem, ...]:
     try:
         load("shop.yml", text=text)
     except DeclarationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.declaration.reading.document import Mapping, Scalar, read
+from headgate.declaration.reading.document import YamlMap, YamlScalar, read
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,18 @@ from headgate.declaration.reading.document import Mapping, Scalar, read
 )
 def test_plain_values(text: str, value: object) -> None:
     node, faults = read(f"key: {text}\n")
-    assert isinstance(node, Mapping)
+    assert isinstance(node, YamlMap)
     assert not faults
     scalar = node.entries[0].node
-    assert isinstance(scalar, Scalar)
+    assert isinstance(scalar, YamlScalar)
     assert scalar.value == value
 
 
 def test_lines_are_those_of_keys() -> None:
     node, _ = read("a:\n\n  b: 1\n  c: |\n    text\n    more\nd: 2\n")
-    assert isinstance(node, Mapping)
+    assert isinstance(node, YamlMap)
     inner = node.entries[0].node
-    assert isinstance(inner, Mapping)
+    assert isinstance(inner, YamlMap)
     assert [entry.line for entry in (*node.entries, *inner.entries)] == [1, 7, 3, 4]
 
 
@@ -78,7 +78,7 @@ def test_a_text_with_a_bracket_in_quotes_is_balanced() -> None:
 
 def test_a_folded_block_is_one_text() -> None:
     node, faults = read("a: >-\n  one\n  two\n    three\nb: |\n  one\n  two\n")
-    assert isinstance(node, Mapping)
+    assert isinstance(node, YamlMap)
     assert faults == ()
-    texts = [entry.node.text for entry in node.entries if isinstance(entry.node, Scalar)]
+    texts = [entry.node.text for entry in node.entries if isinstance(entry.node, YamlScalar)]
     assert texts == ["one two\n  three", "one\ntwo\n"]

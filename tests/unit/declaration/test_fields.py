@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.declaration.errors import Problem
-from headgate.declaration.model import Column, Pipeline, Record
+from headgate.declaration.errors import DeclarationProblem
+from headgate.declaration.model import Column, EventTime, Pipeline, Record, TimeForm
 from headgate.declaration.plan import describe, plan
-from headgate.declaration.time_forms import EventTime, TimeForm
 from headgate.declaration.types import STRING, TIMESTAMP
 
 Read = Callable[[str], Pipeline]
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 
 PAYLOAD = "payload: struct<id string, at timestamp, ns bigint>"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.reading.checked import Report
-from headgate.declaration.reading.files import read_file
+from headgate.declaration.reading.checked import ProblemReport
+from headgate.declaration.reading.document import read_file
 
 
 def told(file: Path) -> list[str]:
-    report = Report(file)
+    report = ProblemReport(file)
     assert read_file(file, report, "dashboard") is None
     return [f"{problem.line}: {problem.message}" for problem in report.problems]
 
@@ -38,4 +38,4 @@ def test_there_may_be_no_file(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "a.yml"
     file.write_bytes(b"\xef\xbb\xbfa: 1\r\n")
-    assert read_file(file, Report(file), "dashboard") == "a: 1\r\n"
+    assert read_file(file, ProblemReport(file), "dashboard") == "a: 1\r\n"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.declaration.reading.checked import Report
+from headgate.declaration.reading.checked import ProblemReport
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.suites.reading import read_suite
-from headgate.declaration.suites.subject import VersionSubject
+from headgate.declaration.suites.reading import VersionSubject, read_suite
 from headgate.declaration.type_parser import parse_type
 from tests.unit.declaration.test_suites import FILE, SCOPE
 
@@ -29,7 +28,7 @@ GOLD = {
 
 
 def read_table(text: str, pairs: int | None = 1) -> tuple[Suite, list[str]]:
-    report = Report(FILE)
+    report = ProblemReport(FILE)
     suite = read_suite("gold", text, VersionSubject(GOLD, SCOPE, {"sales", "x"}, pairs), report)
     return suite, [str(problem) for problem in report.problems]
 

@@ -9,7 +9,12 @@ import pytest
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.hardening import harden
-from headgate.declaration.patterns import ISO_REGEX, check_read_pattern, has_offset, reading_regex
+from headgate.declaration.expressions.patterns import (
+    ISO_REGEX,
+    check_read_pattern,
+    has_offset,
+    reading_regex,
+)
 from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.errors import Problem
-from headgate.declaration.kafka.sink import KafkaSink
+from headgate.declaration.errors import DeclarationProblem
+from headgate.declaration.kafka.section import KafkaSink
 from headgate.declaration.model import Pipeline, Publication
 from headgate.flow.sources.kafka.declared import KafkaSource
 from tests.support.declared import kafka_of, source_of
 from tests.unit.declaration.test_wrong_declarations import Wrong
 
 Read = Callable[[str], Pipeline]
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 
 START = "start: earliest"
 TOPIC = "      topic: orders\n"

@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.errors import DeclarationError, Problem
+from headgate.declaration.errors import DeclarationError, DeclarationProblem
 from headgate.declaration.load import load
-from headgate.declaration.model import Column, Derived, Duplicates, Pipeline
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, Derived, Duplicates, EventTime, Pipeline
 from headgate.declaration.types import BIGINT, INT, STRING, Decimal
 from headgate.errors import HeadgateError
 from headgate.flow.gold.operators.windows import Windows
 from tests.support.declared import files_of, source_of
 
 Read = Callable[[str], Pipeline]
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "pipelines").rglob("*.yml"))

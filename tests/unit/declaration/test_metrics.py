@@ -9,9 +9,8 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
-from headgate.declaration.loopback import is_loopback
-from headgate.declaration.model import Pipeline
-from headgate.declaration.settings import MetricsSettings
+from headgate.declaration.model import MetricsSettings, Pipeline
+from headgate.machine.loopback import is_loopback
 from tests.unit.insight.ledger.conftest import DECLARATION
 
 

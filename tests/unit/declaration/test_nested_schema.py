@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.declaration.errors import Problem
+from headgate.declaration.errors import DeclarationProblem
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe
 from headgate.declaration.type_parser import parse_type
 
 Read = Callable[[str], Pipeline]
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 ITEMS = "array<struct<sku: string, price: decimal(18,2), tags: map<string, string>>>"
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.errors import Problem
+from headgate.declaration.errors import DeclarationProblem
 from headgate.declaration.model import Pipeline
 from tests.support.declared import files_of
 
 Read = Callable[[str], Pipeline]
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 
 PATH = "landing/orders"
 

@@ -11,12 +11,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from headgate.declaration.names import COLUMN_PATTERN, NAME_PATTERN
-from headgate.declaration.reference.expectations import expectations
 from headgate.declaration.reference.page import (
     DOCUMENT,
     EXAMPLE,
     QUALITY,
     SCHEMA,
+    expectations,
     reference,
     with_tables,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.errors import DeclarationError, Problem
+from headgate.declaration.errors import DeclarationError, DeclarationProblem
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_text
@@ -16,7 +16,7 @@ from tests.support.declared import kafka_of
 from tests.unit.declaration.test_kafka import CLIENT, START
 
 Read = Callable[[str], Pipeline]
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 
 CANARY = "hunter2"
 SECRETS = """        sasl.jaas.config: ${file:jaas}

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expressions import analysis, spark
+from headgate.declaration.expressions import spark
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.guards import bounded
+from headgate.declaration.expressions.spark import analyse
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import INT, STRING, DataType
 
@@ -78,18 +79,18 @@ def test_an_answer_is_kept_by_text_and_columns(
 ) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     found = _Asked()
-    monkeypatch.setattr(analysis, "_ANALYZER", found)
+    monkeypatch.setattr(spark, "_ANALYZER", found)
     for columns in ({"s": STRING, "n": INT}, {"n": INT, "s": STRING}):
-        assert analysis.analyse("hex(s)", columns) == {"type": "STRING", "regexes": []}
+        assert analyse("hex(s)", columns) == {"type": "STRING", "regexes": []}
     assert found.texts == ["hex(s)"]
-    analysis.analyse("hex(s)", {"s": INT})
-    analysis.analyse("hex( s)", {"s": INT})
+    analyse("hex(s)", {"s": INT})
+    analyse("hex( s)", {"s": INT})
     assert found.texts == ["hex(s)", "hex(s)", "hex( s)"]
     (kept, *_) = sorted((tmp_path / ".cache/headgate/expressions").iterdir())
     kept.write_text("{", encoding="utf-8")  # as after a full disk
     for columns in ({"s": STRING, "n": INT}, {"s": INT}):
-        analysis.analyse("hex(s)", columns)
-    analysis.analyse("hex( s)", {"s": INT})
+        analyse("hex(s)", columns)
+    analyse("hex( s)", {"s": INT})
     assert len(found.texts) == 4
     assert json.loads(kept.read_text(encoding="utf-8")) == {"type": "STRING", "regexes": []}
 
@@ -110,8 +111,8 @@ def test_an_interrupted_question_does_not_leave_its_answer_to_the_next_one(
     def interrupt() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(analysis, "_start", start)
-    analyzer = analysis._Analyzer()
+    monkeypatch.setattr(spark, "_start", start)
+    analyzer = spark._Analyzer()
     assert analyzer.ask({"text": "hex(s)", "schema": ""}) == {"type": "0"}
     assert started[0].stdout is not None
     monkeypatch.setattr(started[0].stdout, "readline", interrupt, raising=False)
@@ -128,9 +129,9 @@ def test_no_place_to_keep_an_answer_is_no_error(
     (tmp_path / ".cache").touch()
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     found = _Asked()
-    monkeypatch.setattr(analysis, "_ANALYZER", found)
+    monkeypatch.setattr(spark, "_ANALYZER", found)
     for _ in range(2):
-        analysis.analyse("hex(s)", {})
+        analyse("hex(s)", {})
     assert found.texts == ["hex(s)"] * 2
 
 
@@ -156,12 +157,12 @@ def test_guards_are_these(text: str, runs: str) -> None:
 
 _FORKED = """
 import os, subprocess, sys
-from headgate.declaration.expressions import analysis
+from headgate.declaration.expressions import spark
 echo = "import json, os, sys\\nby = json.dumps({'by': os.getpid()})\\n"
 echo += "for _ in sys.stdin: print(by, flush=True)"
 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
-analysis._start = lambda: subprocess.Popen([sys.executable, "-c", echo], **pipes)
-ask = lambda: analysis._ANALYZER.ask({})["by"]
+spark._start = lambda: subprocess.Popen([sys.executable, "-c", echo], **pipes)
+ask = lambda: spark._ANALYZER.ask({})["by"]
 before = ask()
 read, write = os.pipe()
 child = os.fork()

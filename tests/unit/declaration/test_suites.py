@@ -12,10 +12,9 @@ from headgate.declaration.expressions.expression import parse_condition
 from headgate.declaration.load import load
 from headgate.declaration.model import SilverTable
 from headgate.declaration.plan import describe, plan
-from headgate.declaration.reading.checked import Report
+from headgate.declaration.reading.checked import ProblemReport
 from headgate.declaration.suites.model import MOST_RULES, Suite
-from headgate.declaration.suites.reading import read_suite
-from headgate.declaration.suites.subject import RowSubject, VersionSubject
+from headgate.declaration.suites.reading import RowSubject, VersionSubject, read_suite
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import BOOLEAN, STRING
 
@@ -51,7 +50,7 @@ MATCHES = "id: a, expect: expect_column_values_to_match_regex, column: name"
 
 
 def read(*rules: str) -> tuple[Suite, list[str]]:
-    report = Report(FILE)
+    report = ProblemReport(FILE)
     text = "expectations:\n" + "".join(f"  - {{{rule}}}\n" for rule in rules)
     suite = read_suite("rows", text, RowSubject(SCOPE), report)
     return suite, [str(problem) for problem in report.problems]
@@ -234,7 +233,7 @@ def test_any_name_may_be_that_of_a_column() -> None:
     words = sorted(word.lower() for word in Spark.Tokenizer.KEYWORDS if word.isalpha())
     assert len(words) > 200
     for word in [*words, "while", "partitioned_by"]:
-        report, columns = Report(FILE), {word: STRING, "other": STRING}
+        report, columns = ProblemReport(FILE), {word: STRING, "other": STRING}
         text = f"""
 expectations:
   - {{id: a, expect: expect_column_values_to_not_be_null, column: '{word}'}}
@@ -254,7 +253,7 @@ expectations:
 
 @pytest.mark.parametrize("word", ["comment", "all", "load"])
 def test_a_word_that_is_read_as_a_column_is_not_in_backquotes(word: str) -> None:
-    report = Report(FILE)
+    report = ProblemReport(FILE)
     rule = f"id: a, expect: expect_column_values_to_not_match_regex, column: {word}, regex: x"
     text = f"expectations: [{{{rule}}}]"
     suite = read_suite("rows", text, RowSubject({word: STRING}), report)
@@ -274,7 +273,7 @@ def test_a_suite_has_at_most_as_many_rules_as_silver_has_bits() -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "rules: []", "expectations: []", "expectations: {a: b}"])
 def test_a_file_that_is_no_suite(text: str) -> None:
-    report = Report(FILE)
+    report = ProblemReport(FILE)
     read_suite("rows", text, RowSubject(SCOPE), report)
     assert report.problems
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pytest
 
-from headgate.declaration.errors import DeclarationError, Problem
+from headgate.declaration.errors import DeclarationError, DeclarationProblem
 from headgate.declaration.model import Pipeline
 from headgate.declaration.types import STRING
 
-Refuse = Callable[[str], tuple[Problem, ...]]
+Refuse = Callable[[str], tuple[DeclarationProblem, ...]]
 Read = Callable[[str], Pipeline]
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from airflow.sdk import BaseOperator
 
 from headgate.airflow.dags.common import SINCE
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import nearest
 
 Callback: TypeAlias = Callable[..., None]
 """It gets the context of the task or of the run, as Airflow's callbacks do."""

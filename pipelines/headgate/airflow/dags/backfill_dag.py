@@ -20,7 +20,7 @@ from headgate.airflow.operators.backfill import (
 from headgate.airflow.projects import Declared
 from headgate.airflow.run_conf import require_known
 from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
-from headgate.declaration.settings import BackfillSchedule
+from headgate.declaration.model import BackfillSchedule
 
 _AT_A_TIME = 2
 """Each backfill starts a Spark of its own."""

@@ -1,5 +1,5 @@
 """Answers requests for Spark's analysis: a JSON object on each line, ``{"text", "schema"}``, and an
-``Answer`` on each line of the output. The process ends when its input ends."""
+``Analysis`` on each line of the output. The process ends when its input ends."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ _GROWING = ("string", "array", "map", "binary", "variant")
 _TEXT = re.compile("string|variant")
 
 
-class Answer(TypedDict, total=False):
+class Analysis(TypedDict, total=False):
     """``type``: the type as Spark prints it. ``regexes``: the regular expressions that it matches
     with; None for one that is not a literal. Otherwise ``refused``: why the expression is not
     allowed; or ``wrong``: Spark's message, where ``unparsed`` is whether Spark cannot parse it."""
@@ -123,7 +123,7 @@ class Analyzer:
         self._refused = {self._class(name): why for name, why in _REFUSED.items()}
         self._known: dict[str, str | None] = {}
 
-    def analyse(self, text: str, schema: str) -> Answer:
+    def analyse(self, text: str, schema: str) -> Analysis:
         """``text`` over the columns of ``schema``, which is written as in CREATE TABLE."""
         try:
             parsed = self._parser.parseExpression(text)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import DataType
 from headgate.registry import Registry
 
@@ -62,7 +62,7 @@ class MeasureFunction(ABC):
     adds_up: ClassVar[bool] = False
 
     @abstractmethod
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         """The type of the value over some arguments: as many as ``takes``, none for ``name(*)``.
         Raises Invalid if the measure does not take such arguments."""
 

@@ -16,7 +16,7 @@ from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import Key
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import STATUS_COLUMNS, Columns
-from headgate.declaration.reading.checked import Field, Report
+from headgate.declaration.reading.checked import Field, ProblemReport
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Operator(ABC, Generic[Declared]):
     # When a declaration is read.
 
     @abstractmethod
-    def build(self, key: str, at: Field, scope: Scope, report: Report) -> Declared | None:
+    def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Declared | None:
         """What ``key`` declares at ``at``; None after reporting what is wrong. ``scope`` has the
         columns of the silver table."""
 

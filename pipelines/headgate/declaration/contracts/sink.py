@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from headgate.declaration.keys.key import Key
 from headgate.declaration.model import Publication
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Sink(ABC, Generic[Declared]):
     # When a declaration is read.
 
     @abstractmethod
-    def build(self, section: Section, report: Report) -> Declared | None:
+    def build(self, section: Section, report: ProblemReport) -> Declared | None:
         """The sink that the checked keys declare, or None after reporting what is wrong with it."""
 
     @abstractmethod

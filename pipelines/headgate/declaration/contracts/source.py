@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from headgate.declaration.keys.key import Key
 from headgate.declaration.kinds import Kind
 from headgate.declaration.model import Record, RecordFormat, Source
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Connector(ABC, Generic[Declared]):
     # When a declaration is read.
 
     @abstractmethod
-    def build(self, section: Section, report: Report, project: Path) -> Declared | None:
+    def build(self, section: Section, report: ProblemReport, project: Path) -> Declared | None:
         """What the checked keys declare, or None after reporting what is wrong with it. Relative
         paths begin at ``project``."""
 

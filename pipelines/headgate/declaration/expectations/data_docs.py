@@ -18,7 +18,7 @@ from headgate.declaration.expectations.exporting import SQL, as_parameter, query
 from headgate.declaration.expectations.library import great_expectations
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.suites.model import Rule, Suite
-from headgate.declaration.suites.tables import SILVER_SUM
+from headgate.declaration.suites.versions import SILVER_SUM
 
 _SITE = "headgate"
 # Elements of the pages that load scripts and styles from six other hosts. ``_STYLE`` replaces them.
@@ -40,7 +40,7 @@ a[data-toggle=collapse], .sticky .card { display: none; }
 
 
 @dataclass(frozen=True)
-class Run:
+class ValidationRun:
     """The results of ``suite`` for a batch or a version of ``table``. ``name`` is the name of the
     run, of letters, digits and underscores; ``outcome`` describes for a person what followed."""
 
@@ -64,7 +64,7 @@ class Run:
         )
 
 
-def build(folder: Path, runs: Sequence[Run], suites: Sequence[Suite]) -> Path:
+def build(folder: Path, runs: Sequence[ValidationRun], suites: Sequence[Suite]) -> Path:
     """Build the site, and return its first page. Neither the build nor a reader's browser uses a
     network. Existing files of the same names are replaced."""
     gx = great_expectations()
@@ -100,7 +100,7 @@ def _site(folder: Path) -> dict[str, Any]:
     }
 
 
-def _store(context: Any, run: Run) -> None:
+def _store(context: Any, run: ValidationRun) -> None:
     from great_expectations.core import ExpectationSuiteValidationResult, RunIdentifier
     from great_expectations.data_context.types.resource_identifiers import (
         ExpectationSuiteIdentifier,
@@ -184,7 +184,7 @@ def _without_network(page: str) -> str:
     return kept.replace("</head>", _STYLE, 1)
 
 
-def _list(folder: Path, runs: Sequence[Run]) -> Iterator[str]:
+def _list(folder: Path, runs: Sequence[ValidationRun]) -> Iterator[str]:
     """A list of the runs, the newest first. The list of Great Expectations needs a script, which is
     removed."""
     yield "<table><tr><th>Table</th><th>Suite</th><th>Run</th><th>When</th><th>Outcome</th></tr>"

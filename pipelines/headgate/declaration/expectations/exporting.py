@@ -10,14 +10,14 @@ from headgate.declaration.names import Columns
 from headgate.declaration.quantities import parse_duration
 from headgate.declaration.suites.arguments import (
     BEFORE_NOW,
-    Argument,
     ArgumentKind,
+    RuleArgument,
     number,
     plain_number,
     truth,
 )
 from headgate.declaration.suites.model import Rule, Suite
-from headgate.declaration.suites.tables import SILVER_SUM, TABLE_EXPECTATIONS
+from headgate.declaration.suites.versions import SILVER_SUM, TABLE_EXPECTATIONS
 from headgate.declaration.types import BOOLEAN, DOUBLE, DataType, is_number
 
 META = "headgate"
@@ -80,7 +80,7 @@ def _named(rule: Rule, columns: Columns) -> dict[str, Any]:
     return given | ({"row_condition": filter_of(rule.row_condition)} if rule.row_condition else {})
 
 
-def _argument(value: Any, argument: Argument, rule: Rule, columns: Columns) -> Any:
+def _argument(value: Any, argument: RuleArgument, rule: Rule, columns: Columns) -> Any:
     """An argument's value, in the type of the column that it is compared with."""
     if argument.kind is ArgumentKind.VALUE:
         # A sum is compared with a number, whatever the types of its columns are.

@@ -12,19 +12,84 @@ from typing import Any
 
 from headgate import exit_codes
 from headgate.declaration.errors import Invalid
-from headgate.declaration.expectations.conditions import Number, UnsupportedError, row_condition
 from headgate.declaration.expectations.exporting import META, SELECT, SQL, filter_of, query_of
 from headgate.declaration.expectations.written import WrittenRule, id_for, new_id, suite_text
+from headgate.declaration.expressions.bare_words import readable
 from headgate.declaration.expressions.hardening import harden
-from headgate.declaration.reading.checked import Report
-from headgate.declaration.suites.arguments import named_columns
+from headgate.declaration.reading.checked import ProblemReport
+from headgate.declaration.suites.arguments import named_columns, text_literal
 from headgate.declaration.suites.model import complete
-from headgate.declaration.suites.reading import read_suite
+from headgate.declaration.suites.reading import RowSubject, RuleSubject, VersionSubject, read_suite
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from headgate.declaration.suites.subject import RowSubject, Subject, VersionSubject
-from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
+from headgate.declaration.suites.versions import TABLE_EXPECTATIONS
 from headgate.declaration.types import DataType
 from headgate.errors import HeadgateError
+
+_OPERATORS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OF_SETS = {"IN": "in", "NOT_IN": "not in"}
+_JOINED = {"and": " and ", "or": " or "}
+
+
+class UnsupportedError(Exception):
+    """A part of a suite that a suite of Headgate cannot express. The message says why."""
+
+
+def row_condition(stored: Any, parser: Any) -> str:
+    """A ``row_condition`` as Spark SQL. ``parser`` is the ``condition_parser`` that was stored with
+    it; it decides what a text means. Raises UnsupportedError."""
+    if isinstance(stored, str):
+        return _condition_sql(stored, parser)
+    # Conditions that Headgate has exported are without a parser.
+    return _condition(stored, "spark" if parser is None else parser)
+
+
+def _condition_sql(text: str, parser: Any) -> str:
+    if parser != "spark":
+        raise UnsupportedError(
+            f"its row_condition is for the condition_parser {parser}; write it as Spark SQL, with "
+            "the condition_parser spark"
+        )
+    return text
+
+
+def _condition(stored: Any, parser: Any) -> str:
+    try:
+        kind = stored["type"]
+        if kind == "pass_through":
+            return _condition_sql(str(stored["pass_through_filter"]), parser)
+        if kind in _JOINED:
+            parts = (f"({_condition(each, parser)})" for each in stored["conditions"])
+            return _JOINED[kind].join(parts)
+        name = readable(stored["column"]["name"])
+        if kind == "nullity":
+            return f"{name} is null" if stored["is_null"] else f"{name} is not null"
+        return _comparison(name, stored)
+    except (KeyError, TypeError, IndexError) as error:
+        raise UnsupportedError("its row_condition has a form that is not known") from error
+
+
+def _comparison(name: str, stored: Mapping[str, Any]) -> str:
+    operator, value = stored["operator"], stored["parameter"]
+    if operator in _OF_SETS:
+        return f"{name} {_OF_SETS[operator]} ({', '.join(map(_literal, value))})"
+    return f"{name} {_OPERATORS[operator]} {_literal(value)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | Number):
+        return str(value)
+    if isinstance(value, str):
+        return text_literal(value)
+    raise TypeError(value)
+
+
+class Number(str):
+    """A number of a JSON document that is not a whole number, with the digits as written."""
+
+    __slots__ = ()
+
 
 # Arguments that control how a run reports; they do not concern rows.
 _OF_RUNS = ("batch_id", "catch_exceptions", "include_config", "result_format", "condition_parser")
@@ -105,7 +170,7 @@ class _Side:
     kind."""
 
     name: str
-    subject: Subject
+    subject: RuleSubject
     arguments: Mapping[str, Collection[str]]
     usual: str
     elsewhere: Collection[str]
@@ -258,10 +323,10 @@ _OF_GOLD = _Side(
 )
 
 
-def _check(rule: WrittenRule, subject: Subject) -> None:
+def _check(rule: WrittenRule, subject: RuleSubject) -> None:
     """Raises UnsupportedError if a suite of Headgate cannot have the rule, whatever the columns
     are."""
-    report = Report(Path())
+    report = ProblemReport(Path())
     read_suite("", suite_text([rule]), subject, report)
     said = [f"{_OWN_PATH.sub('', p.key)} {p.message}".strip() for p in report.problems]
     if said:

@@ -19,7 +19,7 @@ from headgate.declaration.expectations.library import great_expectations
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.suites.arguments import named_columns
 from headgate.declaration.suites.model import Rule
-from headgate.declaration.suites.tables import UNIQUE, Z_SCORES
+from headgate.declaration.suites.versions import UNIQUE, Z_SCORES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -14,11 +14,12 @@ from headgate.declaration.expressions import coercion
 from headgate.declaration.expressions.functions import (
     AGGREGATES,
     REFUSED,
-    Argument,
+    SPARK_FUNCTIONS,
     Function,
+    Parameter,
     functions,
 )
-from headgate.declaration.expressions.spark_functions import SPARK_FUNCTIONS
+from headgate.declaration.expressions.patterns import group_count
 from headgate.declaration.expressions.typed import (
     NotKnown,
     Reach,
@@ -30,8 +31,7 @@ from headgate.declaration.expressions.typed import (
     sql,
     with_article,
 )
-from headgate.declaration.nearest import nearest
-from headgate.declaration.patterns import group_count
+from headgate.declaration.names import nearest
 
 _MOVING = ("date_add", "dateadd", "date_sub", "add_months", "next_day", "trunc", "date_trunc")
 # Their results may be outside the calendar, but not far. (An offset that is read shifts a time,
@@ -69,7 +69,7 @@ def find_function(name: str) -> Function:
     raise Invalid(f"unknown function {name}()", guess)
 
 
-def arguments_for(function: Function, count: int) -> tuple[Argument, ...]:
+def arguments_for(function: Function, count: int) -> tuple[Parameter, ...]:
     """The declarations of ``count`` given arguments. Raises Invalid for a wrong count."""
     declared = list(function.arguments)
     if declared and declared[-1].repeated:
@@ -144,7 +144,7 @@ def _check_place(nested: Operand, place: Operand) -> None:
 
 
 def result(
-    function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
+    function: Function, arguments: tuple[Parameter, ...], operands: Sequence[Operand]
 ) -> Typed:
     """The type of the call's result. All arguments have been checked."""
     reach = furthest(operand.typed for operand in operands)
@@ -157,7 +157,7 @@ def result(
 
 
 def _result_type(
-    function: Function, arguments: tuple[Argument, ...], operands: Sequence[Operand]
+    function: Function, arguments: tuple[Parameter, ...], operands: Sequence[Operand]
 ) -> types.DataType:
     rule = function.result
     alike = [

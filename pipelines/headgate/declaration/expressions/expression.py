@@ -18,6 +18,12 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.bare_words import (
+    check_columns,
+    check_operators,
+    check_words,
+    quoted,
+)
 from headgate.declaration.expressions.hardening import check_length, harden, in_calendar
 from headgate.declaration.expressions.inference import Scope, Unresolved, infer
 from headgate.declaration.expressions.spark import analysed
@@ -30,13 +36,7 @@ from headgate.declaration.expressions.typed import (
     shown,
     with_article,
 )
-from headgate.declaration.expressions.words import (
-    check_columns,
-    check_operators,
-    check_words,
-    quoted,
-)
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import nearest
 from headgate.declaration.types import BOOLEAN, VOID, DataType, is_nested
 
 

@@ -1,4 +1,4 @@
-"""Types of CASE, CAST, EXTRACT and function calls."""
+"""Types of CASE, CAST, EXTRACT and function calls, and which arguments a call may have."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from sqlglot import exp
 from headgate.declaration import types
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions import calls
-from headgate.declaration.expressions.arguments import check_configuring, check_operand
 from headgate.declaration.expressions.coercion import common_type
 from headgate.declaration.expressions.conditions import check_widened, compare
+from headgate.declaration.expressions.functions import Function, Parameter
 from headgate.declaration.expressions.lambdas import LAMBDA_CALLS
-from headgate.declaration.expressions.literals import EXTRACTED, check_time_literal
+from headgate.declaration.expressions.literals import (
+    EXTRACTED,
+    LITERAL_KINDS,
+    TIME_UNITS,
+    check_literal,
+    check_time_literal,
+)
 from headgate.declaration.expressions.typed import (
     Handler,
     NotKnown,
@@ -20,13 +26,137 @@ from headgate.declaration.expressions.typed import (
     TypeOf,
     furthest,
     given,
+    literal_integer,
     literal_text,
     mixed,
     sql,
     with_article,
 )
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import nearest
 from headgate.declaration.type_parser import scalar_type
+
+# Literals that a computed text may stand for. A regular expression or a pattern of times may not.
+_MAY_BE_COMPUTED = ("short", "replacement", "path", "key", "zone")
+
+
+def check_configuring(function: Function, argument: Parameter, node: exp.Expression) -> bool:
+    """Checks an argument that must be a literal. Returns False for an argument that may be any
+    expression."""
+    kind, _, rest = argument.kind.partition(":")
+    try:
+        if kind == "int":
+            _check_integer(rest, node)
+        elif kind == "oneof":
+            _check_one_of(rest.split("|"), node)
+        elif kind == "flag":
+            _check_flag(node)
+        elif kind == "unit":
+            _check_unit(node)
+        elif kind in LITERAL_KINDS:
+            text = literal_text(node)
+            if text is None:
+                wrong = NotKnown if kind in _MAY_BE_COMPUTED else Invalid
+                raise wrong("an argument must be a literal text here")
+            check_literal(kind, text)
+        else:
+            return False
+    except Invalid as error:
+        raise type(error)(f"{function.name}(): {error.message}", error.nearest) from None
+    return True
+
+
+def _check_integer(bounds: str, node: exp.Expression) -> None:
+    low, high = map(int, bounds.split(":"))
+    value = literal_integer(node)
+    if value is None or not low <= value <= high:
+        raise NotKnown(f"an argument must be a whole number here, {low} to {high}")
+
+
+def _check_one_of(choices: list[str], node: exp.Expression) -> None:
+    integer = literal_integer(node)
+    given = str(integer) if integer is not None else literal_text(node)
+    if given is None or given.upper() not in choices:
+        guess = nearest(given or "", choices)
+        raise NotKnown(f"an argument must be one of {', '.join(choices)}", guess)
+
+
+def _check_flag(node: exp.Expression) -> None:
+    if not isinstance(node, exp.Boolean):
+        raise NotKnown("an argument must be true or false here")
+
+
+def _check_unit(node: exp.Expression) -> None:
+    name = node.name.upper() if isinstance(node, exp.Column) else ""
+    if name not in TIME_UNITS:
+        units = ", ".join(TIME_UNITS)
+        raise NotKnown(f"the first argument is a unit: {units}", nearest(name, TIME_UNITS))
+
+
+def check_operand(function: Function, argument: Parameter, typed: Typed) -> None:
+    """Raises Invalid unless a value of this type may be passed."""
+    type_, kind = typed.type, argument.kind
+    if type_ == types.VOID or _fits(kind, typed):
+        return
+    wanted = {"time": "date or timestamp", "time_or_string": "string", "integral": "whole number"}
+    name = wanted.get(kind.rstrip("!"), kind.rstrip("!"))
+    if types.is_time(type_) and not typed.bounded:
+        raise NotKnown(
+            f"{function.name}() takes a {name} that cannot overflow, and this one is made from "
+            "text or numbers; make it a silver column, and use it in gold"
+        )
+    remedy = "" if types.is_nested(type_) or kind in _IN_WORDS else _remedy(kind, type_)
+    name = _IN_WORDS.get(kind, f"a {name}")
+    is_narrower = types.is_nested(type_) and kind not in _CONTAINERS
+    is_narrower = is_narrower or (function.name in _ALSO_OF_TEXT and type_ == types.STRING)
+    wrong = NotKnown if is_narrower or kind in _NESTED else Invalid
+    raise wrong(f"{function.name}() takes {name}, not {with_article(type_)}{remedy}")
+
+
+def _fits(kind: str, typed: Typed) -> bool:
+    type_ = typed.type
+    widened = type_ == types.DATE and typed.bounded
+    return {
+        "number": types.is_number(type_),
+        "integral": type_ in types.INTEGRALS,
+        "array": isinstance(type_, types.Array),
+        "map": isinstance(type_, types.Map),
+        "array_or_map": isinstance(type_, types.Array | types.Map),
+        "texts": type_ == types.Array(types.STRING),
+        "plain": isinstance(type_, types.Array) and not types.is_nested(type_.element),
+        "sortable": isinstance(type_, types.Array) and not types.has_map(type_),
+        "scalar": not types.is_nested(type_),
+        "same": not types.is_nested(type_),
+        **dict.fromkeys(("any", "alike", "member", "place"), True),
+        "time": types.is_time(type_),
+        "time!": types.is_time(type_) and typed.bounded,
+        "timestamp!": type_ == types.TIMESTAMP and typed.bounded,
+        "timestamp": type_ == types.TIMESTAMP or widened,
+        "time_or_string": type_ in (types.STRING, types.TIMESTAMP) or widened,
+    }.get(kind, type_ == types.DECLARED.get(kind))
+
+
+# Spark's functions of these take other types, too.
+_NESTED = ("plain", "sortable", "texts")
+_ALSO_OF_TEXT = ("unix_timestamp", "to_unix_timestamp")
+_CONTAINERS = ("array", "map", "array_or_map")
+_IN_WORDS = {
+    "same": "one value",
+    "scalar": "one value",
+    "array": "an array",
+    "map": "a map",
+    "array_or_map": "an array or a map",
+    "texts": "an array of strings",
+    "plain": "an array of values without parts",
+    "sortable": "an array of values without maps",
+}
+
+
+def _remedy(kind: str, given: types.DataType) -> str:
+    if kind.startswith("time") and given == types.STRING:
+        return "; write to_timestamp(...)"
+    kinds = {"number": "double", "integral": "bigint", "time": "timestamp", "time!": "timestamp"}
+    type_ = kinds.get(kind, "string" if kind == "time_or_string" else kind.rstrip("!"))
+    return f"; write cast(... as {type_})"
 
 
 def _case(node: exp.Expression, type_of: TypeOf) -> Typed:

@@ -1,5 +1,5 @@
 """The functions whose types and rules Headgate knows itself. Spark's analysis decides about all
-others (``spark_functions.py``).
+others (``SPARK_FUNCTIONS``).
 
 All exist in Spark 4.2, give the same result every time, read nothing but their arguments, and
 cannot fail a query at run time with ``spark.sql.ansi.enabled=false``, whatever the data holds.
@@ -214,7 +214,7 @@ reduce: array any lambda lambda? -> lambda
 
 
 @dataclass(frozen=True)
-class Argument:
+class Parameter:
     kind: str
     optional: bool
     repeated: bool
@@ -223,7 +223,7 @@ class Argument:
 @dataclass(frozen=True)
 class Function:
     name: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[Parameter, ...]
     result: DataType | str
     group: str
 
@@ -279,5 +279,63 @@ def functions() -> dict[str, Function]:
     return found
 
 
-def _parse_argument(text: str) -> Argument:
-    return Argument(text.rstrip("?*"), text.endswith("?"), text.endswith("*"))
+def _parse_argument(text: str) -> Parameter:
+    return Parameter(text.rstrip("?*"), text.endswith("?"), text.endswith("*"))
+
+
+# The names of all other functions of Spark are here so that a misspelt name is reported at once. A
+# test compares them with Spark's own list. Which of them are allowed, the analysis finds
+# (``catalyst``): aggregates and sketches of many rows, for example, are not.
+_NAMES = """
+acosh aes_decrypt aes_encrypt approx_percentile approx_top_k approx_top_k_accumulate
+approx_top_k_combine approx_top_k_estimate array array_agg array_append array_except array_insert
+array_intersect array_prepend array_remove array_repeat array_sort array_union arrays_overlap
+arrays_zip asinh atanh base64 bigint binary bit_and bit_get bit_or bit_xor bitmap_and_agg
+bitmap_bit_position bitmap_bucket_number bitmap_construct_agg bitmap_count bitmap_or_agg boolean
+char chr collate collation convert_timezone corr cosh cot count_min_sketch covar_pop covar_samp
+csc cume_dist current_path date date_from_unix_date date_part datepart decimal decode dense_rank
+double e elt encode flatten float format_number format_string from_avro from_csv from_json
+from_protobuf from_xml getbit grouping grouping_id hex histogram_numeric hll_sketch_agg
+hll_sketch_estimate hll_union hll_union_agg int is_valid_utf8 is_valid_variant is_variant_null
+json_array_length json_object_keys json_tuple kll_merge_agg_bigint kll_merge_agg_double
+kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
+kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
+kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double kll_sketch_get_quantile_float
+kll_sketch_get_rank_bigint kll_sketch_get_rank_double kll_sketch_get_rank_float
+kll_sketch_merge_bigint kll_sketch_merge_double kll_sketch_merge_float kll_sketch_to_string_bigint
+kll_sketch_to_string_double kll_sketch_to_string_float kurtosis lag lead len levenshtein listagg
+luhn_check make_date make_dt_interval make_interval make_time make_timestamp make_timestamp_ltz
+make_timestamp_ntz make_valid_utf8 make_ym_interval map map_concat map_entries map_filter
+map_from_arrays map_from_entries map_zip_with mask mode named_struct nth_value ntile overlay
+parse_json parse_url percent_rank percentile_approx percentile_cont percentile_disc pi printf
+quote rank regexp regexp_count regexp_extract_all regexp_instr regexp_substr regr_avgx regr_avgy
+regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat rlike row_number
+schema_of_avro schema_of_csv schema_of_json schema_of_variant schema_of_variant_agg schema_of_xml
+sec sentences sequence session_window shiftrightunsigned sinh skewness slice smallint soundex
+space split_part st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid std str_to_map
+string string_agg struct tanh theta_difference theta_intersection theta_intersection_agg
+theta_sketch_agg theta_sketch_estimate theta_union theta_union_agg time time_bucket time_diff
+time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds
+time_trunc timestamp timestamp_millis timestamp_seconds tinyint to_avro to_binary to_char to_csv
+to_json to_number to_protobuf to_time to_timestamp_ltz to_timestamp_ntz to_varchar
+to_variant_object to_xml transform_keys transform_values try_add try_aes_decrypt try_avg
+try_divide try_element_at try_make_interval try_make_timestamp try_make_timestamp_ltz
+try_make_timestamp_ntz try_mod try_multiply try_parse_json try_subtract try_sum try_to_binary
+try_to_date try_to_number try_to_time try_to_timestamp try_validate_utf8 try_variant_get
+tuple_difference_double tuple_difference_integer tuple_difference_theta_double
+tuple_difference_theta_integer tuple_intersection_agg_double tuple_intersection_agg_integer
+tuple_intersection_double tuple_intersection_integer tuple_intersection_theta_double
+tuple_intersection_theta_integer tuple_sketch_agg_double tuple_sketch_agg_integer
+tuple_sketch_estimate_double tuple_sketch_estimate_integer tuple_sketch_summary_double
+tuple_sketch_summary_integer tuple_sketch_theta_double tuple_sketch_theta_integer
+tuple_union_agg_double tuple_union_agg_integer tuple_union_double tuple_union_integer
+tuple_union_theta_double tuple_union_theta_integer typeof unbase64 unhex url_decode validate_utf8
+var_pop var_samp variant_get vector_avg vector_cosine_similarity vector_inner_product
+vector_l2_distance vector_norm vector_normalize vector_sum width_bucket window window_time xpath
+xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
+zeroifnull zip_with
+"""
+# Calls of Spark's grammar that are not in its list of functions.
+_OF_THE_GRAMMAR = ("timestampadd", "like", "ilike")
+SPARK_FUNCTIONS = frozenset((*_NAMES.split(), *_OF_THE_GRAMMAR))
+"""The names of the functions whose rules only Spark's analysis knows."""

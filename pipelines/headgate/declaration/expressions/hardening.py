@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.patterns import ISO_REGEX, check_read_pattern, reading_regex
 from headgate.declaration.expressions.tokens import (
     MAX_LENGTH,
     Token,
@@ -18,7 +19,6 @@ from headgate.declaration.expressions.tokens import (
     string_value,
     tokenize,
 )
-from headgate.declaration.patterns import ISO_REGEX, check_read_pattern, reading_regex
 from headgate.declaration.types import (
     DATE,
     TIMESTAMP,

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from headgate.declaration import types
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.bare_words import KEYWORDS
 from headgate.declaration.expressions.calls import arguments_for
 from headgate.declaration.expressions.conditions import is_boolean
 from headgate.declaration.expressions.functions import functions
@@ -24,7 +25,6 @@ from headgate.declaration.expressions.typed import (
     sql,
     with_article,
 )
-from headgate.declaration.expressions.words import KEYWORDS
 
 MOST_TEXT = 64
 """The maximum number of characters of text literals in a lambda of ``transform`` that returns

@@ -9,9 +9,13 @@ from collections.abc import Callable
 from datetime import date, datetime
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.patterns import (
+    check_print_pattern,
+    check_read_pattern,
+    check_regex,
+)
 from headgate.declaration.expressions.typed import NotKnown
-from headgate.declaration.nearest import nearest
-from headgate.declaration.patterns import check_print_pattern, check_read_pattern, check_regex
+from headgate.declaration.names import nearest
 from headgate.declaration.types import TIMESTAMP, DataType
 
 TIME_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")

@@ -10,8 +10,8 @@ from headgate.declaration.expressions.expression import parse_condition, parse_e
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.tokens import Token, closing, commas, tokenize
 from headgate.declaration.expressions.typed import shown
-from headgate.declaration.model import Argument, Measure
-from headgate.declaration.nearest import nearest
+from headgate.declaration.model import Measure, MeasureArgument
+from headgate.declaration.names import nearest
 from headgate.declaration.types import is_nested
 
 _RANKED = "count rows by the column in `by`, and order the counts in headgate query"
@@ -61,11 +61,11 @@ def _check_count(function: str, kind: MeasureFunction, count: int) -> None:
         raise Invalid(f"{function}() takes {arguments}, not {count}: {usage(function)}")
 
 
-def _argument(function: str, kind: MeasureFunction, text: str, scope: Scope) -> Argument:
+def _argument(function: str, kind: MeasureFunction, text: str, scope: Scope) -> MeasureArgument:
     expression = parse_expression(text, scope)
     if is_nested(expression.type) and not kind.takes_nested:
         raise Invalid(f"{function}() takes one value, not {shown(expression.type)}")
-    return Argument(expression.text, expression.type)
+    return MeasureArgument(expression.text, expression.type)
 
 
 def _filter(text: str, tokens: tuple[Token, ...], start: int, scope: Scope) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
-Kind = Literal[
+KeyKind = Literal[
     "section",  # a map with the keys of `children`
     "table",  # a map from names the author chooses to `entry`
     "names",  # a list of column names
@@ -50,7 +50,7 @@ class Key:
     of both cases. ``refused`` has the client properties that options must not have, and why."""
 
     name: str
-    kind: Kind = "text"
+    kind: KeyKind = "text"
     doc: str = ""
     required: bool = False
     default: str | None = None

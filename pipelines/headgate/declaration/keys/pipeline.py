@@ -7,16 +7,49 @@ The loader checks files against this table; the JSON Schema for editors and the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from headgate.declaration.keys.airflow import AIRFLOW
-from headgate.declaration.keys.circuit_breaker import CIRCUIT_BREAKER
+from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.keys.key import Key, comes_next
-from headgate.declaration.keys.metrics import METRICS
-from headgate.declaration.keys.publish import publication_key
-from headgate.declaration.keys.savepoints import SAVEPOINTS
+from headgate.declaration.keys.settings import AIRFLOW, CIRCUIT_BREAKER, METRICS, SAVEPOINTS
 from headgate.declaration.keys.source import source_key
 from headgate.declaration.keys.tables import SILVER, gold_key
 from headgate.declaration.model import Pipeline
+
+WHEN = ("final", "update")
+_ROWS = (
+    Key(
+        "from",
+        "text",
+        "The table: `gold.TABLE`, `late.TABLE` (TABLE is a gold table) or `quarantine.SOURCE`; or "
+        "`gate.TABLE`: each time that the rules of a gold table hold a version, that a person "
+        "releases it, or that it passes after all.",
+        required=True,
+    ),
+    Key(
+        "when",
+        "choice",
+        "For gold only: send a row when its window is `final`, or on each `update`, including "
+        "open windows.",
+        default=WHEN[0],
+        choices=WHEN,
+    ),
+)
+
+
+def publication_key() -> Key:
+    """The key of a publication. It contains a key for each sink that is installed, of which one is
+    given."""
+    names = SINKS.names()
+    is_only = len(names) == 1
+    sinks = (replace(SINKS[name].key, required=is_only) for name in names)
+    return Key(
+        "NAME",
+        "section",
+        "The rows of one table, sent to a sink.",
+        one_of=() if is_only else names,
+        children=(*_ROWS, *sinks),
+    )
 
 
 def pipeline_key() -> Key:

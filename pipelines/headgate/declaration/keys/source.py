@@ -6,9 +6,8 @@ from datetime import timedelta
 
 from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.keys.key import INSTANT, YEAR, Key
-from headgate.declaration.model import Duplicates, Record
+from headgate.declaration.model import Duplicates, Record, TimeForm
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.time_forms import TimeForm
 
 _TIMES = (
     Key(

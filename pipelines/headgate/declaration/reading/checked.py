@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headgate.declaration.errors import Invalid, Problem
+from headgate.declaration.errors import DeclarationProblem, Invalid
 from headgate.declaration.names import check_not_taken
 
 Value = TypeVar("Value")
 
 
 @dataclass
-class Report:
+class ProblemReport:
     """The problems of one file, collected while it is read."""
 
     file: Path
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[DeclarationProblem] = field(default_factory=list)
 
     def add(self, line: int, key: str, message: str, nearest: str | None = None) -> None:
-        self.problems.append(Problem(self.file, line, key, message, nearest))
+        self.problems.append(DeclarationProblem(self.file, line, key, message, nearest))
 
     def at(self, place: Field | Section, message: str, nearest: str | None = None) -> None:
         self.add(place.line, place.path, message, nearest)

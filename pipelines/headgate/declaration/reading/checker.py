@@ -11,13 +11,19 @@ from functools import partial
 from pathlib import Path
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.kafka.maps import OptionsReader, read_offsets
+from headgate.declaration.kafka.values import OptionsReader, read_offsets
 from headgate.declaration.keys.key import Key
-from headgate.declaration.names import check_column, check_header, check_name, column_like
-from headgate.declaration.nearest import nearest
-from headgate.declaration.placeholders import MissingError, has_placeholder, resolve
-from headgate.declaration.reading.checked import Field, Report
-from headgate.declaration.reading.document import Broken, Entry, Mapping, Node, Scalar, Sequence
+from headgate.declaration.names import check_column, check_header, check_name, column_like, nearest
+from headgate.declaration.reading.checked import Field, ProblemReport
+from headgate.declaration.reading.document import (
+    Broken,
+    Node,
+    YamlEntry,
+    YamlMap,
+    YamlScalar,
+    YamlSequence,
+)
+from headgate.declaration.reading.placeholders import MissingError, has_placeholder, resolve
 from headgate.declaration.reading.scalars import SCALARS
 
 _TEXTS = ("text", "servers", "topic")
@@ -40,7 +46,7 @@ class Checker:
     """``folder`` is where relative ``${file:}`` placeholders start. Without ``needs_secrets``, the
     values of placeholders in sinks and client properties may be missing."""
 
-    def __init__(self, report: Report, folder: Path, *, needs_secrets: bool = True) -> None:
+    def __init__(self, report: ProblemReport, folder: Path, *, needs_secrets: bool = True) -> None:
         self._report = report
         self._folder = folder
         self._needs_secrets = needs_secrets
@@ -49,36 +55,36 @@ class Checker:
         """The checked value of ``node``, or None after reporting what is wrong with it."""
         if isinstance(node, Broken):
             return None
-        if isinstance(node, Scalar) and node.value is None:
+        if isinstance(node, YamlScalar) and node.value is None:
             self._report.add(line, path, "has no value; give it one or remove the key")
             return None
-        if key.kind == "section" and isinstance(node, Mapping):
+        if key.kind == "section" and isinstance(node, YamlMap):
             return Field(path, line, self._section(node, key, path, line))
-        if key.kind == "table" and isinstance(node, Mapping):
+        if key.kind == "table" and isinstance(node, YamlMap):
             return self._table(node, key, path, line)
-        if key.kind == "groups" and isinstance(node, Mapping):
+        if key.kind == "groups" and isinstance(node, YamlMap):
             entry = Key("NAME", "expression")
             return Field(path, line, self._entries(node, entry, path, check_column))
-        if key.kind in ("names", "paths", "groups") and isinstance(node, Sequence):
+        if key.kind in ("names", "paths", "groups") and isinstance(node, YamlSequence):
             item = Key("", "path" if key.kind == "paths" else "column")
             return self._names(node, item, path, line)
         if key.kind == "type" and key.children:
             return self._column(node, key, path, line)
-        if key.kind == "options" and isinstance(node, Mapping):
+        if key.kind == "options" and isinstance(node, YamlMap):
             reader = OptionsReader(self._report, self._folder, needs_secrets=self._needs_secrets)
             return reader.read(node, key, path, line)
-        if key.kind == "headers" and isinstance(node, Mapping):
+        if key.kind == "headers" and isinstance(node, YamlMap):
             entry = Key("NAME", deployment=True)
             return Field(path, line, self._entries(node, entry, path, check_header))
-        if key.kind == "start" and isinstance(node, Mapping):
+        if key.kind == "start" and isinstance(node, YamlMap):
             return read_offsets(node, path, line, self._report)
-        if isinstance(node, Scalar) and (key.kind not in _WANTED or key.kind == "start"):
+        if isinstance(node, YamlScalar) and (key.kind not in _WANTED or key.kind == "start"):
             return self._scalar(node, key, path, line)
         wanted = _WANTED.get(key.kind, "one value")
         self._report.add(line, path, f"must be {wanted}", _listed(node, key))
         return None
 
-    def _section(self, node: Mapping, key: Key, path: str, line: int) -> dict[str, Field]:
+    def _section(self, node: YamlMap, key: Key, path: str, line: int) -> dict[str, Field]:
         """The fields by name; those that are wrong or missing have no value."""
         fields: dict[str, Field] = {}
         replaced: dict[str, Field] = {}
@@ -102,11 +108,11 @@ class Checker:
             replaced[name] = Field(_join(path, name), line, None)
         return replaced | fields
 
-    def _comes_next(self, entry: Entry, child: Key, where: str) -> None:
+    def _comes_next(self, entry: YamlEntry, child: Key, where: str) -> None:
         instead = f"; instead, {child.today}" if child.today else ""
         self._report.add(entry.line, where, f"is not built yet; remove the key{instead}")
 
-    def _meant(self, entry: Entry, key: Key, where: str) -> Key | None:
+    def _meant(self, entry: YamlEntry, key: Key, where: str) -> Key | None:
         """Reports an unknown key, and returns the key that was probably meant. The value is checked
         as the value of that key, and that key is not reported as missing."""
         valid = [child.name for child in key.children if not child.comes_next]
@@ -129,7 +135,7 @@ class Checker:
             self._report.add(line, path, f"needs exactly one of the keys {names}")
             yield from key.one_of
 
-    def _table(self, node: Mapping, key: Key, path: str, line: int) -> Field | None:
+    def _table(self, node: YamlMap, key: Key, path: str, line: int) -> Field | None:
         if key.entry is None:
             return None
         if not node.entries:
@@ -139,7 +145,7 @@ class Checker:
         return Field(path, line, self._entries(node, key.entry, path, check))
 
     def _entries(
-        self, node: Mapping, entry_key: Key, path: str, check: Callable[[str], None]
+        self, node: YamlMap, entry_key: Key, path: str, check: Callable[[str], None]
     ) -> dict[str, Field]:
         fields: dict[str, Field] = {}
         for entry in node.entries:
@@ -158,12 +164,12 @@ class Checker:
 
     def _column(self, node: Node, key: Key, path: str, line: int) -> Field | None:
         """A column of a record, as a section. A type alone is the section's key ``type``."""
-        if isinstance(node, Mapping):
+        if isinstance(node, YamlMap):
             return Field(path, line, self._section(node, key, path, line))
         type_ = self.check(node, replace(key, children=()), path, line)
         return type_ and Field(path, line, {"type": type_})
 
-    def _names(self, node: Sequence, key: Key, path: str, line: int) -> Field | None:
+    def _names(self, node: YamlSequence, key: Key, path: str, line: int) -> Field | None:
         names: list[Field] = []
         for item in node.items:
             field = self.check(item, key, path, item.line)
@@ -175,7 +181,7 @@ class Checker:
                 names.append(field)
         return Field(path, line, tuple(names)) if names or not node.items else None
 
-    def _scalar(self, node: Scalar, key: Key, path: str, line: int) -> Field | None:
+    def _scalar(self, node: YamlScalar, key: Key, path: str, line: int) -> Field | None:
         secret = has_placeholder(node.text)
         try:
             if secret and not key.deployment:
@@ -209,17 +215,17 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _with_field(entry: Entry) -> str:
+def _with_field(entry: YamlEntry) -> str:
     """The line that declares a column for a field whose name cannot be that of a column."""
     node = entry.node
-    if isinstance(node, Mapping):
+    if isinstance(node, YamlMap):
         node = next((each.node for each in node.entries if each.key == "type"), node)
-    type_ = node.text if isinstance(node, Scalar) else "string"
+    type_ = node.text if isinstance(node, YamlScalar) else "string"
     type_ = _quoted(type_) if _FLOW.search(type_) else type_
     return f"{column_like(entry.key)}: {{field: {_quoted(entry.key)}, type: {type_}}}"
 
 
 def _listed(node: Node, key: Key) -> str | None:
-    if key.kind in ("names", "paths", "groups") and isinstance(node, Scalar):
+    if key.kind in ("names", "paths", "groups") and isinstance(node, YamlScalar):
         return f"[{node.text}]"
     return None

@@ -13,10 +13,14 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from headgate.declaration.quantities import format_size
+from headgate.declaration.reading.checked import ProblemReport
 
 _NULL = re.compile(r"null|Null|NULL|~|")
 _TRUE = re.compile(r"true|True|TRUE")
@@ -34,7 +38,7 @@ _QUOTE = "quote this value, or write it on a line of its own"
 
 
 @dataclass(frozen=True)
-class Scalar:
+class YamlScalar:
     """``text`` is as written (without quotes); ``value`` is its value in the core schema."""
 
     line: int
@@ -43,22 +47,22 @@ class Scalar:
 
 
 @dataclass(frozen=True)
-class Sequence:
+class YamlSequence:
     line: int
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class Entry:
+class YamlEntry:
     key: str
     line: int
     node: Node
 
 
 @dataclass(frozen=True)
-class Mapping:
+class YamlMap:
     line: int
-    entries: tuple[Entry, ...]
+    entries: tuple[YamlEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Broken:
     line: int
 
 
-Node = Scalar | Sequence | Mapping | Broken
+Node = YamlScalar | YamlSequence | YamlMap | Broken
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def _parse(text: str) -> tuple[Node | None, tuple[Fault, ...] | Fault]:
             root = YAML(typ="rt", pure=True).compose(io.StringIO(text))
         if root is None:
             return None, (Fault(1, "", "the file is empty"),)
-        reader = _Reader(text)
+        reader = _YamlReader(text)
         return reader.node(root, ""), tuple(reader.faults)
     except RecursionError:
         return None, (Fault(1, "", "is nested too deeply to be a declaration"),)
@@ -152,7 +156,7 @@ def _syntax_fault(error: MarkedYAMLError) -> Fault:
     return Fault(line, "", message if "\\t" in said else f"{message}; {_QUOTE}")
 
 
-class _Reader:
+class _YamlReader:
     def __init__(self, text: str) -> None:
         self.faults: list[Fault] = []
         self._text = text
@@ -173,15 +177,15 @@ class _Reader:
         if isinstance(raw, ScalarNode) and raw.value == _MARK:
             return Broken(line)
         if isinstance(raw, ScalarNode):
-            return Scalar(line, _text(raw), _core(raw))
+            return YamlScalar(line, _text(raw), _core(raw))
         if raw.flow_style and any(_unbalanced(child) for child in _plain_children(raw)):
             return self._fault(line, path, f"has an unbalanced parenthesis; {_QUOTE}")
         if isinstance(raw, SequenceNode):
             items = enumerate(raw.value)
-            return Sequence(line, tuple(self.node(item, f"{path}[{i}]") for i, item in items))
-        return Mapping(line, tuple(self._entries(raw, path)))
+            return YamlSequence(line, tuple(self.node(item, f"{path}[{i}]") for i, item in items))
+        return YamlMap(line, tuple(self._entries(raw, path)))
 
-    def _entries(self, raw: MappingNode, path: str) -> Iterator[Entry]:
+    def _entries(self, raw: MappingNode, path: str) -> Iterator[YamlEntry]:
         first: dict[str, int] = {}
         _join_maps(raw)
         for raw_key, raw_value in raw.value:
@@ -198,7 +202,7 @@ class _Reader:
                 self._fault(line, child, f"is given twice (first on line {first[key]})")
                 continue
             first[key] = line
-            yield Entry(key, line, self.node(raw_value, child, line))
+            yield YamlEntry(key, line, self.node(raw_value, child, line))
 
     def _has_tag(self, raw: ScalarNode | SequenceNode | MappingNode) -> bool:
         """Whether the text has a tag here. The parser gives every value a tag, even if none is
@@ -253,3 +257,33 @@ def _plain_children(raw: SequenceNode | MappingNode) -> Iterator[ScalarNode]:
 def _unbalanced(scalar: ScalarNode) -> bool:
     text = re.sub(r"'[^']*'", "", str(scalar.value))
     return text.count("(") != text.count(")")
+
+
+# Parsing YAML is slow, and a file larger than this is not written by a person.
+_MOST_BYTES = 1 << 20
+
+
+def read_file(file: Path, report: ProblemReport, what: str) -> str | None:
+    """The text of a file; None if it cannot be read, which is reported. ``what`` names the kind of
+    file for messages, such as "declaration"."""
+    try:
+        content = file.read_bytes()
+        if len(content) <= _MOST_BYTES:
+            return content.decode("utf-8-sig")
+        report.add(1, "", f"is larger than {format_size(_MOST_BYTES)}: not a {what}")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        report.add(line, "", "is not UTF-8 text")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        report.add(1, "", f"cannot be read: {reason}")
+    return None
+
+
+def parse(text: str | None, report: ProblemReport) -> Node | None:
+    """The document in a text, if there is one. What is wrong with the YAML is reported; the result
+    is None if nothing could be read."""
+    node, faults = read(text) if text is not None else (None, ())
+    for fault in faults:
+        report.add(fault.line, fault.path, fault.message)
+    return node

@@ -10,8 +10,7 @@ from typing import TypeVar
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
-from headgate.declaration.names import check_column, check_name, check_path
-from headgate.declaration.nearest import chosen
+from headgate.declaration.names import check_column, check_name, check_path, chosen
 from headgate.declaration.quantities import (
     format_duration,
     format_size,

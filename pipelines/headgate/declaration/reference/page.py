@@ -9,20 +9,47 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.contracts.operator import OPERATORS
-from headgate.declaration.expressions.functions import REFUSED_FOR, Argument, functions
+from headgate.declaration.expressions.functions import REFUSED_FOR, Parameter, functions
 from headgate.declaration.expressions.measure import usage
 from headgate.declaration.keys.key import Key
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.quantities import format_duration, format_size
-from headgate.declaration.reference.expectations import expectations
 from headgate.declaration.reference.schema import json_text
+from headgate.declaration.suites.arguments import RuleArgument
+from headgate.declaration.suites.rows import ROW_EXPECTATIONS
+from headgate.declaration.suites.versions import TABLE_EXPECTATIONS
 from headgate.declaration.types import DECLARED
+
+
+def expectations() -> dict[str, str]:
+    """The tables of the expectations that the code supports: for rows, and for versions."""
+    rows = {name: row.arguments for name, row in ROW_EXPECTATIONS.items()}
+    versions = {n: known for n, known in TABLE_EXPECTATIONS.items() if n not in rows}
+    return {"rows": "\n".join(_table(rows)), "versions": "\n".join(_table(versions))}
+
+
+def _table(expectations: Mapping[str, Sequence[RuleArgument]]) -> Iterator[str]:
+    yield "| Expectation | Arguments |\n|---|---|"
+    for name, arguments in expectations.items():
+        yield f"| `{name}` | {_arguments(arguments)} |"
+
+
+def _arguments(arguments: Sequence[RuleArgument]) -> str:
+    return ", ".join(map(_rule_argument, arguments))
+
+
+def _rule_argument(argument: RuleArgument) -> str:
+    name = f"**`{argument.name}`**" if argument.required else f"`{argument.name}`"
+    if argument.choices:
+        return f"{name} ({', '.join(f'`{choice}`' for choice in argument.choices)})"
+    return f"{name} ({argument.kind.doc})"
+
 
 DOCUMENT = Path("docs/declaration.md")
 QUALITY = Path("docs/quality.md")
@@ -193,7 +220,7 @@ def _functions() -> Iterator[str]:
         yield f"- {reason}: {', '.join(f'`{name}`' for name in sorted(names.split()))}"
 
 
-def _argument(argument: Argument) -> str:
+def _argument(argument: Parameter) -> str:
     kind, _, rest = argument.kind.partition(":")
     name = _ARGUMENTS.get(kind, kind)
     if kind == "int":

@@ -13,9 +13,16 @@ from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
 from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
-from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
+from headgate.declaration.reading.checked import (
+    Field,
+    Partial,
+    ProblemReport,
+    Section,
+    built,
+    partial,
+)
 from headgate.declaration.sections.silver import ReadSuite, checked, condition, derive, reference
-from headgate.declaration.suites.subject import VersionSubject
+from headgate.declaration.suites.reading import VersionSubject
 from headgate.declaration.types import DataType
 
 
@@ -24,7 +31,7 @@ def build_gold(
     name: str,
     scopes: Mapping[str, Scope],
     read_suite: ReadSuite,
-    report: Report,
+    report: ProblemReport,
 ) -> GoldTable | None:
     """The table. ``scopes`` are the columns of each silver table, ``read_suite`` reads the rules.
     Problems are reported; the table, if there is one, is then never used."""
@@ -72,7 +79,7 @@ def build_gold(
     )
 
 
-def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any] | None:
+def _operator(section: Section, scope: Scope, report: ProblemReport) -> tuple[str, Any] | None:
     """The operator whose key is given, and the value that it has built; None if a problem is
     reported."""
     window = section.section("window")
@@ -88,7 +95,7 @@ def _operator(section: Section, scope: Scope, report: Report) -> tuple[str, Any]
 
 
 def _check_late(
-    columns: Collection[str], silver: str, scope: Scope, section: Section, report: Report
+    columns: Collection[str], silver: str, scope: Scope, section: Section, report: ProblemReport
 ) -> None:
     """Reports columns that the silver row and the result both have: a late row has all columns of
     the two."""
@@ -99,7 +106,7 @@ def _check_late(
             report.at(at, f"the silver table {silver!r} {message}")
 
 
-def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived, ...]:
+def _groups(field: Field | None, scope: Scope, report: ProblemReport) -> tuple[Derived, ...]:
     if field is None:
         return ()
     if isinstance(field.value, dict):
@@ -112,7 +119,9 @@ def _groups(field: Field | None, scope: Scope, report: Report) -> tuple[Derived,
     return tuple(groups)
 
 
-def _measures(entries: Mapping[str, Field], scope: Scope, report: Report) -> tuple[Measure, ...]:
+def _measures(
+    entries: Mapping[str, Field], scope: Scope, report: ProblemReport
+) -> tuple[Measure, ...]:
     found = (
         checked(field, scope, functools.partial(parse_measure, name), report)
         for name, field in entries.items()
@@ -128,7 +137,9 @@ def _names(groups: Field | None) -> dict[str, Field]:
     return {item.text: item for item in groups.items}
 
 
-def _check_names(ours: Iterable[str], parts: Iterable[Mapping[str, Field]], report: Report) -> None:
+def _check_names(
+    ours: Iterable[str], parts: Iterable[Mapping[str, Field]], report: ProblemReport
+) -> None:
     owned = zip(parts, ("a key of by", "a measure", "a column"), strict=True)
     # Each name is a part of its own, because two names of one map may differ only in case.
     each = (({name: part[name]}, owner) for part, owner in owned for name in part)

@@ -7,10 +7,10 @@ from typing import Any
 
 from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.contracts.source import CONNECTORS
-from headgate.declaration.keys.publish import WHEN
+from headgate.declaration.keys.pipeline import WHEN
 from headgate.declaration.model import Publication, PublishedLayer
-from headgate.declaration.nearest import nearest
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.names import nearest
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 
 _OWNERS: dict[PublishedLayer, str] = {
     "gold": "gold table",
@@ -25,7 +25,7 @@ def build_publication(
     name: str,
     tables: Mapping[PublishedLayer, Collection[str]],
     sources: Mapping[str, Section],
-    report: Report,
+    report: ProblemReport,
 ) -> Publication | None:
     """The publication, or None after reporting what is wrong with it. ``tables`` are the valid
     names for each layer, ``sources`` the sections of the sources."""
@@ -43,7 +43,7 @@ def build_publication(
 
 
 def _table(
-    at: Field | None, tables: Mapping[PublishedLayer, Collection[str]], report: Report
+    at: Field | None, tables: Mapping[PublishedLayer, Collection[str]], report: ProblemReport
 ) -> tuple[PublishedLayer, str] | None:
     if at is None:
         return None
@@ -60,7 +60,7 @@ def _table(
 
 
 def _sink(
-    section: Section, sources: Mapping[str, Section], report: Report
+    section: Section, sources: Mapping[str, Section], report: ProblemReport
 ) -> tuple[str, Any] | None:
     """The sink whose key is given, and the value that it has built; None if a problem is
     reported."""
@@ -76,7 +76,7 @@ def _sink(
 
 
 def _check_no_loop(
-    at: Section, kind: str, sink: Any, sources: Mapping[str, Section], report: Report
+    at: Section, kind: str, sink: Any, sources: Mapping[str, Section], report: ProblemReport
 ) -> None:
     place = at.get(SINKS[kind].place)
     for name, of in sources.items():

@@ -13,16 +13,15 @@ from headgate.declaration.expressions.expression import (
 )
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.model import Column, Derived, SilverTable
-from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_case
-from headgate.declaration.nearest import nearest
-from headgate.declaration.reading.checked import Field, Partial, Report, Section, partial
+from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_case, nearest
+from headgate.declaration.reading.checked import Field, Partial, ProblemReport, Section, partial
 from headgate.declaration.sections.source import UNKNOWN, SourceColumns
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.suites.subject import RowSubject, Subject
+from headgate.declaration.suites.reading import RowSubject, RuleSubject
 
 Parsed = TypeVar("Parsed")
 Named = TypeVar("Named")
-ReadSuite = Callable[[Field, Subject], Suite | None]
+ReadSuite = Callable[[Field, RuleSubject], Suite | None]
 """Reads the suite that a key names; returns None if it cannot be read, which is reported."""
 
 
@@ -31,7 +30,7 @@ def build_silver(
     name: str,
     sources: Mapping[str, SourceColumns],
     read_suite: ReadSuite,
-    report: Report,
+    report: ProblemReport,
 ) -> tuple[SilverTable, Scope]:
     """The table, and the scope it gives to gold.
 
@@ -60,7 +59,7 @@ def build_silver(
 
 
 def reference(
-    section: Section, known: Mapping[str, Named], what: str, report: Report
+    section: Section, known: Mapping[str, Named], what: str, report: ProblemReport
 ) -> tuple[str, Named | None]:
     """The table or source that ``from`` names, and its columns; None if they are not known. A wrong
     name is reported, and the name that was probably meant is used instead, so that expressions over
@@ -79,7 +78,7 @@ def reference(
 def derive(
     entries: Mapping[str, Field],
     scope: Scope,
-    report: Report,
+    report: ProblemReport,
     parse: Callable[[str, Scope], Expression] = parse_expression,
 ) -> tuple[Derived, ...]:
     """The expressions of a map of columns; those that are wrong are reported and left out."""
@@ -91,7 +90,7 @@ def derive(
     return tuple(derived)
 
 
-def condition(field: Field | None, scope: Scope, report: Report) -> str | None:
+def condition(field: Field | None, scope: Scope, report: ProblemReport) -> str | None:
     """The text of a `where`, or None if there is none."""
     found = checked(field, scope, parse_condition, report)
     return found.text if found else None
@@ -101,7 +100,7 @@ def checked(
     field: Field | None,
     scope: Scope,
     parse: Callable[[str, Scope], Parsed],
-    report: Report,
+    report: ProblemReport,
 ) -> Parsed | None:
     """``parse`` the text of ``field``, reporting what does not fit."""
     if field is None or field.value is None:
@@ -115,7 +114,7 @@ def checked(
     return None
 
 
-def _dropped(section: Section, scope: Scope, report: Report) -> tuple[str, ...]:
+def _dropped(section: Section, scope: Scope, report: ProblemReport) -> tuple[str, ...]:
     field = section.get("drop")
     items = field.items if field else ()
     for item in items:
@@ -125,7 +124,7 @@ def _dropped(section: Section, scope: Scope, report: Report) -> tuple[str, ...]:
 
 
 def _check_kept(
-    kept: Scope, section: Section, columns: Mapping[str, Field], report: Report
+    kept: Scope, section: Section, columns: Mapping[str, Field], report: ProblemReport
 ) -> None:
     if not kept and not isinstance(kept, Partial):
         report.at(section, "drops every column")

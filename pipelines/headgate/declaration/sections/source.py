@@ -8,26 +8,132 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headgate.declaration.contracts.source import CONNECTORS
+from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.expressions.literals import check_zone
+from headgate.declaration.expressions.patterns import check_read_pattern, has_offset
 from headgate.declaration.expressions.typed import shown, with_article
-from headgate.declaration.model import Column, Duplicates, Record, Source
-from headgate.declaration.names import RESCUED, column_like, in_other_case
-from headgate.declaration.nearest import nearest
-from headgate.declaration.reading.checked import Field, Partial, Report, Section, built, partial
-from headgate.declaration.sections.times import build_event_time, build_times
-from headgate.declaration.time_forms import EventTime, TimeForm
+from headgate.declaration.model import Column, Duplicates, EventTime, Record, Source, TimeForm
+from headgate.declaration.names import RESCUED, column_like, in_other_case, nearest
+from headgate.declaration.reading.checked import (
+    Field,
+    Partial,
+    ProblemReport,
+    Section,
+    built,
+    partial,
+)
 from headgate.declaration.types import (
+    BIGINT,
     DOUBLE,
     FLOAT,
+    INT,
     STRING,
     TIMESTAMP,
     DataType,
     Struct,
     is_nested,
+    parts,
 )
 
+_KEYS = ("format", "zone", "ambiguous")
+_NAMED: dict[str, tuple[DataType, ...]] = {
+    "iso": (TIMESTAMP, STRING),
+    "epoch_seconds": (BIGINT, INT, TIMESTAMP),
+    "epoch_millis": (BIGINT, TIMESTAMP),
+    "epoch_micros": (BIGINT, TIMESTAMP),
+    "epoch_nanos": (BIGINT, TIMESTAMP),
+}
+_BY_PATTERN = (STRING, TIMESTAMP)
 
-def build_source(section: Section, name: str, report: Report, project: Path) -> Source | None:
+
+def build_times(column: Section, type_: DataType | None, report: ProblemReport) -> TimeForm:
+    """The form of the timestamps in a column, whose keys are checked."""
+    if type_ is not None and TIMESTAMP not in parts(type_):
+        for key in column.values(*_KEYS):
+            message = f"is for timestamps, and the column is {with_article(type_)}"
+            report.at(column.fields[key], f"{message}; remove {key}")
+        return TimeForm()
+    _check_form(column, report)
+    return TimeForm(**column.values(*_KEYS))
+
+
+def build_event_time(
+    section: Section, type_: DataType | None, column: Section | None, report: ProblemReport
+) -> EventTime | None:
+    """``type_`` is that of the value at the path ``column``, None if it is not known. ``column`` is
+    the section of the column in `schema`, which may have keys of its own."""
+    given, path = _check_form(section, report), section.text("column")
+    if path is None:
+        return None
+    if type_ == TIMESTAMP and column is not None:
+        for key in section.values(*_KEYS):
+            if "." in path:
+                message = f"belongs to the column {path.partition('.')[0]!r}: write it in schema"
+                report.at(section.fields[key], message)
+            elif column.values(*_KEYS):
+                message = f"is a part of the column {path!r} in schema, too; remove one of them"
+                report.at(section.fields[key], message)
+        return EventTime(path, **{**column.values(*_KEYS), **section.values(*_KEYS)})
+    wanted = _NAMED.get(given or "", _BY_PATTERN)
+    if given and type_ is not None and type_ not in wanted:
+        what, reads = with_article(type_), with_article(wanted[0])
+        message = f"{path!r} is {what}, and the format {given} reads {reads}; change one of them"
+        report.at(section.fields["column"], message)
+    return EventTime(path, **section.values(*_KEYS))
+
+
+def _check_form(section: Section, report: ProblemReport) -> str | None:
+    """The format of times, or None if it is wrong."""
+    zone, ambiguous = section.get("zone"), section.get("ambiguous")
+    format_ = _format(section, zone, report)
+    if zone:
+        _check_zone(zone, format_, report)
+    elif ambiguous and not section.reported("zone"):
+        report.at(ambiguous, "has no effect without zone; remove ambiguous, or add zone")
+    return format_
+
+
+def _format(section: Section, zone: Field | None, report: ProblemReport) -> str | None:
+    at = section.get("format")
+    if at is None or at.text in _NAMED:
+        return at.text if at else None if section.reported("format") else TimeForm.format
+    try:
+        _check_pattern(at.text, zone, needs_zone=not section.reported("zone"))
+    except Invalid as error:
+        report.invalid(at, error)
+        return None
+    return at.text
+
+
+def _check_pattern(pattern: str, zone: Field | None, *, needs_zone: bool) -> None:
+    guess = nearest(pattern, _NAMED)
+    try:
+        check_read_pattern(pattern)
+    except Invalid as error:
+        names = ", ".join(_NAMED)
+        raise Invalid(f"{error.message}; a format is {names} or a date pattern", guess) from None
+    if has_offset(pattern) and zone:
+        raise Invalid(f"the pattern {pattern!r} reads an offset, so a zone cannot apply")
+    if not has_offset(pattern) and not zone and needs_zone:
+        raise Invalid(
+            f"the pattern {pattern!r} reads no offset; add the key zone, such as zone: UTC"
+        )
+
+
+def _check_zone(zone: Field, format_: str | None, report: ProblemReport) -> None:
+    if format_ in _NAMED and format_ != "iso":
+        report.at(zone, f"has no effect: {format_} counts from 1970 in UTC; remove zone")
+        return
+    try:
+        check_zone(zone.text)
+    except Invalid as error:
+        report.invalid(zone, error)
+
+
+def build_source(
+    section: Section, name: str, report: ProblemReport, project: Path
+) -> Source | None:
     """The source, or None after reporting what is wrong with it."""
     given = {kind: of for kind in CONNECTORS.names() if (of := section.section(kind))}
     made = {kind: CONNECTORS[kind].build(of, report, project) for kind, of in given.items()}
@@ -43,7 +149,7 @@ def build_source(section: Section, name: str, report: Report, project: Path) -> 
     return Source(name, record, kind, CONNECTORS[kind].with_record(reads, record), **expected)
 
 
-def _check_flat(record: Record, section: Section, report: Report) -> None:
+def _check_flat(record: Record, section: Section, report: ProblemReport) -> None:
     """Reports fields of nested types: the fields of a line of CSV are texts, which have no
     parts."""
     schema = section.section("record")
@@ -86,7 +192,7 @@ def _columns(record: Section) -> dict[str, Section]:
     return {name: Section.of(field) for name, field in record.entries("schema").items()}
 
 
-def _record(section: Section | None, report: Report) -> Record | None:
+def _record(section: Section | None, report: ProblemReport) -> Record | None:
     if section is None:
         return None
     declared = _columns(section)
@@ -116,7 +222,7 @@ def _record(section: Section | None, report: Report) -> Record | None:
 
 
 def _column(
-    name: str, type_: DataType | None, schema: Mapping[str, Section], report: Report
+    name: str, type_: DataType | None, schema: Mapping[str, Section], report: ProblemReport
 ) -> Column | None:
     section = schema[name]
     times = build_times(section, type_, report)
@@ -133,7 +239,7 @@ def _without_times(column: Column, event_time: EventTime) -> Column:
 
 
 def _event_time(
-    section: Section | None, types: Scope, schema: Mapping[str, Section], report: Report
+    section: Section | None, types: Scope, schema: Mapping[str, Section], report: ProblemReport
 ) -> EventTime | None:
     if section is None:
         return None
@@ -143,7 +249,7 @@ def _event_time(
     return build_event_time(section, type_, column, report)
 
 
-def _check_cases(schema: Mapping[str, Section], report: Report) -> None:
+def _check_cases(schema: Mapping[str, Section], report: ProblemReport) -> None:
     above: list[str] = []
     for name, column in schema.items():
         if (twin := in_other_case(name, above)) is not None:
@@ -151,7 +257,7 @@ def _check_cases(schema: Mapping[str, Section], report: Report) -> None:
         above.append(name)
 
 
-def _check_fields(schema: Mapping[str, Section], report: Report) -> None:
+def _check_fields(schema: Mapping[str, Section], report: ProblemReport) -> None:
     """Reports a second column of a field. Two columns of one value, such as in two types, are made
     by silver."""
     readers: dict[str, str] = {}
@@ -162,7 +268,7 @@ def _check_fields(schema: Mapping[str, Section], report: Report) -> None:
             report.at(column, message)
 
 
-def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, ...]:
+def _event_id(field: Field | None, types: Scope, report: ProblemReport) -> tuple[str, ...]:
     if field is None:
         return ()
     if not field.items:
@@ -178,7 +284,7 @@ def _event_id(field: Field | None, types: Scope, report: Report) -> tuple[str, .
     return tuple(item.text for item in field.items)
 
 
-def _type_at(at: Field, types: Scope, report: Report) -> DataType | None:
+def _type_at(at: Field, types: Scope, report: ProblemReport) -> DataType | None:
     """The type of the column, or of the field inside of structs, that ``at`` names. None if it is
     not known, or does not exist, which is reported."""
     name, *steps = at.text.split(".")

@@ -15,9 +15,9 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.expression import parse_expression
 from headgate.declaration.expressions.inference import Scope, Unresolved
 from headgate.declaration.expressions.typed import with_article
-from headgate.declaration.nearest import chosen, nearest
+from headgate.declaration.names import chosen, nearest
 from headgate.declaration.quantities import parse_duration
-from headgate.declaration.reading.document import Broken, Node, Scalar, Sequence
+from headgate.declaration.reading.document import Broken, Node, YamlScalar, YamlSequence
 from headgate.declaration.types import (
     BOOLEAN,
     DATE,
@@ -40,7 +40,7 @@ _DIGITS_OF_BIGINT = 19
 
 
 @dataclass(frozen=True)
-class Argument:
+class RuleArgument:
     """An argument under the name that Great Expectations gives it. ``choices`` are the texts that
     a CHOICE takes."""
 
@@ -112,21 +112,21 @@ def _written(node: Node, what: str) -> str:
     not 1067, and true is a word."""
     if isinstance(node, Broken):
         raise Unresolved(what)
-    if isinstance(node, Scalar) and node.value is not None:
+    if isinstance(node, YamlScalar) and node.value is not None:
         return node.text
-    found = "null" if isinstance(node, Scalar) else "a list or a map"
+    found = "null" if isinstance(node, YamlScalar) else "a list or a map"
     raise Invalid(f"must be {what}, not {found}; quote it if it is a text")
 
 
 def _items(node: Node, what: str) -> tuple[Node, ...]:
     if isinstance(node, Broken):
         raise Unresolved(what)
-    if not isinstance(node, Sequence) or not node.items:
+    if not isinstance(node, YamlSequence) or not node.items:
         raise Invalid(f"must be a list of {what}")
     return node.items
 
 
-def _column(node: Node, argument: Argument, scope: Scope) -> str:
+def _column(node: Node, argument: RuleArgument, scope: Scope) -> str:
     name = _written(node, "the name of a column")
     if name not in scope:
         raise Invalid(f"there is no column {name!r}", nearest(name, scope))
@@ -135,29 +135,29 @@ def _column(node: Node, argument: Argument, scope: Scope) -> str:
     return name
 
 
-def _columns(node: Node, argument: Argument, scope: Scope) -> list[str]:
+def _columns(node: Node, argument: RuleArgument, scope: Scope) -> list[str]:
     names = [_column(item, argument, scope) for item in _items(node, "columns, such as [a, b]")]
     if len(set(names)) < max(2, len(names)):
         raise Invalid("must be two different columns or more")
     return names
 
 
-def _value(node: Node, argument: Argument, scope: Scope) -> str:
+def _value(node: Node, argument: RuleArgument, scope: Scope) -> str:
     return _written(node, "a value")
 
 
-def _values(node: Node, argument: Argument, scope: Scope) -> list[str]:
+def _values(node: Node, argument: RuleArgument, scope: Scope) -> list[str]:
     return [_written(item, "a value") for item in _items(node, "values, such as [a, b]")]
 
 
-def _pairs(node: Node, argument: Argument, scope: Scope) -> list[list[str]]:
+def _pairs(node: Node, argument: RuleArgument, scope: Scope) -> list[list[str]]:
     pairs = [_values(item, argument, scope) for item in _items(node, "pairs, such as [[a, b]]")]
     if any(len(pair) != 2 for pair in pairs):
         raise Invalid("must be a list of pairs, such as [[a, b]]")
     return pairs
 
 
-def _length(node: Node, argument: Argument, scope: Scope) -> int:
+def _length(node: Node, argument: RuleArgument, scope: Scope) -> int:
     written = _written(node, "a whole number")
     value = plain_number(written) if number(written) is not None else None
     if not isinstance(value, int) or value < 0:
@@ -165,26 +165,26 @@ def _length(node: Node, argument: Argument, scope: Scope) -> int:
     return value
 
 
-def _regex(node: Node, argument: Argument, scope: Scope) -> str:
+def _regex(node: Node, argument: RuleArgument, scope: Scope) -> str:
     return _written(node, "a regular expression")
 
 
-def _regexes(node: Node, argument: Argument, scope: Scope) -> list[str]:
+def _regexes(node: Node, argument: RuleArgument, scope: Scope) -> list[str]:
     return [_regex(item, argument, scope) for item in _items(node, "regular expressions")]
 
 
-def _flag(node: Node, argument: Argument, scope: Scope) -> bool:
+def _flag(node: Node, argument: RuleArgument, scope: Scope) -> bool:
     written = _written(node, "true or false")
     if (value := truth(written)) is None:
         raise Invalid(f"must be true or false, not {written!r}")
     return value
 
 
-def _choice(node: Node, argument: Argument, scope: Scope) -> str:
+def _choice(node: Node, argument: RuleArgument, scope: Scope) -> str:
     return chosen(_written(node, "one value"), argument.choices)
 
 
-def _number(node: Node, argument: Argument, scope: Scope) -> int | float | str:
+def _number(node: Node, argument: RuleArgument, scope: Scope) -> int | float | str:
     written = _written(node, "a number")
     if number(written) is None:
         raise Invalid(f"must be a number, not {written!r}")
@@ -201,14 +201,14 @@ def plain_number(text: str) -> int | float | str:
     return found if Decimal(repr(found)) == Decimal(text) else text
 
 
-def _share(node: Node, argument: Argument, scope: Scope) -> float:
+def _share(node: Node, argument: RuleArgument, scope: Scope) -> float:
     value = float(_number(node, argument, scope))
     if not 0 <= value <= 1:
         raise Invalid(f"must be a share of the rows between 0 and 1, not {value:g}")
     return value
 
 
-def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
+def _moment(node: Node, argument: RuleArgument, scope: Scope) -> str | int | float:
     """A number, a time, or a time before the validation: ``now - 10 minutes``."""
     written = _written(node, "a number or a time")
     if found := BEFORE_NOW.fullmatch(written):
@@ -218,7 +218,7 @@ def _moment(node: Node, argument: Argument, scope: Scope) -> str | int | float:
     return plain_number(written) if number(written) is not None else written
 
 
-def _silver(node: Node, argument: Argument, scope: Scope) -> str:
+def _silver(node: Node, argument: RuleArgument, scope: Scope) -> str:
     """An expression that gives a number for each row of the silver table, whose columns are
     ``scope``."""
     found = parse_expression(_written(node, "an expression over silver"), scope)
@@ -247,5 +247,5 @@ class ArgumentKind(Enum):
     MOMENT = ("a number, a time, or `now - 10 minutes`", _moment)
     SILVER = ("an expression over the silver table", _silver)
 
-    def __init__(self, doc: str, read: Callable[[Node, Argument, Scope], Any]) -> None:
+    def __init__(self, doc: str, read: Callable[[Node, RuleArgument, Scope], Any]) -> None:
         self.doc, self.read = doc, read

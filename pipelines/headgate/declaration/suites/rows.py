@@ -14,12 +14,12 @@ from itertools import combinations
 from typing import Any
 
 from headgate.declaration.errors import Invalid
+from headgate.declaration.expressions.bare_words import readable
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import with_article
-from headgate.declaration.expressions.words import readable
 from headgate.declaration.suites.arguments import (
-    Argument,
     ArgumentKind,
+    RuleArgument,
     literal,
     number,
     text_literal,
@@ -35,7 +35,7 @@ class RowExpectation:
     """``condition`` gives the SQL condition that a row meets, from the arguments and the types of
     the columns. It raises Invalid if the arguments do not fit."""
 
-    arguments: tuple[Argument, ...]
+    arguments: tuple[RuleArgument, ...]
     condition: Callable[[Arguments, Scope], str]
 
 
@@ -192,34 +192,34 @@ def ignored(given: Arguments) -> str:
     return f"({nulls})" if word else ""
 
 
-def ends_of(kind: ArgumentKind) -> tuple[Argument, ...]:
+def ends_of(kind: ArgumentKind) -> tuple[RuleArgument, ...]:
     """The arguments of a range of values."""
-    strict = (Argument(name, ArgumentKind.FLAG) for name in ("strict_min", "strict_max"))
-    return (*(Argument(name, kind) for name in ENDS), *strict)
+    strict = (RuleArgument(name, ArgumentKind.FLAG) for name in ("strict_min", "strict_max"))
+    return (*(RuleArgument(name, kind) for name in ENDS), *strict)
 
 
 # How the columns that are null are joined, the default first.
 _PAIR = {"both_values_are_missing": "and", "either_value_is_missing": "or", "neither": ""}
 _MANY = {"all_values_are_missing": "and", "any_value_is_missing": "or", "never": ""}
 
-COLUMN = Argument("column", ArgumentKind.COLUMN, required=True)
-SET = Argument("value_set", ArgumentKind.VALUES, required=True)
-_REGEX = Argument("regex", ArgumentKind.REGEX, required=True)
-_REGEXES = Argument("regex_list", ArgumentKind.REGEXES, required=True)
-_MATCH_ON = Argument("match_on", ArgumentKind.CHOICE, choices=("any", "all"))
+COLUMN = RuleArgument("column", ArgumentKind.COLUMN, required=True)
+SET = RuleArgument("value_set", ArgumentKind.VALUES, required=True)
+_REGEX = RuleArgument("regex", ArgumentKind.REGEX, required=True)
+_REGEXES = RuleArgument("regex_list", ArgumentKind.REGEXES, required=True)
+_MATCH_ON = RuleArgument("match_on", ArgumentKind.CHOICE, choices=("any", "all"))
 _COLUMN_PAIR = (
-    Argument("column_A", ArgumentKind.COLUMN, required=True),
-    Argument("column_B", ArgumentKind.COLUMN, required=True),
-    Argument("ignore_row_if", ArgumentKind.CHOICE, choices=tuple(_PAIR)),
+    RuleArgument("column_A", ArgumentKind.COLUMN, required=True),
+    RuleArgument("column_B", ArgumentKind.COLUMN, required=True),
+    RuleArgument("ignore_row_if", ArgumentKind.CHOICE, choices=tuple(_PAIR)),
 )
 COLUMN_LIST = (
-    Argument("column_list", ArgumentKind.COLUMNS, required=True),
-    Argument("ignore_row_if", ArgumentKind.CHOICE, choices=tuple(_MANY)),
+    RuleArgument("column_list", ArgumentKind.COLUMNS, required=True),
+    RuleArgument("ignore_row_if", ArgumentKind.CHOICE, choices=tuple(_MANY)),
 )
-_OR_EQUAL = Argument("or_equal", ArgumentKind.FLAG)
-_PAIRS = Argument("value_pairs_set", ArgumentKind.PAIRS, required=True)
-_TOTAL = Argument("sum_total", ArgumentKind.VALUE, required=True)
-_LENGTH = Argument("value", ArgumentKind.LENGTH, required=True)
+_OR_EQUAL = RuleArgument("or_equal", ArgumentKind.FLAG)
+_PAIRS = RuleArgument("value_pairs_set", ArgumentKind.PAIRS, required=True)
+_TOTAL = RuleArgument("sum_total", ArgumentKind.VALUE, required=True)
+_LENGTH = RuleArgument("value", ArgumentKind.LENGTH, required=True)
 
 ABOUT_NULLS = ("expect_column_values_to_not_be_null", "expect_column_values_to_be_null")
 """Expectations for columns of all types, including nested types."""

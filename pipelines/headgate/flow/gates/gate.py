@@ -17,7 +17,7 @@ from headgate.declaration.expectations.validation import validate
 from headgate.declaration.kinds import GOLD, LATE, SILVER, name_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.suites.model import Rule, Suite
-from headgate.declaration.suites.tables import SILVER_SUM
+from headgate.declaration.suites.versions import SILVER_SUM
 from headgate.failpoints import failpoint
 from headgate.flow.gates import documents
 from headgate.flow.gates.broken_rows import BrokenRows, broken_rows, readers_rows

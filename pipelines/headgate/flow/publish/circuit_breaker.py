@@ -11,9 +11,8 @@ from functools import partial
 from itertools import islice, takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.declaration.quantities import is_above, plural
-from headgate.declaration.settings import CircuitBreaker
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage, sum_of_counts
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.declaration.loopback import http_address
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, cause_of
 from headgate.insight.metrics import otlp
@@ -21,6 +20,7 @@ from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.pipeline import PipelineReading
 from headgate.insight.metrics.server import MetricsServer, token_of
 from headgate.lake.storage.layout import Layout
+from headgate.machine.loopback import http_address
 
 TRY_AGAIN = 15.0  # seconds after the port was not free
 ENDS_WITHIN = 2.0  # seconds that a run waits at its end for the reading thread

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.suites.model import Rule
-from headgate.declaration.suites.tables import OBSERVE_VALUES
+from headgate.declaration.suites.versions import OBSERVE_VALUES
 
 
 def masked(text: str) -> str:

@@ -33,7 +33,7 @@ _GONE = (
 
 
 @dataclass(frozen=True)
-class Record:
+class ConsumedRecord:
     """``timestamp`` is the producer's or the broker's, as the topic is configured."""
 
     partition: int
@@ -46,7 +46,7 @@ class Record:
 
 def consume(
     servers: str, topic: str, start: Start = "earliest", *, follow: bool = False
-) -> Generator[Record, None, None]:
+) -> Generator[ConsumedRecord, None, None]:
     """The committed records of all partitions, in order within each partition.
 
     An offset as ``start`` applies to every partition; if a partition does not have it, the nearest
@@ -95,7 +95,7 @@ def _first(start: Start, low: int, high: int) -> int:
 
 def _records(
     consumer: Consumer, left: dict[int, int], servers: str, topic: str, follow: bool
-) -> Iterator[Record]:
+) -> Iterator[ConsumedRecord]:
     """``left`` has the exclusive end offset of each partition. The record before it may be missing
     or not committed: a partition also ends at the broker's end-of-partition event."""
     heard, reason = time.monotonic(), None
@@ -120,9 +120,9 @@ def _records(
         left.pop(number, None)
 
 
-def _record(message: Message) -> Record:
+def _record(message: Message) -> ConsumedRecord:
     headers: Any = message.headers() or []
-    return Record(
+    return ConsumedRecord(
         partition=message.partition() or 0,
         offset=message.offset() or 0,
         timestamp=_time(*message.timestamp()),
@@ -142,7 +142,7 @@ def _time(kind: int, milliseconds: int) -> datetime | None:
         return None
 
 
-def as_document(record: Record) -> dict[str, Any]:
+def as_document(record: ConsumedRecord) -> dict[str, Any]:
     """A record as JSON. Bytes are text; if they are not UTF-8, they are in a field ``…_base64``."""
     at = record.timestamp
     return {

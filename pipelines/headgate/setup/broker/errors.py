@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.declaration.nearest import did_you_mean
+from headgate.declaration.names import did_you_mean
 from headgate.errors import HeadgateError
 
 HEAP_MB = 512

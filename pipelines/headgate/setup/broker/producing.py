@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headgate import exit_codes
-from headgate.declaration.nearest import did_you_mean
+from headgate.declaration.names import did_you_mean
 from headgate.errors import HeadgateError
 from headgate.setup.broker import client
 from headgate.setup.broker.errors import NotDeliveredError

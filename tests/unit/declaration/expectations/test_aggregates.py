@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.expectations.aggregates import Values, aggregated
-from headgate.declaration.reading.checked import Report
-from headgate.declaration.suites.reading import read_suite
-from headgate.declaration.suites.subject import VersionSubject
+from headgate.declaration.reading.checked import ProblemReport
+from headgate.declaration.suites.reading import VersionSubject, read_suite
 from tests.support.suites import TYPES
 
 INF = math.inf
@@ -54,7 +53,7 @@ def test_values_are_compared_with_what_is_written_in_the_type_of_their_column(
 ) -> None:
     rule = "id: a, expect: expect_column_distinct_values_to_equal_set"
     text = f"expectations: [{{{rule}, column: {column}, value_set: [{written}]}}]"
-    report = Report(Path("gold.yml"))
+    report = ProblemReport(Path("gold.yml"))
     (asked,) = read_suite("gold", text, VersionSubject(TYPES, TYPES, (), 1), report).rules
     assert report.problems == []
     version = Values(pa.table({column: values}))

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.declaration.model import Column, Record, RecordFormat
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, EventTime, Record, RecordFormat
 from headgate.declaration.type_parser import parse_type
 from headgate.flow.bronze.decoding.decoder import Decoder
 from headgate.flow.bronze.decoding.documents import doubtful

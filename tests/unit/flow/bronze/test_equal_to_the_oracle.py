@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate.declaration.model import Column, Record
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, EventTime, Record
 from headgate.declaration.type_parser import parse_type
 from headgate.flow.bronze.decoding.decoder import Decoder
 from headgate.flow.bronze.dedup_index import DEDUP_ROWS, DedupIndex

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.declaration.model import Column, Record, RecordFormat
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, EventTime, Record, RecordFormat
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import BIGINT, STRING, TIMESTAMP
 from tests.support.decoding import decoded

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.declaration.model import Column, Record, RecordFormat
-from headgate.declaration.time_forms import EventTime, TimeForm
+from headgate.declaration.model import Column, EventTime, Record, RecordFormat, TimeForm
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import TIMESTAMP
 from headgate.flow.bronze.decoding.event_times import ISO

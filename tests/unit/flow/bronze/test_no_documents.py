@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.declaration.model import Column, Record
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, EventTime, Record
 from headgate.declaration.types import STRING, TIMESTAMP
 from headgate.flow.bronze.decoding.validator import RecordValidator
 from headgate.flow.bronze.reasons import Reason

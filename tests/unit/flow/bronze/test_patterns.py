@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.model import TimeForm
 from headgate.flow.bronze.decoding.event_times import text_reader
 
 NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000

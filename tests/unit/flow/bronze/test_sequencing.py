@@ -7,8 +7,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from headgate.declaration.model import Duplicates, OnDiffering, Record
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Duplicates, EventTime, OnDiffering, Record
 from headgate.flow.bronze.sequencing import SEQUENCER_INPUT, STAMPS, Sequenced, counts_of
 
 RECORDS = [  # size, conforms

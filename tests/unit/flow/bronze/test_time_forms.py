@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate.declaration.model import Column, Record
-from headgate.declaration.time_forms import EventTime, OnAmbiguous, TimeForm
+from headgate.declaration.model import Column, EventTime, OnAmbiguous, Record, TimeForm
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import TIMESTAMP
 from headgate.flow.bronze.decoding.event_times import ISO, text_reader

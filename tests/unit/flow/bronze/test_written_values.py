@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.declaration.model import Column, Record, RecordFormat
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, EventTime, Record, RecordFormat
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import STRING, TIMESTAMP
 from tests.support.decoding import decoded

@@ -10,8 +10,7 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline
-from headgate.declaration.settings import CircuitBreaker
+from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.flow.publish import circuit_breaker
 from headgate.flow.publish.circuit_breaker import Breaker, why_open
 from headgate.insight.status.health import HealthContext, violations

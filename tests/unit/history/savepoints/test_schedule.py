@@ -10,7 +10,7 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
-from headgate.declaration.settings import SavepointSchedule
+from headgate.declaration.model import SavepointSchedule
 from headgate.driver.schedules import AGAIN_AFTER, NOTE, ScheduledSavepoints
 from headgate.history.savepoints.store import savepoints
 from tests.unit.history.savepoints.conftest import NOW, add_batch

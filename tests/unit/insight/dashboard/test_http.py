@@ -278,9 +278,9 @@ def test_a_download_leaves_no_file(shop: Charted, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_root_path_is_checked(tmp_path: Path) -> None:
-    from headgate.declaration.loopback import is_loopback
     from headgate.insight.dashboard.errors import DashboardError
     from headgate.insight.dashboard.server.serving import checked_base
+    from headgate.machine.loopback import is_loopback
 
     assert [checked_base(each) for each in ("", "/", "a/b/", "/a")] == ["", "", "/a/b", "/a"]
     for wrong in ("/a b", '/"', "/a//b", "/../x", "/é"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.settings import MetricsSettings
+from headgate.declaration.model import MetricsSettings
 from headgate.insight.metrics import collector as collectors
 from headgate.insight.metrics import serving
 from headgate.insight.metrics.collector import Collector

@@ -10,10 +10,10 @@ import pytest
 
 from headgate.declaration.expectations.data_docs import build
 from headgate.declaration.expectations.result import RuleResult
-from headgate.declaration.suites.arguments import Argument, ArgumentKind
+from headgate.declaration.suites.arguments import ArgumentKind, RuleArgument
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from headgate.declaration.suites.tables import TABLE_EXPECTATIONS
+from headgate.declaration.suites.versions import TABLE_EXPECTATIONS
 from headgate.flow.gates.documents import Release
 from headgate.flow.gates.validations import Validation
 from headgate.insight.quality.data_docs import runs
@@ -40,7 +40,7 @@ GIVEN: dict[ArgumentKind, object] = {
 }
 
 
-def rule(name: str, arguments: tuple[Argument, ...]) -> Rule:
+def rule(name: str, arguments: tuple[RuleArgument, ...]) -> Rule:
     given = {a.name: a.choices[0] if a.choices else GIVEN[a.kind] for a in arguments}
     return Rule(name, name, given, action="hold")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.setup.broker.consuming import Record, Start, _first, _time, as_document
+from headgate.setup.broker.consuming import ConsumedRecord, Start, _first, _time, as_document
 from headgate.setup.broker.producing import LineError, records
 
 
@@ -64,7 +64,7 @@ AT = datetime(2026, 3, 1, 12, 0, 0, 5000, tzinfo=UTC)
 
 
 def test_a_record_is_text_where_it_can_be() -> None:
-    record = Record(1, 7, AT, b"k", (("h", b"v"), ("n", None)), "ä".encode())
+    record = ConsumedRecord(1, 7, AT, b"k", (("h", b"v"), ("n", None)), "ä".encode())
     assert as_document(record) == {
         "partition": 1,
         "offset": 7,
@@ -76,7 +76,7 @@ def test_a_record_is_text_where_it_can_be() -> None:
 
 
 def test_bytes_that_are_no_text_stand_in_a_field_of_their_own() -> None:
-    document = as_document(Record(0, 0, None, b"\xff", (("h", b"\xfe"),), None))
+    document = as_document(ConsumedRecord(0, 0, None, b"\xff", (("h", b"\xfe"),), None))
     assert document["key_base64"] == "/w=="
     assert "key" not in document
     assert document["headers"] == [{"name": "h", "value_base64": "/g=="}]

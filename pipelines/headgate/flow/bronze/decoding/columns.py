@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.declaration import types
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.model import TimeForm
 from headgate.flow.bronze.decoding.documents import read_json
 from headgate.flow.bronze.decoding.event_times import (
     ISO,

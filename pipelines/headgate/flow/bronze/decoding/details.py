@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.model import TimeForm
 from headgate.declaration.types import DATE, TIMESTAMP, DataType
 from headgate.flow.bronze.decoding.documents import in_utf8
 from headgate.flow.bronze.decoding.event_times import EPOCHS, is_epoch

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.declaration.patterns import fields_of
-from headgate.declaration.time_forms import OnAmbiguous, TimeForm
+from headgate.declaration.expressions.patterns import fields_of
+from headgate.declaration.model import OnAmbiguous, TimeForm
 from headgate.flow.bronze.decoding.times import (
     BLANKS,
     FIRST,

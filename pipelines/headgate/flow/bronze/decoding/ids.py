@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 
 from headgate.declaration import types
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.model import TimeForm
 from headgate.flow.bronze.decoding.documents import MAX_DIGITS, Fraction, is_unicode
 from headgate.flow.bronze.decoding.times import BLANKS, time_text
 from headgate.flow.bronze.decoding.values import BITS, Reader, instant_reader, text

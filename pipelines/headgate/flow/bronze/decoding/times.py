@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.declaration.time_forms import OnAmbiguous
+from headgate.declaration.model import OnAmbiguous
 
 BLANKS = " \t\n\r\f\v"
 """These do not count around a number, a boolean, a date or a time in a text."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headgate.declaration import types
-from headgate.declaration.model import Record, RecordFormat
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.model import Record, RecordFormat, TimeForm
 from headgate.flow.bronze.decoding.details import (
     NOT_EARLY,
     is_missing,

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.declaration import types
-from headgate.declaration.time_forms import TimeForm
+from headgate.declaration.model import TimeForm
 from headgate.flow.bronze.decoding.documents import MAX_DIGITS, Fraction, Integer, in_utf8
 from headgate.flow.bronze.decoding.event_times import ISO, is_epoch, text_reader
 from headgate.flow.bronze.decoding.times import BLANKS, Instant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, STRING, DataType
 
 _EMPTY = "\\u0000headgate: an empty text"  # not a text that producers send
@@ -21,7 +21,7 @@ class ApproxCountDistinct(MeasureFunction):
     result = "bigint"
     keeps = "a HyperLogLog sketch of bounded size, standard error 1.6 %"
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         return BIGINT
 
     def fold(self, measure: Measure) -> MeasureFold:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import DOUBLE, DataType, Decimal, is_decimal
 from headgate.flow.gold.measures.adding import (
     LONGEST,
@@ -27,7 +27,7 @@ class Average(MeasureFunction):
     synonyms = ("mean",)
     also_called = ("average",)
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         require_summable("avg", argument := arguments[0].type)
         if is_decimal(argument):
             return Decimal(min(38, argument.precision + 4), min(38, argument.scale + 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import BIGINT, DataType
 from headgate.flow.gold.measures.adding import counted
 
@@ -18,7 +18,7 @@ class Count(MeasureFunction):
     distinct = "count_distinct"
     adds_up = True
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         return BIGINT
 
     def fold(self, measure: Measure) -> MeasureFold:

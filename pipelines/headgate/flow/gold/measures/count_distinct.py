@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import BIGINT, Array, DataType
 
 
@@ -13,7 +13,7 @@ class CountDistinct(MeasureFunction):
     result = "bigint"
     keeps = "every distinct value; grows with their number"
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         return BIGINT
 
     def fold(self, measure: Measure) -> MeasureFold:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import (
     BIGINT,
     BOOLEAN,
@@ -20,9 +20,9 @@ from headgate.declaration.types import (
 from headgate.flow.gold.measures.adding import cast, require_condition
 
 _POSITION = {
-    "at": Argument("_event_time", TIMESTAMP),
-    "partition": Argument("_partition", INT),
-    "offset": Argument("_offset", BIGINT),
+    "at": MeasureArgument("_event_time", TIMESTAMP),
+    "partition": MeasureArgument("_partition", INT),
+    "offset": MeasureArgument("_offset", BIGINT),
 }
 
 
@@ -35,7 +35,7 @@ class Extreme(MeasureFunction):
     def __init__(self, function: str, merge: str) -> None:
         self._function, self._merge = function, merge
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         return arguments[0].type
 
     def fold(self, measure: Measure) -> MeasureFold:
@@ -51,7 +51,7 @@ class Logical(Extreme):
     takes = ("condition",)
     name: ClassVar[str]
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         require_condition(self.name, arguments[0].type)
         return BOOLEAN
 
@@ -71,10 +71,10 @@ class Edge(Extreme):
     def fold(self, measure: Measure) -> MeasureFold:
         return self._row(measure, dict(_POSITION))
 
-    def _row(self, measure: Measure, row: dict[str, Argument]) -> MeasureFold:
+    def _row(self, measure: Measure, row: dict[str, MeasureArgument]) -> MeasureFold:
         """The value of the row that is first or last by ``row``, of those whose last argument is
         not null."""
-        row["value"] = Argument(measure.argument(), measure.type)
+        row["value"] = MeasureArgument(measure.argument(), measure.type)
         named = ", ".join(f"'{name}', {each.text}" for name, each in row.items())
         is_meant = f"({measure.argument(-1)}) is not null"
         partial = f"{self._function}(named_struct({named})) filter (where {is_meant})"
@@ -91,5 +91,5 @@ class ValueAt(Edge):
     takes = ("x", "order")
 
     def fold(self, measure: Measure) -> MeasureFold:
-        order = Argument(measure.argument(1), measure.arguments[1].type)
+        order = MeasureArgument(measure.argument(1), measure.arguments[1].type)
         return self._row(measure, {"order": order, **_POSITION})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.declaration.model import Argument
+from headgate.declaration.model import MeasureArgument
 from headgate.flow.gold.measures.percentile import Percentile
 
 
@@ -14,7 +14,7 @@ class Median(Percentile):
     also_called = ()
     name = "median"
 
-    def share(self, arguments: Sequence[Argument]) -> float:
+    def share(self, arguments: Sequence[MeasureArgument]) -> float:
         return 0.5
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.errors import Invalid
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, DataType, Map, Struct
 from headgate.flow.gold.measures.adding import require_number
 
@@ -42,12 +42,12 @@ class Percentile(MeasureFunction):
     )
     name: ClassVar[str] = "percentile"
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         require_number(self.name, arguments[0].type)
         self.share(arguments)
         return DOUBLE
 
-    def share(self, arguments: Sequence[Argument]) -> float:
+    def share(self, arguments: Sequence[MeasureArgument]) -> float:
         """The share of values that are less. Raises Invalid if it is not from 0 to 1."""
         with suppress(ValueError):
             if 0 <= (share := float(arguments[1].text)) <= 1:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import DOUBLE, DataType
 from headgate.flow.gold.measures.adding import counted, require_number
 
@@ -27,7 +27,7 @@ class Spread(MeasureFunction):
     of_sample: ClassVar[bool]
     is_root: ClassVar[bool]
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         require_number(self.name, arguments[0].type)
         return DOUBLE
 

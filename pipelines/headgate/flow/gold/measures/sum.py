@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction
-from headgate.declaration.model import Argument, Measure
+from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import BIGINT, DOUBLE, INTEGRALS, DataType, Decimal, is_decimal
 from headgate.flow.gold.measures.adding import require_summable, summed, total
 
@@ -18,7 +18,7 @@ class Sum(MeasureFunction):
     keeps = "a sum, exact for integers and decimals"
     adds_up = True
 
-    def type_of(self, arguments: Sequence[Argument]) -> DataType:
+    def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
         require_summable("sum", argument := arguments[0].type)
         if is_decimal(argument):
             return Decimal(min(38, argument.precision + 10), argument.scale)

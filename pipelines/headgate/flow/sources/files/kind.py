@@ -13,7 +13,7 @@ from headgate.declaration.contracts.source import Connector, Session
 from headgate.declaration.kinds import FILES as FILES_LOG
 from headgate.declaration.model import Record, RecordFormat
 from headgate.declaration.quantities import format_duration, format_size
-from headgate.declaration.reading.checked import Report, Section
+from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
 from headgate.flow.sources.files.declared import FILES, FilesSource
 from headgate.flow.sources.files.landing import require_apart, require_landing
@@ -38,7 +38,7 @@ class Files(Connector[FilesSource]):
     keeps = (FILES_LOG,)
     why_no_gap = f"reads files; find the missing one, and skip it: {pipeline_command('files list')}"
 
-    def build(self, section: Section, report: Report, project: Path) -> FilesSource | None:
+    def build(self, section: Section, report: ProblemReport, project: Path) -> FilesSource | None:
         csv = section.section("csv")
         format_, path = section.text("format"), section.text("path")
         if csv and format_ and format_ != "csv":

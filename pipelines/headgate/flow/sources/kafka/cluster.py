@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headgate.commands import shell_command
-from headgate.declaration.nearest import did_you_mean
+from headgate.declaration.names import did_you_mean
 from headgate.declaration.secrets import secrets_in, without
 from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.kafka.declared import KafkaSource

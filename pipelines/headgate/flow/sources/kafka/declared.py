@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from headgate.declaration.kafka.keys import NO_INTERCEPTORS, OPTIONS, SERVERS
+from headgate.declaration.kafka.section import NO_INTERCEPTORS, OPTIONS, SERVERS
 from headgate.declaration.keys.key import YEAR, Key
 
 StartAt = Literal["earliest", "latest"]

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.contracts.source import Connector, Session
-from headgate.declaration.kafka.plan import dataset, option_lines
-from headgate.declaration.kafka.section import options_of, written_of
-from headgate.declaration.kafka.sink import KafkaSink
+from headgate.declaration.kafka.section import (
+    KafkaSink,
+    dataset,
+    option_lines,
+    options_of,
+    written_of,
+)
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.declaration.secrets import secrets_in
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.kafka.declared import KAFKA, KafkaSource
@@ -48,7 +52,7 @@ class KafkaConnector(Connector[KafkaSource]):
     # A topic's first records expire, so the first record is not known.
     has_known_start = False
 
-    def build(self, section: Section, report: Report, project: Path) -> KafkaSource | None:
+    def build(self, section: Section, report: ProblemReport, project: Path) -> KafkaSource | None:
         servers, topic, pattern = (section.get(name) for name in ("servers", "topic", "pattern"))
         start = section.get("start")
         if start and isinstance(start.value, dict) and pattern:
@@ -166,7 +170,7 @@ class KafkaConnector(Connector[KafkaSource]):
         return KafkaMicroBatches(context)
 
 
-def _least(least: Field | None, most: Field | None, report: Report) -> int:
+def _least(least: Field | None, most: Field | None, report: ProblemReport) -> int:
     limit = most.value if most else _MOST
     if least is None:
         return min(_LEAST, limit)

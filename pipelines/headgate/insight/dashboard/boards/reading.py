@@ -11,13 +11,13 @@ from pathlib import Path
 
 from headgate import exit_codes
 from headgate.commands import shell_command
-from headgate.declaration.errors import Invalid, Problem
+from headgate.declaration.errors import DeclarationProblem, Invalid
 from headgate.declaration.files import declarations_in
 from headgate.declaration.model import Pipeline
-from headgate.declaration.nearest import nearest
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.names import nearest
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.declaration.reading.checker import Checker
-from headgate.declaration.reading.files import parse, read_file
+from headgate.declaration.reading.document import parse, read_file
 from headgate.errors import HeadgateError
 from headgate.insight.dashboard.boards.binding import Bind, Result, declared_columns
 from headgate.insight.dashboard.boards.keys import BOARD
@@ -31,7 +31,7 @@ FOLDER = "dashboards"
 class BoardError(HeadgateError, code=exit_codes.USAGE):
     """All the problems of a dashboard's file."""
 
-    def __init__(self, file: Path, problems: Iterable[Problem]) -> None:
+    def __init__(self, file: Path, problems: Iterable[DeclarationProblem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
         super().__init__("\n".join(map(str, self.problems)), shell_command("dashboard", "--check"))
         self.file = file
@@ -44,7 +44,7 @@ def board_files(project: Path) -> tuple[Path, ...]:
 
 def read_board(file: Path, pipelines: Mapping[str, Pipeline], bind: Bind) -> Board:
     """Raises BoardError with all its problems."""
-    report = Report(file)
+    report = ProblemReport(file)
     node = parse(read_file(file, report, "dashboard"), report)
     if node is not None:
         root = Checker(report, file.parent).check(node, BOARD, "", 1)
@@ -57,7 +57,7 @@ def read_board(file: Path, pipelines: Mapping[str, Pipeline], bind: Bind) -> Boa
 def tables_read(file: Path) -> tuple[TableName, ...]:
     """The tables that the charts of a dashboard read; none if the file, or some SQL in it, cannot
     be read."""
-    report = Report(file)
+    report = ProblemReport(file)
     node = parse(read_file(file, report, "dashboard"), report)
     root = Checker(report, file.parent).check(node, BOARD, "", 1) if node is not None else None
     charts = Section.of(root).entries("charts") if root else {}
@@ -73,7 +73,7 @@ def tables_read(file: Path) -> tuple[TableName, ...]:
 
 
 def _build(
-    root: Section, report: Report, pipelines: Mapping[str, Pipeline], bind: Bind
+    root: Section, report: ProblemReport, pipelines: Mapping[str, Pipeline], bind: Bind
 ) -> Board | None:
     charts: dict[str, Chart] = {}
     for name, field in root.entries("charts").items():
@@ -87,7 +87,11 @@ def _build(
 
 
 def _chart(
-    name: str, section: Section, report: Report, pipelines: Mapping[str, Pipeline], bind: Bind
+    name: str,
+    section: Section,
+    report: ProblemReport,
+    pipelines: Mapping[str, Pipeline],
+    bind: Bind,
 ) -> Chart | None:
     sql = section.get("sql")
     if sql is None or section.text("kind") is None:
@@ -129,7 +133,7 @@ def _numbers(result: Result, x: str) -> tuple[str, ...]:
     return tuple(name for name, type_ in found if is_number(type_) and name != x)
 
 
-def _column(at: Field | None, result: Result, report: Report) -> str | None:
+def _column(at: Field | None, result: Result, report: ProblemReport) -> str | None:
     if at is None or at.text in result.columns:
         return at.text if at else None
     known = ", ".join(result.columns)
@@ -138,7 +142,7 @@ def _column(at: Field | None, result: Result, report: Report) -> str | None:
     return None
 
 
-def _check(chart: Chart, sql: Field, result: Result, report: Report) -> None:
+def _check(chart: Chart, sql: Field, result: Result, report: ProblemReport) -> None:
     types = dict(zip(result.columns, result.types, strict=True))
     if chart.kind == "number" and chart.y == () and is_number(result.types[0]):
         return

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp
 
 from headgate.commands import anywhere, shell_command
 from headgate.declaration.files import is_preferred, project_folder
-from headgate.declaration.loopback import http_address, is_loopback
 from headgate.errors import HeadgateError
 from headgate.insight.dashboard.errors import DashboardError
 from headgate.insight.dashboard.login.passwords import Password
@@ -30,6 +29,7 @@ from headgate.insight.dashboard.server.context import Context
 from headgate.insight.dashboard.server.hosts import HostCheck
 from headgate.insight.dashboard.server.login import Guard, Login
 from headgate.insight.dashboard.server.questions import Desk
+from headgate.machine.loopback import http_address, is_loopback
 
 LOOPBACK = ("127.0.0.1", "localhost")
 _ENDS_WITHIN = 2  # seconds, for requests that run

@@ -12,7 +12,7 @@ import pytest
 
 from headgate.declaration.contracts.sink import SINKS, sink_of
 from headgate.declaration.errors import DeclarationError
-from headgate.declaration.keys.publish import publication_key
+from headgate.declaration.keys.pipeline import publication_key
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.secrets import secrets_of

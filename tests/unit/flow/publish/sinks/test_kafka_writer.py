@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from pyspark.errors import PySparkException
 
-from headgate.declaration.kafka.sink import KafkaSink
+from headgate.declaration.kafka.section import KafkaSink
 from headgate.flow.publish.sinks.kafka.writer import KafkaWriter, producer_options
 
 JAVA = """Job aborted due to stage failure: {first}

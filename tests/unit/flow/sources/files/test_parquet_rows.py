@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.declaration.model import Column, Record
-from headgate.declaration.time_forms import EventTime
+from headgate.declaration.model import Column, EventTime, Record
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import STRING, TIMESTAMP
 from headgate.flow.bronze.decoding.decoder import Decoder

@@ -12,7 +12,7 @@ from headgate.declaration.keys.key import INSTANT, YEAR, Key
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import WINDOW_COLUMNS, Columns
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.flow.gold.operators.fold_operator import FoldOperator
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class WindowsKind(FoldOperator[Windows]):
     is_window = True
     limits = f"A row may be in at most {MAX_WINDOWS_PER_ROW} windows."
 
-    def build(self, key: str, at: Field, scope: Scope, report: Report) -> Windows | None:
+    def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Windows | None:
         if key == "tumbling":
             return Windows(at.value, at.value)
         hopping = Section.of(at)
@@ -114,7 +114,7 @@ class WindowsKind(FoldOperator[Windows]):
         return assignment(operator, declared.allowed_lateness)
 
 
-def _check_steps(size: Field, every: Field, report: Report) -> None:
+def _check_steps(size: Field, every: Field, report: ProblemReport) -> None:
     if size.value % every.value:
         asked, step = format_duration(size.value), format_duration(every.value)
         message = f"{asked} is not a multiple of every ({step})"

@@ -1,4 +1,4 @@
-"""The sink that writes to a topic, and the keys of the section ``kafka`` of a publication."""
+"""The sink that writes to a topic."""
 
 from __future__ import annotations
 
@@ -6,43 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headgate.declaration.contracts.sink import Sink
-from headgate.declaration.kafka.keys import NO_INTERCEPTORS, OPTIONS, SERVERS
-from headgate.declaration.kafka.plan import dataset, option_lines
-from headgate.declaration.kafka.section import options_of, written_of
-from headgate.declaration.kafka.sink import KafkaSink
-from headgate.declaration.keys.key import Key
-from headgate.declaration.reading.checked import Report, Section
-from headgate.declaration.secrets import secrets_in
-from headgate.flow.publish.sinks.writers import SinkContext, Writer
-
-_READS_NOTHING = "a publication reads nothing"
-_PROMISE = "the delivery guarantee depends on it"
-_REFUSED = {
-    "bootstrap.servers": "use the key servers",
-    "group.id": _READS_NOTHING,
-    "auto.offset.reset": _READS_NOTHING,
-    "enable.auto.commit": _READS_NOTHING,
-    "isolation.level": _READS_NOTHING,
-    "key.deserializer": _READS_NOTHING,
-    "value.deserializer": _READS_NOTHING,
-    "interceptor.classes": NO_INTERCEPTORS,
-    "key.serializer": "the bytes of keys are made by Headgate",
-    "value.serializer": "the bytes of values are made by Headgate",
-    "transactional.id": _PROMISE,
-    "acks": _PROMISE,
-    "enable.idempotence": _PROMISE,
-}
-
-KAFKA = Key(
-    "kafka",
-    "section",
-    "The target topic.",
-    children=(
-        SERVERS,
-        Key("topic", "topic", "The name of the topic.", required=True, deployment=True),
-        Key("options", "options", OPTIONS, refused=_REFUSED),
-    ),
+from headgate.declaration.kafka.section import (
+    KafkaSink,
+    dataset,
+    option_lines,
+    options_of,
+    written_of,
 )
+from headgate.declaration.reading.checked import ProblemReport, Section
+from headgate.declaration.secrets import secrets_in
+from headgate.flow.publish.sinks.kafka.keys import KAFKA
+from headgate.flow.publish.sinks.writers import SinkContext, Writer
 
 
 class KafkaSinkKind(Sink[KafkaSink]):
@@ -52,7 +26,7 @@ class KafkaSinkKind(Sink[KafkaSink]):
     accepts = "the brokers take it"
     check_hint = "see whether they listen and the topic is there"
 
-    def build(self, section: Section, report: Report) -> KafkaSink | None:
+    def build(self, section: Section, report: ProblemReport) -> KafkaSink | None:
         servers, topic = section.get("servers"), section.get("topic")
         if servers is None or topic is None:
             return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headgate.declaration.kafka.sink import KafkaSink
+from headgate.declaration.kafka.section import KafkaSink
 from headgate.flow.kafka_errors import kafka_errors
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
 

@@ -11,7 +11,7 @@ from headgate import exit_codes
 from headgate.commands import install_extra
 from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.errors import Invalid
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.errors import HeadgateError
 from headgate.flow.publish.sinks.postgres.declared import POSTGRES, PostgresSink
 from headgate.flow.publish.sinks.postgres.url import check_url, secrets_in_url, server_of
@@ -31,7 +31,7 @@ class Postgres(Sink[PostgresSink]):
     accepts = "the database takes them"
     check_hint = "see whether the database answers and the user may write to the table"
 
-    def build(self, section: Section, report: Report) -> PostgresSink | None:
+    def build(self, section: Section, report: ProblemReport) -> PostgresSink | None:
         url, table = section.get("url"), section.get("table")
         if url is None or table is None:
             return None

@@ -8,7 +8,7 @@ from itertools import chain
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.placeholders import has_placeholder
+from headgate.declaration.reading.placeholders import has_placeholder
 
 _SCHEMES = ("postgresql", "postgres")
 _SECRET_PARAMETERS = ("password", "sslpassword", "passfile")

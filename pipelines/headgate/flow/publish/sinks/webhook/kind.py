@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 from headgate.declaration.contracts.sink import Sink
 from headgate.declaration.errors import Invalid
-from headgate.declaration.loopback import is_loopback
-from headgate.declaration.placeholders import has_placeholder
-from headgate.declaration.reading.checked import Field, Report, Section
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
+from headgate.declaration.reading.placeholders import has_placeholder
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.flow.publish.sinks.webhook.declared import WEBHOOK, WebhookSink
 from headgate.flow.publish.sinks.webhook.signing import key_of
 from headgate.flow.publish.sinks.writers import SinkAwayError, SinkContext, Writer
+from headgate.machine.loopback import is_loopback
 
 _SECRET_NAME = re.compile(r"authorization|cookie|token|secret|password|key$", re.IGNORECASE)
 _OURS = re.compile(r"headgate-|webhook-|content-|host$|transfer-|connection$", re.IGNORECASE)
@@ -30,7 +30,7 @@ class Webhook(Sink[WebhookSink]):
     accepts = "the receiver takes them"
     check_hint = "see whether the receiver answers"
 
-    def build(self, section: Section, report: Report) -> WebhookSink | None:
+    def build(self, section: Section, report: ProblemReport) -> WebhookSink | None:
         url, secret, headers = section.get("url"), section.get("secret"), section.entries("headers")
         if url is None:
             return None

@@ -18,7 +18,7 @@ from headgate.declaration.expressions.literals import (
 )
 from headgate.declaration.expressions.tokens import Token, string_value
 from headgate.declaration.expressions.typed import NotKnown
-from headgate.declaration.nearest import nearest
+from headgate.declaration.names import nearest
 from headgate.declaration.type_parser import scalar_type
 from headgate.declaration.types import DECLARED, SYNONYMS
 
