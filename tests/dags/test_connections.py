@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from headgate.airflow.connections import NoConnectionError, variables_of
 from headgate.airflow.operators.control_operator import ControlOperator
-from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
 from headgate.lake.storage.layout import Layout
 from tests.dags.test_backfill_interval import RUN, lake, task, verb
 from tests.support.stream_task import (

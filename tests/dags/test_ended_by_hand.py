@@ -9,7 +9,7 @@ import pytest
 
 from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.lake.control.claim import Claim
-from headgate.lake.control.stopping import StopRequest
+from headgate.lake.control.driver_requests import StopRequest
 
 WATCHES = Claim("one", ("shop__stream", "run 1", "supervise"), datetime(2026, 5, 4, tzinfo=UTC))
 IS_OVER = replace(WATCHES, is_over=True)

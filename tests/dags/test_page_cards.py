@@ -17,8 +17,7 @@ from headgate.insight.status.batch_times import BatchTime
 from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.past import BackfillReport, PastReport, ReplayReport
 from headgate.insight.status.report import Account, Notice, StreamStatus, TablesReport
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.failure import Failure
+from headgate.lake.control.driver_reports import Backlog, Failure
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState
 from tests.support import browser

@@ -11,8 +11,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from headgate.airflow.operators.preflight import Preflight
 from headgate.lake.control.claim import Claim, claim, claimed
-from headgate.lake.control.failure import forget_failure, last_failure
-from headgate.lake.control.stopping import request_stop, stop_asked
+from headgate.lake.control.driver_reports import forget_failure, last_failure
+from headgate.lake.control.driver_requests import request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.launcher import LOCAL
 from headgate.supervision.preflight import StartProblem

@@ -17,7 +17,7 @@ from headgate.airflow.operators import reconciler, stream_operator
 from headgate.airflow.triggers import stream_trigger
 from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.lake.control.claim import Claim, claim, claimed
-from headgate.lake.control.stopping import request_stop, stop_asked, stop_requested
+from headgate.lake.control.driver_requests import request_stop, stop_asked, stop_requested
 from headgate.lake.storage.layout import Layout
 from tests.support.stream_task import (
     NOON,

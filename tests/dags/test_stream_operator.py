@@ -16,8 +16,8 @@ from headgate import exit_codes
 from headgate.airflow.operators import stream_operator
 from headgate.errors import HeadgateError
 from headgate.lake.control.claim import Claim, claim
-from headgate.lake.control.failure import Failure, last_failure, record_failure
-from headgate.lake.control.stopping import StopRequest, request_stop, stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
+from headgate.lake.control.driver_requests import StopRequest, request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import StateName
 from headgate.supervision.supervisor import condition

@@ -16,9 +16,9 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.lake.control.claim import Claim, claim
-from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.driver_reports import Failure, record_failure
+from headgate.lake.control.driver_requests import request_stop, stop_asked
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.stopping import request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState
 from headgate.supervision.launcher import Stream

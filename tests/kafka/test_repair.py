@@ -1,5 +1,5 @@
-"""Damage of a pipeline that reads a topic: bronze is read again if the topic still has the
-records."""
+"""Damage of a pipeline that reads a topic: the end of bronze is read again if the topic still has
+the records."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def looked(spark: SparkSession, pipeline: Pipeline, layout: Layout, scratch: Pat
         cluster.close()
 
 
-@pytest.mark.parametrize("hurt", [bronze_file, bronze_end, silver_entry])
+@pytest.mark.parametrize("hurt", [bronze_end, silver_entry])
 def test_repaired(
     spark: SparkSession, prepared: Prepared, tmp_path: Path, hurt: Callable[[Path], None]
 ) -> None:
@@ -117,15 +117,27 @@ def test_repaired(
     assert by_id(layout, pipeline).holds
 
 
+def test_a_file_of_bronze_is_refused(
+    spark: SparkSession, prepared: Prepared, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(prepared.folder, tmp_path / "here")
+    pipeline, root = load(folder / "readings.yml"), folder / "root"
+    bronze_file(root)
+    plan = looked(spark, pipeline, Layout.of(str(root), "readings"), tmp_path / "scratch")
+    assert plan.refusal is not None
+    assert "of batch 4 (partition " in plan.refusal
+    assert "silver/strong has these ids of the same batches: " in plan.refusal
+
+
 def test_refused_where_the_topic_has_forgotten(
     spark: SparkSession, prepared: Prepared, tmp_path: Path
 ) -> None:
     """The last test of the module: the topic loses its first records."""
     folder = shutil.copytree(prepared.folder, tmp_path / "here")
     pipeline, root = load(folder / "readings.yml"), folder / "root"
-    bronze_file(root)
-    expire(prepared.broker, prepared.topic, {0: 90})
+    bronze_end(root)
+    expire(prepared.broker, prepared.topic, {0: 99})
     plan = looked(spark, pipeline, Layout.of(str(root), "readings"), tmp_path / "scratch")
     assert plan.refusal is not None
     assert f"{prepared.topic}/0: offsets" in plan.refusal
-    assert "bronze/raw: batches 4 to" in plan.refusal
+    assert "are lost, and the source no longer has all of it" in plan.refusal

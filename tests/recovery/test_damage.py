@@ -37,6 +37,7 @@ def test_a_page_that_a_batch_has_to_read(
     engine.list_new()
     engine.ingest(1)
     engine.catch_up()
+    savepoint = engine.savepoint()
     engine.ingest(2)  # silver has not processed it
     silver = read(root, "silver/clean")
     (file, *_) = (root / "readings/bronze/raw/data").glob("0-2-*/*.parquet")
@@ -48,7 +49,10 @@ def test_a_page_that_a_batch_has_to_read(
     assert "headgate repair PIPELINE --dry-run" in refused.output
     assert read(root, "silver/clean") == silver
 
-    assert answer(["repair", str(pipeline.file), "--root", str(root)]) == 0
-    assert "bronze/raw: reset to batch 1" in capsys.readouterr().out
+    place = ["--root", str(root)]
+    assert answer(["repair", str(pipeline.file), *place]) == 5
+    assert f"{savepoint.id} --reread" in capsys.readouterr().err
+    restore = ["savepoint", "restore", str(pipeline.file), savepoint.id, "--reread"]
+    assert answer([*restore, *place]) == 0
     Engine(spark, pipeline, root).run_all()
     assert differences(root, derive(landing.records(), rules(gold=GOLD))) == {}

@@ -14,7 +14,7 @@ from headgate.declaration.load import load
 from headgate.insight.status.health import HealthContext, violations
 from headgate.insight.status.limits import Limits
 from headgate.lake.control.claim import claimed
-from headgate.lake.control.failure import last_failure
+from headgate.lake.control.driver_reports import last_failure
 from headgate.lake.storage.layout import Layout
 from headgate.setup.broker import running
 from headgate.supervision.job_state import JobState, probe

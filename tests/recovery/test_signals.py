@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.lake.control.failure import last_failure
+from headgate.lake.control.driver_reports import last_failure
 from headgate.lake.storage.layout import Layout
 from tests.oracle import derive
 from tests.support.drivers import Running, begin

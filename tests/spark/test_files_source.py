@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from headgate.flow.sources.errors import FileChangedError
 from headgate.insight.status.freshness import freshness
-from headgate.lake.control.skip_request import SkipRequest
+from headgate.lake.control.driver_requests import SkipRequest
 from tests.oracle import derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings

@@ -14,9 +14,9 @@ from headgate.flow.sources.files.log import FilesLog
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.final_periods.periods import HOUR
 from headgate.insight.ledger.by_id import by_id
-from headgate.lake.control.failure import Failure, last_failure
+from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.lake.control.driver_requests import pause, resume
 from headgate.lake.control.ownership import Owner
-from headgate.lake.control.pausing import pause, resume
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, probe
 from tests.support.airflow import Airflow

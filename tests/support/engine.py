@@ -37,7 +37,7 @@ from headgate.history.loads.requests import LoadRequest
 from headgate.history.savepoints.restore import restore
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout

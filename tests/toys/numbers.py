@@ -24,7 +24,7 @@ from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
 from headgate.flow.sources.records import PartedRecords, RecordsInMemory
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.record_shape import record_schema
 

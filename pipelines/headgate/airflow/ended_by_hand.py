@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headgate.airflow.task_state import GONE, OVER
 from headgate.lake.control.claim import Claim
-from headgate.lake.control.stopping import StopRequest
+from headgate.lake.control.driver_requests import StopRequest
 
 
 def is_to_stop(

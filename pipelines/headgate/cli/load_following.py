@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
     """Why no driver continues an open load; None if nothing blocks it."""
     from headgate.history.loads.requests import all_requests, next_open_request
-    from headgate.lake.control.pausing import paused_since
+    from headgate.lake.control.driver_requests import paused_since
 
     again = f"\nthen: {command('load', '--resume', '--id', id_)}"
     if (since := paused_since(layout)) is not None:

@@ -33,7 +33,7 @@ from headgate.driver.task import Task
 from headgate.flow.operations import drain
 from headgate.flow.publish.circuit_breaker import Breaker
 from headgate.history.savepoints.clone import require_whole
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import FencedError
 from headgate.machine.jvm import has_ended

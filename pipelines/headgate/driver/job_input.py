@@ -17,9 +17,8 @@ from headgate.driver.run import DriverRun
 from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import joined_messages
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage, combined_outage
-from headgate.lake.control.skip_request import SkipRequest
+from headgate.lake.control.driver_reports import Backlog, Outage, combined_outage
+from headgate.lake.control.driver_requests import SkipRequest
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 

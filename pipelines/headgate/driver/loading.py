@@ -25,8 +25,7 @@ from headgate.flow.sources.records import MovedRecords, Records
 from headgate.history.loads import requests
 from headgate.history.loads.replay_planner import ReplayPlanner
 from headgate.history.loads.requests import LoadRequest
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage
+from headgate.lake.control.driver_reports import Backlog, Outage
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from headgate.lake.tables.load import Load, next_number
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 from headgate.declaration.quantities import span
 from headgate.flow.sources.errors import SourceUnreachableError
 from headgate.flow.sources.micro_batches import MicroBatchSource
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage, combined_outage
-from headgate.lake.control.skip_request import SkipRequest
+from headgate.lake.control.driver_reports import Backlog, Outage, combined_outage
+from headgate.lake.control.driver_requests import SkipRequest
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds
 POLL = 0.25  # seconds between two calls of ``waits``

@@ -16,10 +16,14 @@ from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import HeadgateError, joined_messages
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.lag import LagSample, with_sample
-from headgate.lake.control.outage import Outage, combined_outage
-from headgate.lake.control.stopping import stop_requested
+from headgate.lake.control.driver_reports import (
+    Backlog,
+    LagSample,
+    Outage,
+    combined_outage,
+    with_sample,
+)
+from headgate.lake.control.driver_requests import stop_requested
 from headgate.lake.storage.documents import encoded, read_document, write_document
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload

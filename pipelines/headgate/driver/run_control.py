@@ -13,8 +13,7 @@ from datetime import datetime
 from headgate.commands import pipeline_command
 from headgate.driver.errors import StopRequested
 from headgate.driver.lease import Lease
-from headgate.lake.control.pausing import paused_since
-from headgate.lake.control.stopping import record_end, stop_requested
+from headgate.lake.control.driver_requests import paused_since, record_end, stop_requested
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import FencedError
 

@@ -20,8 +20,8 @@ from headgate.driver.run import DriverRun
 from headgate.driver.schedules import ScheduledLateReplays, ScheduledSavepoints
 from headgate.errors import joined_messages
 from headgate.flow.sources.micro_batches import MicroBatchSource
-from headgate.lake.control.outage import Outage, combined_outage
-from headgate.lake.control.skip_request import asked_to_skip, has_skipped
+from headgate.lake.control.driver_reports import Outage, combined_outage
+from headgate.lake.control.driver_requests import asked_to_skip, has_skipped
 from headgate.lake.storage.documents import write_document
 from headgate.lake.storage.layout import Layout
 

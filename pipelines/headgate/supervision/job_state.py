@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.failure import Failure
-from headgate.lake.control.lag import LagSample
-from headgate.lake.control.outage import Outage
+from headgate.lake.control.driver_reports import Backlog, Failure, LagSample, Outage
+from headgate.lake.control.driver_requests import StopRequest, stop_requested
 from headgate.lake.control.ownership import (
     EXPIRES_AFTER,
     LAYERS,
@@ -19,7 +17,6 @@ from headgate.lake.control.ownership import (
     lease_path,
     owner_of,
 )
-from headgate.lake.control.stopping import StopRequest, stop_requested
 from headgate.lake.storage.documents import Document, damaged_document, decoded, read_document
 from headgate.lake.storage.layout import Layout
 

@@ -18,10 +18,10 @@ import psutil
 from headgate import exit_codes
 from headgate.commands import anywhere, pipeline_command, rendered
 from headgate.errors import HeadgateError
-from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
+from headgate.lake.control.driver_requests import pause as request_pause
+from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import EXPIRES_AFTER, LAYERS
-from headgate.lake.control.pausing import pause as request_pause
-from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.machine.process_tree.rotation import rotate
 from headgate.supervision.job_state import JobState, probe

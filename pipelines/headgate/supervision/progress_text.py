@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of, name_of
 from headgate.declaration.quantities import span
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 
 GAP = "  "
 STAGE_PREFIX = "… "

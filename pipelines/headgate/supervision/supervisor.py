@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from headgate.lake.control.failure import Failure
-from headgate.lake.control.stopping import StopRequest
+from headgate.lake.control.driver_reports import Failure
+from headgate.lake.control.driver_requests import StopRequest
 from headgate.supervision.job_state import JobState, overall
 
 Condition = Literal[

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.cli.inspect.status_screen import freshness_in_words
 from headgate.insight.status.freshness import Freshness
-from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.driver_reports import Failure, record_failure
 from headgate.lake.control.ownership import Owner
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.lifecycle.run import batches_of
-from headgate.lake.control.pausing import pause
+from headgate.lake.control.driver_requests import pause
 from headgate.lake.storage.layout import Layout
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake

@@ -17,8 +17,13 @@ from headgate.driver.refusing import require_tables, require_unchanged
 from headgate.driver.rereading import what_is_gone
 from headgate.flow.sources.errors import FileChangedError
 from headgate.flow.sources.files.log import FilesLog
+from headgate.lake.control.driver_requests import (
+    SkipRequest,
+    ask_to_skip,
+    asked_to_skip,
+    has_skipped,
+)
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.skip_request import SkipRequest, ask_to_skip, asked_to_skip, has_skipped
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table

@@ -19,7 +19,7 @@ from headgate.driver.progress import JobProgress
 from headgate.errors import HeadgateError
 from headgate.insight.ledger import balance
 from headgate.insight.querying.names import tables
-from headgate.lake.control.backlog import Backlog, PartitionBacklog
+from headgate.lake.control.driver_reports import Backlog, PartitionBacklog
 from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -19,7 +19,7 @@ from headgate.flow.gates import documents
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest, LoadState, load_state
-from headgate.lake.control.pausing import pause
+from headgate.lake.control.driver_requests import pause
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.waiting import wait_until

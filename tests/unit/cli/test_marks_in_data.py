@@ -21,7 +21,7 @@ from headgate.flow.sources.files.log import FilesLog
 from headgate.history.replay.corrections import CorrectedRecord
 from headgate.history.replay.outcomes import ReplayOutcome
 from headgate.history.replay.refused import RefusedRecord
-from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
 from headgate.lake.storage.files import Storage
 from headgate.setup.doctor.check_result import failed, passed
 from tests.support.declared import files_of

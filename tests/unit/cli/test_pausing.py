@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from headgate.lake.control.driver_requests import pause, paused_since
 from headgate.lake.control.ownership import Owner
-from headgate.lake.control.pausing import pause, paused_since
 from headgate.lake.storage.layout import Layout
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake

@@ -16,7 +16,7 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.lease import LeaseHeldError
 from headgate.errors import HeadgateError
 from headgate.flow.sources.errors import SourceError
-from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import FencedError
 from tests.support.readings import declare_kafka

@@ -9,8 +9,8 @@ import pytest
 from headgate.driver.lease import Lease
 from headgate.history.repair.documents import damaged_documents
 from headgate.history.savepoints.store import create
+from headgate.lake.control.driver_requests import pause, paused_since
 from headgate.lake.control.ownership import LAYERS, lease_path
-from headgate.lake.control.pausing import pause, paused_since
 from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.unit.cli.conftest import Ask, last_object
@@ -67,29 +67,39 @@ def test_repaired(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
 
 
 @pytest.mark.slow
-def test_bronze_that_the_source_cannot_give_again(
-    ask: Ask, lake: Lake, of_lake: tuple[str, ...]
-) -> None:
+def test_damaged_bronze_without_a_savepoint(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
+    file = lake.pipeline.file
     harm(lake.data_files("bronze/events")[2], "flipped")
-    (lake.root.parent / "landing/005.json").unlink()
-    code, _, err = ask("repair", *of_lake)
+    code, out, err = ask("repair", *of_lake)
     assert code == 5
-    assert "bronze/events: batches 3 to 6 are damaged" in err
-    assert "005.json" in err
+    assert out.startswith("bronze/events/data/0-3-")
+    assert "bronze/events: 3 records of batch 3 (003.json); silver/good has these ids" in err
     assert "backup" in err
+    assert err.splitlines()[-1].endswith(f"headgate run {file} --root {lake.root}-new")
     code, out, _ = ask("repair", *of_lake, "--json", "--dry-run")
-    assert code == 5
-    assert "005.json" in last_object(out)["refused"]
+    said = last_object(out)
+    assert (code, said["actions"], said["repaired"]) == (5, [], False)
+    assert "003.json" in said["refused"]
+    assert "backup" in said["way_back"]
 
 
 @pytest.mark.slow
-def test_bronze_that_the_source_gives_again(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
-    harm(lake.data_files("bronze/events")[2], "flipped")
-    code, out, _ = ask("repair", *of_lake)
-    assert code == 0
-    assert "bronze/events: reset to batch 2 (version 3); the rest is read again" in out
-    assert "gold/per_minute: rebuilt: 2 batches of bronze again at the next run" in out
-    assert lake_in(lake.root.parent).tables["gold/per_minute"].refresh().n == 0
+def test_damaged_bronze_goes_back_to_a_savepoint(
+    ask: Ask, lake: Lake, of_lake: tuple[str, ...]
+) -> None:
+    savepoint, (file, *rest) = lake.take(), of_lake
+    lake.run(1)
+    before = lake.all_rows()
+    harm(lake.data_files("bronze/events")[-1], "missing")
+    code, out, _ = ask("repair", *of_lake, "--dry-run")
+    assert code == 5
+    command = f"headgate savepoint restore {file} {' '.join(rest)} {savepoint.id} --reread"
+    assert out.splitlines()[-1].endswith(command)
+    assert ask("savepoint", "restore", file, savepoint.id, *rest, "--reread")[0] == 0
+    assert ask("repair", *of_lake)[1] == "tiny: nothing is damaged\n"
+    there = lake_in(lake.root.parent)
+    there.run()
+    assert there.all_rows() == before
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
 from headgate.cli.undone import LeftError
 from headgate.insight.ledger import balance
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.progress_text import progress_line
 from tests.unit.insight.ledger.conftest import Lake

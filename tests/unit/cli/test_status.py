@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.driver_reports import Failure, record_failure
+from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import Owner
-from headgate.lake.control.stopping import request_stop
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease

@@ -14,8 +14,8 @@ from headgate.cli.lifecycle import run as verb
 from headgate.driver.task import Task
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
+from headgate.lake.control.driver_requests import pause
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.pausing import pause
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from tests.unit.cli import test_upgrade

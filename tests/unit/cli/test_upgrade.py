@@ -18,7 +18,7 @@ from headgate.history.savepoints.declarations import keep
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.resets import Target, intend
 from headgate.history.savepoints.store import savepoints
-from headgate.lake.control.stopping import stop_asked
+from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.extending import extend
 from headgate.lake.tables.table import Table

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.driver.batch_runner import BatchRunner
 from headgate.driver.run_control import BatchLock, PauseLatch
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 
 
 @pytest.mark.parametrize(

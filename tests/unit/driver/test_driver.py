@@ -22,9 +22,9 @@ from headgate.driver.errors import JavaDiedError, JavaEndedError
 from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
 from headgate.flow.operations.requests import request_operation
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
+from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS
-from headgate.lake.control.stopping import request_stop
 from headgate.supervision.progress_text import progress_line
 from tests.support.lake import declared
 from tests.unit.driver.conftest import Tables

@@ -11,7 +11,7 @@ import pytest
 
 from headgate.driver.job_input import PipelineSources
 from headgate.flow.sources.micro_batches import MicroBatchSource
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
 

@@ -20,7 +20,7 @@ from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from tests.unit.driver.conftest import Tables

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.driver.outages import OutageLines, Retry, pause_after
 from headgate.flow.sources.errors import SourceUnreachableError
-from headgate.lake.control.outage import Outage, combined_outage
+from headgate.lake.control.driver_reports import Outage, combined_outage
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ERROR = SourceUnreachableError("no answer from the brokers a:9092", "see whether they listen")

@@ -10,9 +10,8 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.driver.progress import IDLE_WRITES, JobProgress
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage
-from headgate.lake.control.stopping import record_end
+from headgate.lake.control.driver_reports import Backlog, Outage
+from headgate.lake.control.driver_requests import record_end
 from headgate.lake.storage.documents import decoded, read_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout

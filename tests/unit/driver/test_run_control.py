@@ -11,8 +11,8 @@ import pytest
 from headgate.driver.errors import StopRequested
 from headgate.driver.lease import Lease
 from headgate.driver.run_control import BatchLock, PauseLatch, RunControl
+from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS
-from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.documents import read_document, write_document
 from headgate.lake.storage.layout import Layout
 

@@ -22,8 +22,7 @@ from headgate.flow.sources.loading import LoadPlan
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.history.loads import requests as loads
 from headgate.history.loads.requests import LoadRequest
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage
+from headgate.lake.control.driver_reports import Backlog, Outage
 from headgate.lake.control.ownership import LAYERS
 from tests.unit.driver.conftest import Tables
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
 from headgate.lake.storage.documents import write_document
 from headgate.lake.storage.layout import Layout
@@ -24,7 +24,12 @@ def lease(
 ) -> None:
     """Write the leases of a driver that holds these layers."""
     for layer in layers:
-        content: dict[str, Any] = {**vars(owner), "epoch": epoch, "released": released}
+        content: dict[str, Any] = {
+            **vars(owner),
+            "epoch": epoch,
+            "released": released,
+            "restarts": 0,
+        }
         content |= {"since": (NOW - timedelta(hours=1)).isoformat(), "renewed": renewed.isoformat()}
         write_document(layout.storage, lease_path(layer), content)
 

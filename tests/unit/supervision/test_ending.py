@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.lake.control.failure import Failure
+from headgate.lake.control.driver_reports import Failure
+from headgate.lake.control.driver_requests import StopRequest
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.stopping import StopRequest
 from headgate.supervision.job_state import Ended, JobState, StateName, how_ended
 from tests.unit.supervision.conftest import NOW
 

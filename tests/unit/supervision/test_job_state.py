@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
+from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import overall, probe, state_of_lease
 from tests.unit.supervision.conftest import NOW, lease, report

@@ -31,7 +31,7 @@ from headgate.lake.storage.files import Storage
 from headgate.lake.storage.documents import write_document
 from headgate.lake.storage.layout import Layout
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 storage, now = Storage({folder!r}), datetime.now(UTC).isoformat()
 held = {{"since": now, "renewed": now, "released": False, "epoch": 2}}
 for layer in LAYERS:

@@ -11,10 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.lake.control.failure import Failure, last_failure, record_failure
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
+from headgate.lake.control.driver_requests import paused_since, stop_asked, stop_requested
 from headgate.lake.control.ownership import Owner
-from headgate.lake.control.pausing import paused_since
-from headgate.lake.control.stopping import stop_asked, stop_requested
 from headgate.lake.storage.layout import Layout
 from headgate.machine.process_tree.members import started
 from headgate.supervision import local

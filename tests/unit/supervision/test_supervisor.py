@@ -9,10 +9,9 @@ from typing import get_args
 
 import pytest
 
-from headgate.lake.control.failure import Failure
-from headgate.lake.control.outage import Outage
+from headgate.lake.control.driver_reports import Failure, Outage
+from headgate.lake.control.driver_requests import StopRequest
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.stopping import StopRequest
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.supervisor import (
     DOWN,

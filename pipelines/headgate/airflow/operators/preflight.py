@@ -16,8 +16,8 @@ from headgate.airflow.triggers.stream_trigger import START_AGAIN
 from headgate.commands import rendered
 from headgate.errors import HeadgateError
 from headgate.lake.control.claim import Claim, claim, claimed
-from headgate.lake.control.failure import Failure, last_failure, record_failure
-from headgate.lake.control.stopping import stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
+from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.supervisor import NEEDS_A_PERSON, condition
 

@@ -9,7 +9,7 @@ from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import OVER, state_of
 from headgate.lake.control.claim import claimed
-from headgate.lake.control.stopping import request_stop, stop_asked
+from headgate.lake.control.driver_requests import request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:

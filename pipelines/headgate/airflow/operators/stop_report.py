@@ -12,8 +12,8 @@ from headgate.airflow.operators.stream_task import StreamTask
 from headgate.airflow.task_state import state_of
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
-from headgate.lake.control.failure import last_failure
-from headgate.lake.control.stopping import stop_asked
+from headgate.lake.control.driver_reports import last_failure
+from headgate.lake.control.driver_requests import stop_asked
 from headgate.supervision.progress_text import progress_line
 from headgate.supervision.supervisor import condition
 

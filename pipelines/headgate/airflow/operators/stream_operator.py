@@ -21,8 +21,8 @@ from headgate.commands import Place, commands_in, rendered, shell_command
 from headgate.declaration.quantities import format_duration, plural
 from headgate.errors import HeadgateError
 from headgate.lake.control.claim import Claim, claim, claimed, give_up, take_up
-from headgate.lake.control.failure import Failure, last_failure, record_failure
-from headgate.lake.control.stopping import StopRequest, request_stop, stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
+from headgate.lake.control.driver_requests import StopRequest, request_stop, stop_asked
 from headgate.supervision.job_state import JobState, how_ended
 from headgate.supervision.launcher import Launcher
 from headgate.supervision.supervisor import (

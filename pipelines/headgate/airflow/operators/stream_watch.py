@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from headgate.lake.control.failure import Failure
+from headgate.lake.control.driver_reports import Failure
 from headgate.supervision.job_state import JobState
 from headgate.supervision.supervisor import RestartPolicy, is_crash
 

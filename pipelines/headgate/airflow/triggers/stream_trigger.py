@@ -19,8 +19,8 @@ from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.commands import pipeline_command, rendered
 from headgate.errors import HeadgateError
 from headgate.lake.control.claim import claimed
-from headgate.lake.control.failure import Failure, last_failure
-from headgate.lake.control.stopping import request_stop, stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.lake.control.driver_requests import request_stop, stop_asked
 from headgate.supervision.job_state import JobState
 from headgate.supervision.launcher import Stream, launcher_of
 from headgate.supervision.progress_text import progress_line

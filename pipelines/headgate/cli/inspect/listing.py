@@ -17,7 +17,7 @@ from headgate.cli.rows import cells
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.lake.control.pausing import paused_since
+from headgate.lake.control.driver_requests import paused_since
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.discovery import Sighting
 from headgate.supervision.job_state import overall, probe

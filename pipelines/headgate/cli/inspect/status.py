@@ -22,9 +22,8 @@ from headgate.cli.inspect.status_screen import (
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.undone import rebuild_in_words, rebuild_progress
-from headgate.lake.control.failure import Failure, last_failure
-from headgate.lake.control.pausing import paused_since
-from headgate.lake.control.stopping import stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.lake.control.driver_requests import paused_since, stop_asked
 from headgate.lake.storage.documents import encoded
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.logs import run_log

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.insight.status.freshness import Freshness
     from headgate.insight.status.set_aside import SetAside
     from headgate.insight.status.trend import Trend
-    from headgate.lake.control.backlog import Backlog, PartitionBacklog
+    from headgate.lake.control.driver_reports import Backlog, PartitionBacklog
     from headgate.lake.storage.layout import Layout
     from headgate.supervision.job_state import JobState
 

@@ -22,7 +22,12 @@ from headgate.commands import anywhere, commands_in, pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.declaration.secrets import secrets_of, without
 from headgate.errors import HeadgateError, first_line
-from headgate.lake.control.failure import Failure, forget_failure, last_failure, record_failure
+from headgate.lake.control.driver_reports import (
+    Failure,
+    forget_failure,
+    last_failure,
+    record_failure,
+)
 from headgate.lake.storage.layout import Layout
 
 

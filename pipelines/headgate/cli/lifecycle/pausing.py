@@ -12,8 +12,8 @@ from headgate.cli.output import respond
 from headgate.cli.screen import waiting
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.lake.control.pausing import paused_since
-from headgate.lake.control.pausing import resume as end_pause
+from headgate.lake.control.driver_requests import paused_since
+from headgate.lake.control.driver_requests import resume as end_pause
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import overall, probe

@@ -39,7 +39,7 @@ from headgate.history.savepoints.deployment import Deployment, deployment
 from headgate.history.savepoints.rebuilds import continued
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create, settled_snapshot
-from headgate.lake.control.stopping import stop_requested
+from headgate.lake.control.driver_requests import stop_requested
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import snapshot
 from headgate.supervision import local

@@ -25,8 +25,8 @@ from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.changes import FileChange
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile, is_aside
+from headgate.lake.control.driver_requests import SkipRequest, ask_to_skip, asked_to_skip
 from headgate.lake.control.ownership import LAYERS
-from headgate.lake.control.skip_request import SkipRequest, ask_to_skip, asked_to_skip
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table

@@ -29,8 +29,8 @@ from headgate.history.maintenance.retention_context import read_context
 from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from headgate.history.maintenance.vacuum import MOST_KEPT, list_files, plan_vacuum
 from headgate.history.savepoints.clone import require_whole
+from headgate.lake.control.driver_requests import stop_requested
 from headgate.lake.control.ownership import LAYERS
-from headgate.lake.control.stopping import stop_requested
 from headgate.lake.storage.documents import encoded
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table

@@ -26,7 +26,7 @@ from headgate.errors import HeadgateError
 from headgate.history.repair.apply import apply, highest_epoch, put_documents_aside
 from headgate.history.repair.documents import LEASES, damaged_documents
 from headgate.history.repair.examine import examine
-from headgate.history.repair.plan import Plan
+from headgate.history.repair.plan import CannotRepairError, Plan
 from headgate.history.savepoints.clone import require_whole
 from headgate.history.savepoints.store import newest_good
 from headgate.insight.ledger import balance
@@ -43,9 +43,10 @@ def repair(
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
-    """Find what is damaged and repair it. What is moved away is kept.
+    """Find what is damaged, and rebuild what is built from bronze.
 
-    Reads every page of every file. Exit code 5 if damage remains.
+    Reads every page of every file. What is moved away is kept. If bronze is damaged, nothing is
+    changed, and the way back is printed. Exit code 5 if damage remains.
     """
     declared, layout = declaration.opened(pipeline, root)
     if not any(layout.storage.folders()):
@@ -61,12 +62,17 @@ def repair(
             remains = bool(plan.refusal) or plan.is_damage
         else:
             plan, remains = _repaired(layout, declared, Path(scratch))
+    if plan.refusal is not None and not dry_run:
+        if not json:
+            _show_findings(plan)
+        raise CannotRepairError(plan.refusal, remedy=plan.way_back)
     document = {
         "pipeline": declared.name,
         "damaged": plan.is_damage,
         "findings": [asdict(each) | {"what": rendered(each.what)} for each in plan.findings],
         "actions": [rendered(each) for each in plan.descriptions] if plan.refusal is None else [],
         "refused": plan.refusal and rendered(plan.refusal),
+        "way_back": rendered(plan.way_back) or None,
         "repaired": not dry_run and not remains,
     }
     respond(json, document, lambda: _show(plan, declared, layout, dry_run=dry_run))
@@ -93,8 +99,8 @@ def _repaired(layout: Layout, declared: Pipeline, scratch: Path) -> tuple[Plan, 
     lease = Lease(layout, LAYERS, declared.name, "repair")
     with lease.held(highest=highest_epoch) as epoch:
         plan = _examined(layout, declared, scratch / "before")
-        if not plan.is_needed:
-            return plan.also(leases), False
+        if plan.refusal is not None or not plan.is_needed:
+            return plan.also(leases), plan.refusal is not None
         apply(layout, declared, plan, epoch, datetime.now(UTC))
         after = _examined(layout, declared, scratch / "after")
         return plan.also(leases), after.is_needed or not _balances(layout, declared)
@@ -109,22 +115,29 @@ def _balances(layout: Layout, declared: Pipeline) -> bool:
 
 
 def _show(plan: Plan, declared: Pipeline, layout: Layout, *, dry_run: bool) -> None:
-    for finding in plan.findings:
-        print(shown(rendered(f"{finding}" + (" (nothing needs it)" if finding.harmless else ""))))
+    _show_findings(plan)
     if not plan.is_needed:
         print(
             f"{declared.name}: nothing is damaged"
             + ", except files that nothing needs" * bool(plan.findings)
         )
-        return
-    print("would do:" if dry_run else "done:")
-    for line in plan.descriptions:
-        print(shown(rendered(f"  {line}")))
-    if plan.refusal is None:
+    elif plan.refusal is not None:
+        print("would change nothing, because no table has what is lost:")
+        print(shown(rendered(f"  {plan.refusal}")))
+        print(*map(shown, rendered(plan.way_back).splitlines()), sep="\n")
+    else:
+        print("would do:" if dry_run else "done:")
+        for line in plan.descriptions:
+            print(shown(rendered(f"  {line}")))
         if plan.targets and not dry_run and (id_ := _good_savepoint(layout, declared)):
             print("restoring this savepoint now leaves less to rebuild:")
             print(command("savepoint restore", id_))
         print(command("repair" if dry_run else "run"))
+
+
+def _show_findings(plan: Plan) -> None:
+    for finding in plan.findings:
+        print(shown(rendered(f"{finding}" + (" (nothing needs it)" if finding.harmless else ""))))
 
 
 def _good_savepoint(layout: Layout, declared: Pipeline) -> str | None:

@@ -18,8 +18,8 @@ from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.errors import HeadgateError
 from headgate.flow.publish.sinks.writers import Mirror, Writer, failure_of
-from headgate.lake.storage.copies import copy_id
 from headgate.lake.storage.files import Storage
+from headgate.lake.storage.layout import copy_id
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table

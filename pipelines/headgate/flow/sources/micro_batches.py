@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.declaration.model import Source
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.outage import Outage
-from headgate.lake.control.skip_request import SkipRequest
+from headgate.lake.control.driver_reports import Backlog, Outage
+from headgate.lake.control.driver_requests import SkipRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,17 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import RECORDS, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.history.loads.reopening import reopen_done_loads, reopen_loads
-from headgate.history.repair.files_log import fill
-from headgate.history.repair.findings import CannotRepairError
-from headgate.history.repair.plan import Plan
-from headgate.history.repair.surgery import Aside, put_log_aside, repair_log
+from headgate.history.loads.reopening import reopen_done_loads
+from headgate.history.repair.logs import Aside, mend_log, put_log_aside
+from headgate.history.repair.plan import CannotRepairError, Plan
 from headgate.history.savepoints.resets import Resets, intend
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.log import read_commit
@@ -25,8 +22,6 @@ from headgate.lake.tables.log_folder import log_folder
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
-
-WHY = "repair"
 
 
 def highest_epoch(layout: Layout, pipeline: str) -> int:
@@ -53,41 +48,30 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
     Raises CannotRepairError, with nothing changed, if the plan has a refusal; FencedError.
     """
     if plan.refusal is not None:
-        raise CannotRepairError(
-            plan.refusal,
-            remedy=f"put {layout.storage.uri()} back from a backup, as a whole, or read everything "
-            f"again into another folder: {pipeline_command('run', '--root', NEW_ROOT)}",
-        )
+        raise CannotRepairError(plan.refusal, remedy=plan.way_back)
     put_documents_aside(layout, (document.path for document in plan.documents), now)
-    aside, bronze = Aside(layout.storage, now), graph_of(pipeline).head
-    if plan.reread or any(log.path == bronze.path for log in plan.logs):
-        reopen_done_loads(layout, bronze.name)
+    aside, head = Aside(layout.storage, now), graph_of(pipeline).head
+    if plan.goes_back:
+        reopen_done_loads(layout, head.name)
+    lost = {log.path for log in plan.logs if log.is_lost}
     for log in plan.logs:
-        if log.is_lost:
-            put_log_aside(layout.storage, log.path, aside)
-        else:
-            repair_log(layout.storage, log, aside, epoch, now)
-    tables = {table.name: table for table in tables_of(layout, pipeline.name)}
+        if not log.is_lost:
+            mend_log(layout.storage, log, aside, epoch, now)
+    found = tables_of(layout, pipeline.name)
+    tables = {table.name: table for table in found if table.name not in lost}
     for table in tables.values():
         table.fence(epoch)
         failpoint("repair.fenced")
-    if plan.filling is not None:
-        fill(layout, pipeline, plan.filling, epoch, now)
-    if plan.reread:
-        reopen_loads(layout, pipeline.name, [bronze.path])
-    _reset(tables, pipeline, plan, now)
     for path, version in plan.positions.items():
         _place(tables[path], version, now)
-
-
-def _reset(tables: dict[str, Table], pipeline: Pipeline, plan: Plan, now: datetime) -> None:
-    bronze = tables.get(graph_of(pipeline).head.path)
-    if bronze is None:
-        return
-    if plan.resets:
-        intend(bronze, plan.targets, now, why=WHY, reread=plan.reread, above=plan.above)
-    built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
-    Resets(bronze).carry_out(built, now)
+    bronze = tables.get(head.path)
+    if bronze is not None and plan.targets:
+        intend(bronze, plan.targets, now, why="repair", above=plan.above)
+    for path in lost:
+        put_log_aside(layout.storage, path, aside)
+    if bronze is not None:
+        built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
+        Resets(bronze).carry_out(built, now)
 
 
 def _place(publication: Table, version: int, now: datetime) -> None:

@@ -12,14 +12,13 @@ from headgate.flow.gates.documents import Hold, Rejection, Release, ShownRows
 from headgate.flow.operations.requests import OperationRequest
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.history.loads.requests import LoadRequest
-from headgate.history.repair.findings import Damage
+from headgate.history.repair.plan import Damage
 from headgate.history.replay.requests import ReplayRequest
 from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.control.claim import Claim
-from headgate.lake.control.failure import Failure
-from headgate.lake.control.skip_request import SkipRequest
-from headgate.lake.control.stopping import StopRequest
+from headgate.lake.control.driver_reports import Failure
+from headgate.lake.control.driver_requests import SkipRequest, StopRequest
 from headgate.lake.storage.documents import Document, decoded, read_document
 from headgate.lake.storage.layout import CONTROL, Layout
 

@@ -1,113 +1,175 @@
 """Examines a whole pipeline, running or stopped: what is damaged, and what repairs it.
 
-Only copies of logs are written, in a scratch folder.
+A damaged table that is built from bronze is rebuilt, with everything that is built from it. Bronze
+and the files log are built from no table, so damage in them is refused, with a way back. Only
+copies of logs are written, in a scratch folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import FILES, PUBLICATION
+from headgate.declaration.kinds import FILES, PUBLICATION, SILVER, kind_of
 from headgate.declaration.model import Pipeline
-from headgate.history.repair.describe import describe
-from headgate.history.repair.documents import UNFINISHED, DamagedDocument, damaged_documents
-from headgate.history.repair.files_log import Filling, filling
-from headgate.history.repair.findings import Damage
+from headgate.declaration.quantities import plural
+from headgate.history.repair.documents import UNFINISHED, damaged_documents
 from headgate.history.repair.logs import Log, examine_log
-from headgate.history.repair.lost_intent import perhaps_asked
-from headgate.history.repair.plan import Plan
-from headgate.history.repair.recovery_point import Choice, TableCondition, choose
-from headgate.history.repair.version_history import TableVersion, VersionHistory
+from headgate.history.repair.lost_records import lost_records
+from headgate.history.repair.plan import Damage, Plan
+from headgate.history.repair.rebuilding import rebuilt
+from headgate.history.repair.way_back import SourceHolds, way_back
 from headgate.history.savepoints.resets import Resets, Target, is_built
 from headgate.history.savepoints.undeclared import undeclared_targets
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.agreement import disagreements
-from headgate.lake.tables.damage import is_of_machine
+from headgate.lake.tables.checksum import digest_of
+from headgate.lake.tables.damage import damage_of, is_of_machine
+from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.history import lineage
+from headgate.lake.tables.history import batches, lineage, with_footers
+from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.state import State
 
-_BACKUP = "only a backup of bronze brings them back"
-_NOTHING_LEFT = (
-    "nothing of its log is there, and everything is built from it; only a backup brings it back. "
-    f"If the source had another name before: {pipeline_command('plan')}"
-)
-
-SourceHolds = Callable[[Mapping[str, int], Sequence[str]], str | None]
-"""Returns why a source no longer has all records after some offsets (of some topics); None if it
-has them."""
+_COPY_AGAIN = "remove the folder and restore the savepoint into it again"
 
 
 def examine(layout: Layout, pipeline: Pipeline, scratch: Path, source_holds: SourceHolds) -> Plan:
     """What is damaged, and what repairs it. Reads every page of every live file; asks the source
-    only if bronze has to be read again. Raises OSError if the machine does not let a file be read:
-    it may be intact."""
+    only if it has to be read again. Raises OSError if the machine does not let a file be read: it
+    may be intact."""
     return _Examination(layout, pipeline, scratch, source_holds).plan()
 
 
 class _Examination:
+    """``_states`` has the log version and the state of each table whose log is not lost. ``_at``
+    has the states after the open reset, ``_bad`` the damaged files then. ``_damaged`` are tables
+    with any damage, ``_needed`` those whose logs have lost an entry that something needs."""
+
     def __init__(
         self, layout: Layout, pipeline: Pipeline, scratch: Path, source_holds: SourceHolds
     ) -> None:
-        self._layout = layout
-        self._pipeline = pipeline
-        self._graph = graph_of(pipeline)
-        self._source_holds = source_holds
-        head = self._graph.head
-        self._bronze, self._source = head.path, pipeline.sources[head.name]
+        self._layout, self._pipeline = layout, pipeline
+        self._graph, self._source_holds = graph_of(pipeline), source_holds
+        self._bronze = self._graph.head.path
+        self._source = pipeline.sources[self._graph.head.name]
         # Includes undeclared tables: a log that cannot be read stops every start.
         self._logs = {
             table.name: examine_log(layout.storage, table.name, pipeline.name, scratch)
             for table in tables_of(layout, pipeline.name)
         }
-        self._states = {
-            path: (log.newest, log.table.state)
-            for path, log in self._logs.items()
-            if not log.is_lost
-        }
-        self._awaiting, self._intent_lost = self._open_resets()
+        self._tables = {path: log.table for path, log in self._logs.items() if not log.is_lost}
+        self._states = {p: (self._logs[p].newest, t.state) for p, t in self._tables.items()}
+        self._awaiting, self._is_intent_lost = self._open_resets()
+        self._at: dict[str, State] = {}
+        self._bad: dict[str, list[DataFile]] = {}
+        self._found: list[Damage] = []
+        self._damaged = {path for path, log in self._logs.items() if log.is_lost}
+        for path in self._tables:
+            self._examine_files(path)
+        if self._unknown_generation:
+            # Bronze may have been reset in between: their rows may come from other batches.
+            self._damaged |= {node.path for node in self._graph}
+        damaged = {*self._damaged, *self._unsent.values()}
+        damaged = {path for path in damaged if is_built(path) and path in self._graph}
+        self._rebuilt, unread = rebuilt(self._graph, self._at, damaged, self._can_feed)
+        self._needed = {*unread, *self._unsent.values(), *([self._bronze] * self._is_intent_lost)}
 
     def plan(self) -> Plan:
         documents = damaged_documents(self._layout)
-        choice = choose(self._graph, self._conditions, self._to_rebuild())
-        filled = self._filling(choice)
-        targets = self._targets(choice)
-        reread = None
-        if choice.goes_back:
-            reread = choice.bronze.target if choice.bronze else Target()
         plan = Plan(
             findings=(
                 *(document.finding for document in documents),
-                *(f for log in self._logs.values() for f in self._of_log(log, choice)),
-                *(
-                    Damage(f"{path}/{file}", what, "file")
-                    for path, condition in self._conditions.items()
-                    for file, what in condition.bad.items()
-                ),
+                *(f for p, log in self._logs.items() for f in log.findings(p in self._needed)),
+                *self._found,
                 *self._lost_ends(),
-                *(filled.findings if filled else ()),
             ),
             documents=documents,
-            logs=tuple(g for g in self._logs.values() if g.is_cut or g.is_lost or g.aside),
-            targets=targets,
-            reread=reread,
+            logs=tuple(log for log in self._logs.values() if not log.can_be_opened),
+            targets=self._targets(),
             above=self._unknown_generation,
-            is_open=bool(self._awaiting),
-            resets=bool(targets or reread or self._intent_lost or self._unknown_generation),
-            positions={path: self._position(s) for path, s in self._unsent.items()},
-            filling=filled if filled and filled.is_needed else None,
-            refusal=self._half(documents) or self._refusal(choice, filled),
+            goes_back=self._goes_back,
+            positions={path: self._position(of) for path, of in self._unsent.items()},
         )
-        return describe(plan, self._bronze, self._pipeline.definitions, self._of_events, choice.n)
+        if any(document.path == UNFINISHED for document in documents):
+            # The copy may be incomplete.
+            refusal = f"{self._layout.storage.root}: it is an unfinished copy of a savepoint"
+            return replace(plan, refusal=refusal, way_back=_COPY_AGAIN)
+        if reasons := list(self._refusals()):
+            return replace(plan, refusal="; ".join(reasons), way_back=self._way_back())
+        return replace(plan, descriptions=tuple(self._descriptions(plan)))
+
+    def _open_resets(self) -> tuple[dict[str, Target], bool]:
+        """The targets of the tables that have not carried out the last intent, and whether the
+        intent is lost although some tables may need it."""
+        if self._bronze not in self._states:
+            return {}, False
+        top = self._states[self._bronze][1].generation
+        behind = {
+            path: state.generation
+            for path, (_, state) in self._states.items()
+            if is_built(path) and state.generation < top
+        }
+        if not behind:
+            return {}, False
+        try:
+            intent = Resets(self._tables[self._bronze]).intent
+        except LogGapError:
+            return {}, True
+        asked = {path: intent.asks(path, at) for path, at in behind.items()} if intent else {}
+        return {path: target for path, target in asked.items() if target}, False
+
+    def _examine_files(self, path: str) -> None:
+        """Find the damaged files of a table, and whether it can carry out its reset."""
+        table, target = self._tables[path], self._awaiting.get(path)
+        self._at[path], self._bad[path] = table.state, []
+        if target and (target.version is None or target.keep):
+            self._at[path] = State.empty(path)
+            return
+        if path not in self._graph or kind_of(path) == PUBLICATION:
+            return
+        version = table.version
+        if target is not None and target.version is not None:
+            version = target.version
+            table = table.with_log(target.rebuilt) if target.rebuilt else table
+        try:
+            files = live_files(DeltaTable(table.log.uri(), version=version))
+            if target is not None:
+                self._at[path] = next(lineage(table, version)).state
+            is_lost = target is not None and digest_of(files) != target.files
+            files = with_footers(table, version, files)
+        except (LogGapError, DeltaError, OSError) as error:
+            if is_of_machine(error):
+                raise  # the table may be intact
+            is_lost, files = True, ()
+        found = [(file, what) for file in files if (what := damage_of(table.storage, file))]
+        self._bad[path] = [file for file, _ in found]
+        self._found += [Damage(f"{path}/{file.path}", what, "file") for file, what in found]
+        if is_lost:
+            what = f"version {version:,}, to which it must be reset, cannot be read"
+            self._found.append(Damage(path, what, "log"))
+        if found or is_lost:
+            self._damaged.add(path)
+
+    def _can_feed(self, path: str, n: int) -> bool:
+        table, upto = self._tables[path], self._at[path]
+        try:
+            if (target := self._awaiting.get(path)) is not None:
+                return n == 0 and (bool(target.rebuilt) or all(lineage(table, target.version)))
+            return bool(batches(table, n, upto.n))
+        except LogGapError:
+            return False
 
     @cached_property
     def _unknown_generation(self) -> int:
@@ -118,95 +180,6 @@ class _Examination:
         return highest if highest > known else 0
 
     @cached_property
-    def _conditions(self) -> dict[str, TableCondition]:
-        return {
-            node.path: self._condition(node.path)
-            for node in self._graph
-            if node.path == self._bronze or node.kind.is_built
-        }
-
-    def _condition(self, path: str) -> TableCondition:
-        log, target = self._logs.get(path), self._awaiting.get(path)
-        if log is None:
-            # Bronze cannot be new if something was built from it.
-            built = any(s.n for p, (_, s) in self._states.items() if is_built(p))
-            return TableCondition(is_lost=path == self._bronze and built)
-        if log.is_lost:
-            return TableCondition(is_lost=True)
-        if target and (target.version is None or target.rebuilt):
-            return TableCondition()
-        history = VersionHistory(log.table)
-        try:
-            at = TableVersion(log.table.version, log.table.state, is_newest=True)
-            if target and target.version is not None:
-                state = next(lineage(log.table, target.version)).state
-                at = TableVersion(target.version, state)
-            bad = history.bad_files(at.version)
-        except (LogGapError, DeltaError, OSError) as error:
-            if is_of_machine(error):
-                raise  # the table may be intact
-            return TableCondition(is_lost=True)
-        return TableCondition(at, history, log.broken, bad)
-
-    def _open_resets(self) -> tuple[Mapping[str, Target], bool]:
-        """The targets of the tables that have not carried out the last intent, and whether the
-        intent is lost although some tables need it."""
-        if self._bronze not in self._states:
-            return {}, False
-        top = self._states[self._bronze][1].generation
-        states = {path: state for path, (_, state) in self._states.items()}
-        behind = {
-            path: state.generation
-            for path, state in states.items()
-            if is_built(path) and state.generation < top
-        }
-        if not behind:
-            return {}, False
-        bronze = self._logs[self._bronze].table
-        try:
-            intent = Resets(bronze).intent
-        except LogGapError:
-            return perhaps_asked(self._graph, bronze, states, behind), True
-        asked = {path: intent.asks(path, at) for path, at in behind.items()} if intent else {}
-        return {path: target for path, target in asked.items() if target}, False
-
-    def _to_rebuild(self) -> Iterator[str]:
-        """Tables that are rebuilt although they are not damaged."""
-        if self._unknown_generation:
-            # Bronze may have been reset in between: their rows may come from other batches.
-            yield from (node.path for node in self._graph if node.kind.is_built)
-        yield from self._unsent.values()
-
-    def _targets(self, choice: Choice) -> dict[str, Target]:
-        """The targets of an intent that replaces an unfinished or lost one."""
-        changed = dict.fromkeys(choice.rebuilt & self._states.keys(), Target())
-        bronze = self._logs.get(self._bronze)
-        again = set(choice.rebuilt)
-        if choice.goes_back or (bronze and bronze.is_cut):
-            again.add(self._bronze)
-        if not again and not self._intent_lost:
-            return {}
-        undeclared = self._states.keys() - self._pipeline.definitions.keys()
-        left = undeclared_targets(filter(is_built, undeclared), again)
-        return {**self._awaiting, **left, **changed}
-
-    def _of_log(self, log: Log, choice: Choice) -> Iterator[Damage]:
-        """The damage of a log. A broken entry that is not needed to read the log is harmless only
-        if no table or publication needs it, and if it is not a lost intent."""
-        unread = log.path in choice.unread or log.path in self._unsent.values()
-        intent_lost = self._intent_lost and log.path == self._bronze
-        for finding in log.findings():
-            yield replace(finding, harmless=finding.harmless and not (unread or intent_lost))
-
-    def _lost_ends(self) -> Iterator[Damage]:
-        """Disagreements between tables. Those of a table with a truncated or lost log are left out,
-        because the damaged log explains them."""
-        known = {path for path, log in self._logs.items() if log.is_cut or log.is_lost}
-        for found in disagreements(self._pipeline, self._states, self._awaiting):
-            if found.table not in known:
-                yield Damage(found.table, f"its log has lost its end: {found.what}", "position")
-
-    @cached_property
     def _unsent(self) -> dict[str, str]:
         """Publications that cannot continue from their position in their table's log, each with the
         table. The table is rebuilt, and they send its commits from then on."""
@@ -215,55 +188,160 @@ class _Examination:
             source = node.upstream[0]
             if node.path in self._states and (log := self._logs.get(source)):
                 sent = PublicationPayload.of(self._states[node.path][1]).version
-                reads = node.path not in self._of_events
+                # Events of gates are documents, so their publications read no entry.
+                reads = self._pipeline.publish[node.name].layer != "gate"
                 unread = reads and any(sent < v <= (log.stands or 0) for v in log.broken)
                 if log.is_lost or unread or sent > log.newest:
                     found[node.path] = source
         return found
 
-    @property
-    def _of_events(self) -> frozenset[str]:
-        """The publications of gate events. Events are documents, so these read no entry of the
-        table's log; only the position must not be ahead of it."""
-        gates = (name for name, each in self._pipeline.publish.items() if each.layer == "gate")
-        return frozenset(map(PUBLICATION.path, gates))
-
     def _position(self, source: str) -> int:
         log = self._logs[source]
         return 0 if log.is_lost else log.newest
 
-    def _filling(self, choice: Choice) -> Filling | None:
-        files = FILES.path(self._source.name)
-        if files not in self._graph or self._bronze not in self._states:
-            return None
-        log = self._logs.get(files)
-        bronze = self._logs[self._bronze].table
-        return filling(self._layout, self._source, log, bronze, choice.read)
+    def _targets(self) -> dict[str, Target]:
+        """The targets of an intent that replaces an unfinished one; empty if none is needed."""
+        again = {*self._rebuilt, *([self._bronze] if self._goes_back else [])}
+        if not again:
+            return {}
+        undeclared = self._states.keys() - self._pipeline.definitions.keys()
+        left = undeclared_targets(filter(is_built, undeclared), again)
+        return {**self._awaiting, **left, **dict.fromkeys(sorted(self._rebuilt), Target())}
 
-    def _half(self, documents: Sequence[DamagedDocument]) -> str | None:
-        """The refusal if the document of an unfinished copy is damaged: the copy may be
-        incomplete."""
-        if all(document.path != UNFINISHED for document in documents):
+    def _lost_ends(self) -> Iterator[Damage]:
+        """Disagreements between tables. Those of a table with a torn or lost log are left out,
+        because the damaged log explains them."""
+        known = {path for path, log in self._logs.items() if log.is_torn or log.is_lost}
+        for found in disagreements(self._pipeline, self._states, self._awaiting):
+            if found.table not in known:
+                yield Damage(found.table, f"its log has lost its end: {found.what}", "position")
+
+    @cached_property
+    def _reached(self) -> int:
+        """The highest batch id that a declared table has processed."""
+        declared = self._at.keys() & self._pipeline.definitions.keys()
+        return max((self._at[path].n for path in declared), default=0)
+
+    @cached_property
+    def _goes_back(self) -> bool:
+        """Whether bronze has lost its newest commits, and reads the source again from there."""
+        if self._bronze not in self._states:
+            return False
+        is_behind = self._reached > self._at[self._bronze].n or self._unknown_generation > 0
+        return is_behind or self._logs[self._bronze].is_torn
+
+    def _refusals(self) -> Iterator[str]:
+        """What is lost that no table has; it says what that means."""
+        if self._bronze not in self._states:
+            if self._bronze in self._logs:
+                yield (
+                    f"{self._bronze}: its log cannot be read past the damage. Tables that are "
+                    "built from it stay right, but can neither continue nor be rebuilt"
+                )
+            elif self._reached:
+                yield (
+                    f"{self._bronze}: it is not there, and everything is built from it. If the "
+                    f"source had another name before: {pipeline_command('plan')}"
+                )
+            return
+        if bad := self._bad[self._bronze]:
+            silver = [
+                self._tables[n.path] for n in self._graph.of(SILVER) if n.path in self._tables
+            ]
+            place = self._layout, self._pipeline.name, self._tables[self._bronze]
+            yield (
+                f"{self._bronze}: {lost_records(*place, bad, silver)}. Tables that have processed "
+                "them stay right, but cannot be rebuilt"
+            )
+        elif self._bronze in self._needed:
+            yield (
+                f"{self._bronze}: its log has lost entries that other tables need. These tables "
+                "can neither continue nor be rebuilt"
+            )
+        if reason := self._files_lost:
+            yield reason
+        elif self._goes_back and (gone := self._gone_from_source()):
+            yield gone
+
+    @cached_property
+    def _files_lost(self) -> str | None:
+        """Why the files log cannot be used; None if it can, or if the source has none."""
+        path = FILES.path(self._graph.head.name)
+        if path not in self._graph:
+            return None
+        read = BronzePayload.of(self._at[self._bronze]).sequence
+        last = self._at[path].n if path in self._at else 0
+        if path in self._at and not self._bad[path] and last >= read:
             return None
         return (
-            f"{self._layout.storage.root}: it is a copy of a savepoint, perhaps not a whole one: "
-            "remove the folder and restore the savepoint into it again"
+            f"{path}: it no longer has every landing file that was read, skipped or set aside, "
+            "and without it no file can be read. The other tables stay right"
         )
 
-    def _refusal(self, choice: Choice, filled: Filling | None) -> str | None:
-        """Why bronze cannot be read again although it has to be; None otherwise."""
-        if self._bronze not in self._states:
-            return f"{self._bronze}: {_NOTHING_LEFT}" if choice.goes_back else None
-        n = choice.n
-        declared = self._states.keys() & self._pipeline.definitions.keys()
-        upto = max(self._states[path][1].n for path in declared)
-        if not choice.goes_back and not self._logs[self._bronze].is_cut and upto <= n:
-            return None
-        batches = f"batches {n + 1:,} to {upto:,}" if upto > n else "the newest batch"
-        lost = f"{self._bronze}: {batches} are damaged or missing"
-        if n == 0 and not connector_of(self._source).has_known_start:
-            return f"{lost}, and with them the offsets where reading began; {_BACKUP}"
-        if filled is not None and filled.is_needed:
-            return f"{lost}, and so is the log of the files they came from; {_BACKUP}"
-        why = self._source_holds(choice.read.offsets, choice.read.topics)
-        return None if why is None else f"{lost}; {why}; {_BACKUP}"
+    def _gone_from_source(self) -> str | None:
+        """Why the batches that bronze has lost cannot be read again; None if they can."""
+        state = self._at[self._bronze]
+        upto, read = self._reached, BronzePayload.of(state)
+        which = f"batches {state.n + 1:,} to {upto:,}" if upto > state.n else "the newest batch"
+        lost = (
+            f"{self._bronze}: {which} are lost"
+            if upto > state.n
+            else f"{self._bronze}: {which} is lost"
+        )
+        if state.n == 0 and not connector_of(self._source).has_known_start:
+            return f"{lost}, and with it the offsets where reading began"
+        why = self._source_holds(read.offsets, read.topics)
+        return None if why is None else f"{lost}, and the source no longer has all of it: {why}"
+
+    def _way_back(self) -> str:
+        logs = self._logs.values()
+        here = all(log.can_be_opened for log in logs) and self._bronze in self._states
+        known = self._bronze not in self._states or self._files_lost is None
+        bronze = self._tables[self._bronze] if here and known else None
+        bad = {path: {file.path for file in files} for path, files in self._bad.items()}
+        place = self._layout, self._pipeline, self._source_holds
+        return way_back(*place, bronze, bad, are_files_known=known)
+
+    def _descriptions(self, plan: Plan) -> Iterator[str]:
+        n = self._at[self._bronze].n if self._bronze in self._at else 0
+        for document in plan.documents:
+            yield document.description
+        for log in plan.logs:
+            yield from self._of_log(log)
+        if plan.goes_back and not self._logs[self._bronze].is_torn:
+            yield f"{self._bronze}: the batches after {n:,} are read again from the source"
+        gone = {finding.place for finding in plan.findings} - self._logs.keys()
+        for path in sorted(gone & self._pipeline.definitions.keys()):
+            yield f"{path}: created again, and filled from bronze at the next run"
+        for path, target in plan.targets.items():
+            if target.keep:
+                yield f"{path}: stays as it is; if it is declared again, it is rebuilt"
+            elif path not in self._rebuilt:
+                yield f"{path}: goes back as an unfinished reset asks"
+            else:
+                yield f"{path}: rebuilt: {plural(n, 'batch')} of bronze again at the next run"
+        for path, position in plan.positions.items():
+            yield f"{path}: continues after version {position:,} of its table, with what is rebuilt"
+        if plan.above:
+            yield f"resets are numbered from {plan.above + 1:,} on"
+        if self._awaiting and not plan.targets:
+            yield "an unfinished reset is finished"
+
+    def _of_log(self, log: Log) -> Iterator[str]:
+        if log.is_lost:
+            again = " and created again; earlier savepoints can no longer be restored"
+            if kind_of(log.path) == PUBLICATION:
+                again = "; everything is sent again, under the same ids"
+            elif log.path not in self._pipeline.definitions:
+                again = "; no declaration has it"
+            yield f"{log.path}: its log cannot be read: it is put aside{again}"
+            return
+        for place in log.aside:
+            yield f"{log.path}/{place}: put aside; the log is read without it"
+        if log.is_torn:
+            first, stands = (log.stands or 0) + 1, log.stands or 0
+            again = "; the source is read again from there" * (log.path == self._bronze)
+            yield (
+                f"{log.path}: its log goes back to version {stands:,}; entries {first:,} to "
+                f"{log.newest:,} are put aside{again}"
+            )

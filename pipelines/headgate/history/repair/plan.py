@@ -1,47 +1,67 @@
-"""What a repair will do. The plan is complete before the repair changes anything."""
+"""What an examination finds, and what a repair will do. The plan is complete before the repair
+changes anything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from headgate.history.repair.documents import DamagedDocument
-from headgate.history.repair.findings import Damage
-from headgate.history.repair.logs import Log
-from headgate.history.savepoints.resets import Target
+from headgate import exit_codes
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from headgate.history.repair.files_log import Filling
+    from headgate.history.repair.documents import DamagedDocument
+    from headgate.history.repair.logs import Log
+    from headgate.history.savepoints.resets import Target
+
+Kind = Literal["document", "log", "checkpoint", "file", "position"]
+
+
+class CannotRepairError(HeadgateError, code=exit_codes.LOG_GAP):
+    """Something is lost that cannot be rebuilt from any table."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something whose content is not what was written. ``place`` is a path under the pipeline's
+    folder; ``harmless`` says that nothing needs it any more."""
+
+    place: str
+    what: str
+    kind: Kind
+    harmless: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """``logs`` are truncated, lose damaged checkpoints, or are put aside as a whole.
+    """``documents`` are put aside, and of ``logs`` what is damaged.
 
-    ``targets`` and ``reread`` make the intent of a reset (``resets``), whose generation is higher
-    than ``above``; ``is_open`` says that a reset is unfinished. ``positions`` are versions up to
-    which publications count as done. ``descriptions`` describe all of this; ``refusal`` is why
-    nothing is done.
+    ``targets`` are the tables to reset: they are rebuilt, or finish an unfinished reset. The
+    generation of the reset is higher than ``above``. ``goes_back``: bronze has lost its newest
+    batches and reads them again. ``positions`` are the versions of their tables after which
+    publications continue. ``descriptions`` describe all of this. ``refusal`` is why nothing is
+    done, ``way_back`` what a person can do then.
     """
 
     findings: tuple[Damage, ...] = ()
     documents: tuple[DamagedDocument, ...] = ()
     logs: tuple[Log, ...] = ()
     targets: Mapping[str, Target] = field(default_factory=dict)
-    reread: Target | None = None
     above: int = 0
-    is_open: bool = False
-    resets: bool = False
+    goes_back: bool = False
     positions: Mapping[str, int] = field(default_factory=dict)
-    filling: Filling | None = None
     descriptions: tuple[str, ...] = ()
     refusal: str | None = None
+    way_back: str = ""
 
     @property
     def is_needed(self) -> bool:
         """Whether anything is to be done."""
-        return bool(self.descriptions)
+        return bool(self.descriptions) or self.refusal is not None
 
     @property
     def is_damage(self) -> bool:

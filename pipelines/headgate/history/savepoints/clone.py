@@ -22,10 +22,9 @@ from headgate.history.savepoints.holds import keeping
 from headgate.history.savepoints.operations import files_of
 from headgate.history.savepoints.savepoint import SavedTable, Savepoint
 from headgate.history.savepoints.verify import verify
-from headgate.lake.storage.copies import mark_copy
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.files import Storage
-from headgate.lake.storage.layout import RELEASES, Layout
+from headgate.lake.storage.layout import RELEASES, Layout, mark_copy
 from headgate.lake.storage.places import parent
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.history import lineage

@@ -19,8 +19,8 @@ from headgate.insight.ledger import balance, deployed
 from headgate.insight.status.freshness import source_freshness
 from headgate.insight.status.limits import Check, Limits
 from headgate.insight.status.set_aside import set_aside
-from headgate.lake.control.failure import Failure, last_failure
-from headgate.lake.control.stopping import stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage, sum_of_counts
 from headgate.lake.tables.payloads.silver import OUTCOMES

@@ -15,8 +15,7 @@ from headgate.insight.ledger import Ledger
 from headgate.insight.status.batch_times import BatchTime
 from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.past import PastReport
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.failure import Failure
+from headgate.lake.control.driver_reports import Backlog, Failure
 from headgate.supervision.job_state import Ended, JobState
 from headgate.supervision.supervisor import Condition
 

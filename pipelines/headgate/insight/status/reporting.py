@@ -18,9 +18,8 @@ from headgate.insight.status.freshness import freshness
 from headgate.insight.status.past import past
 from headgate.insight.status.report import Account, Notice, StreamStatus, TablesReport
 from headgate.insight.status.set_aside import set_aside
-from headgate.lake.control.failure import Failure, last_failure
-from headgate.lake.control.pausing import paused_since
-from headgate.lake.control.stopping import stop_asked
+from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.lake.control.driver_requests import paused_since, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload

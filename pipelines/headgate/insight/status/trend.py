@@ -9,7 +9,7 @@ from statistics import linear_regression
 from typing import Any, Literal
 
 from headgate.declaration.quantities import plural, span
-from headgate.lake.control.lag import LagSample
+from headgate.lake.control.driver_reports import LagSample
 
 FEWEST = 4
 """The least number of samples for a trend."""

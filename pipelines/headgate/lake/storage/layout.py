@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from headgate.lake.storage.documents import new_id, read_document, write_document
 from headgate.lake.storage.files import Storage
 
 CONTROL = "_headgate"
@@ -39,3 +41,18 @@ class Layout:
     @staticmethod
     def document(name: str) -> str:
         return f"{CONTROL}/{name}.json"
+
+
+_DOCUMENT = Layout.document("copy")
+
+
+def mark_copy(storage: Storage) -> None:
+    """Give a copy an id, unless it has one already."""
+    if not copy_id(storage):
+        write_document(storage, _DOCUMENT, {"id": new_id(datetime.now(UTC))})
+
+
+def copy_id(storage: Storage) -> str:
+    """The id of the copy in a pipeline's folder; empty for an original."""
+    document = read_document(storage, _DOCUMENT)
+    return "" if document is None else str(document["id"])

@@ -16,8 +16,9 @@ from deltalake import DeltaTable
 from headgate.declaration.load import load
 from headgate.flow.sources.files.log import FilesLog
 from headgate.history.repair.apply import apply
-from headgate.history.repair.examine import SourceHolds, examine
+from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import Plan
+from headgate.history.repair.way_back import SourceHolds
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create
 from headgate.lake.tables.table import Table

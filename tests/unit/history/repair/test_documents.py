@@ -15,7 +15,7 @@ from headgate.history.loads.requests import LoadRequest
 from headgate.history.repair.documents import damaged_documents
 from headgate.history.replay.requests import ReplayRequest
 from headgate.history.savepoints.rebuilds import Rebuild
-from headgate.lake.control.failure import Failure
+from headgate.lake.control.driver_reports import Failure
 from headgate.lake.storage.documents import encoded, write_document
 from headgate.lake.storage.layout import Layout
 from tests.unit.history.repair.conftest import NOW

@@ -12,8 +12,7 @@ from headgate.declaration.load import load
 from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.parts.contract import Place
 from headgate.insight.metrics.parts.stream import capped
-from headgate.lake.control.backlog import Backlog, PartitionBacklog
-from headgate.lake.control.outage import Outage
+from headgate.lake.control.driver_reports import Backlog, Outage, PartitionBacklog
 from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.documents import encoded
 from tests.unit.insight.ledger.conftest import Lake, fill

@@ -15,11 +15,15 @@ from headgate.declaration.load import load
 from headgate.flow.sources.files.log import FilesLog
 from headgate.insight.status.health import HealthContext, results, violations
 from headgate.insight.status.limits import CHECKS, Check, Limits
-from headgate.lake.control.backlog import Backlog, PartitionBacklog
-from headgate.lake.control.failure import Failure, record_failure
-from headgate.lake.control.outage import Outage
+from headgate.lake.control.driver_reports import (
+    Backlog,
+    Failure,
+    Outage,
+    PartitionBacklog,
+    record_failure,
+)
+from headgate.lake.control.driver_requests import record_end, request_stop, stop_asked
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.stopping import record_end, request_stop, stop_asked
 from headgate.lake.storage.files import Stat
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import commit_time

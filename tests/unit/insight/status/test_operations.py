@@ -18,8 +18,8 @@ from headgate.history.savepoints.store import create
 from headgate.insight.status.report import StreamStatus
 from headgate.insight.status.reporting import stream_status
 from headgate.lake.control import ownership
+from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
-from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.documents import read_document, write_document
 from headgate.supervision.job_state import probe
 from tests.support.failing import passing

@@ -16,11 +16,9 @@ from headgate.history.savepoints.store import create
 from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.report import TablesReport, status_document, tables_document
 from headgate.insight.status.reporting import stream_status, tables_of_stream
-from headgate.lake.control.backlog import Backlog, PartitionBacklog
-from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.driver_reports import Backlog, Failure, PartitionBacklog, record_failure
+from headgate.lake.control.driver_requests import pause, request_stop
 from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.lake.control.pausing import pause
-from headgate.lake.control.stopping import request_stop
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, probe

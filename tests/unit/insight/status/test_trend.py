@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headgate.insight.status.trend import Trend, trend_of
-from headgate.lake.control.lag import LagSample
+from headgate.lake.control.driver_reports import LagSample
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

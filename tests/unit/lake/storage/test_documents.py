@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.lake.control.failure import FAILURE, last_failure
+from headgate.lake.control.driver_reports import FAILURE, last_failure
 from headgate.lake.storage.documents import (
     DamagedDocumentError,
     decoded,

@@ -18,8 +18,8 @@ from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile
 from headgate.flow.sources.files.parts import records_of
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
-from headgate.lake.control.backlog import Backlog
-from headgate.lake.control.skip_request import SkipRequest
+from headgate.lake.control.driver_reports import Backlog
+from headgate.lake.control.driver_requests import SkipRequest
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
 SETTLING = 0.25  # seconds between listings while files are settling

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from headgate.flow.sources.kafka.ranges import Offsets, unread
 from headgate.flow.sources.kafka.topics import TopicListing
-from headgate.lake.control.backlog import Backlog, PartitionBacklog
+from headgate.lake.control.driver_reports import Backlog, PartitionBacklog
 from headgate.lake.tables.state import time_of
 
 _EXACT_TO = 64

@@ -32,7 +32,7 @@ from headgate.flow.sources.kafka.topics import (
 )
 from headgate.flow.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
 from headgate.flow.sources.micro_batches import BatchEnd, SourceContext
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 

@@ -28,7 +28,7 @@ from headgate.flow.sources.kafka.topics import (
 )
 from headgate.flow.sources.micro_batches import BatchEnd, SourceContext, next_limit
 from headgate.flow.sources.records import PartedRecords
-from headgate.lake.control.backlog import Backlog
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
 

@@ -12,8 +12,7 @@ from headgate.insight.metrics.samples import Samples
 from headgate.insight.status.health import HealthContext
 from headgate.insight.status.reporting import stream_status
 from headgate.insight.status.trend import trend_of
-from headgate.lake.control.backlog import Backlog, PartitionBacklog
-from headgate.lake.control.lag import LagSample, with_sample
+from headgate.lake.control.driver_reports import Backlog, LagSample, PartitionBacklog, with_sample
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.supervisor import Condition
 

@@ -1,7 +1,10 @@
-"""Asks a driver to stop, with a document that the driver reads.
+"""Requests to a driver, each a document that the driver reads: to stop, to pause, to skip files.
 
-A request records what it applies to: the drivers up to an epoch, and the failed start that existed
-at that moment. It does not depend on clocks, because a clock may be set while a pipeline runs.
+A request to stop records what it applies to: the drivers up to an epoch, and the failed start that
+existed at that moment. It does not depend on clocks, because a clock may be set while a pipeline
+runs. A pause does not end with the driver: a paused pipeline that is started again is still paused.
+Files that were set aside are skipped by the driver of bronze, because the files log has one writer:
+while a driver runs, no other process may change the log.
 """
 
 from __future__ import annotations
@@ -11,12 +14,18 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from headgate.errors import HeadgateError
-from headgate.lake.control.failure import FAILURE, Failure
+from headgate.lake.control.driver_reports import FAILURE, Failure
 from headgate.lake.control.ownership import LAYERS, last_driver, lease_path
-from headgate.lake.storage.documents import Document, read_document, read_value, write_document
+from headgate.lake.storage.documents import (
+    Document,
+    encoded,
+    read_document,
+    read_value,
+    write_document,
+)
 from headgate.lake.storage.layout import Layout
 
-_PATH = Layout.document("stop")
+_STOP = Layout.document("stop")
 
 
 @dataclass(frozen=True)
@@ -53,9 +62,9 @@ def request_stop(layout: Layout, claim: str | None = None) -> None:
         datetime.now(UTC).isoformat(),
         epoch=max((lease["epoch"] for lease in leases if lease), default=0),
         failure=_read(layout, FAILURE).get("at"),
-        claim=claim or _read(layout, _PATH).get("claim"),
+        claim=claim or _read(layout, _STOP).get("claim"),
     )
-    write_document(layout.storage, _PATH, asdict(wanted))
+    write_document(layout.storage, _STOP, asdict(wanted))
 
 
 def record_end(layout: Layout, epoch: int) -> None:
@@ -63,14 +72,14 @@ def record_end(layout: Layout, epoch: int) -> None:
     or with all of its Airflow. Supervisors may start the stream again. An earlier request for the
     driver stays."""
     if not stop_requested(layout, epoch):
-        claim = _read(layout, _PATH).get("claim")
+        claim = _read(layout, _STOP).get("claim")
         ended = StopRequest(datetime.now(UTC).isoformat(), epoch, claim=claim, lasts=False)
-        write_document(layout.storage, _PATH, asdict(ended))
+        write_document(layout.storage, _STOP, asdict(ended))
 
 
 def stop_asked(layout: Layout) -> StopRequest | None:
     """The last request."""
-    return read_value(layout.storage, _PATH, StopRequest)
+    return read_value(layout.storage, _STOP, StopRequest)
 
 
 def stop_requested(layout: Layout, epoch: int) -> bool:
@@ -85,3 +94,54 @@ def _read(layout: Layout, path: str) -> Document:
     with suppress(HeadgateError):
         return read_document(layout.storage, path) or {}
     return {}
+
+
+_PAUSE = Layout.document("pause")
+
+
+def pause(layout: Layout, now: datetime) -> datetime:
+    """Pause bronze, so that it reads no new data. Returns the time when the pause began. If
+    bronze was paused already, this is before ``now``."""
+    if (since := paused_since(layout)) is not None:
+        return since
+    write_document(layout.storage, _PAUSE, {"since": now.isoformat()})
+    return now
+
+
+def resume(layout: Layout) -> datetime | None:
+    """Let bronze continue. Returns the time when the pause began; None if bronze was not paused."""
+    since = paused_since(layout)
+    layout.storage.remove(_PAUSE)
+    return since
+
+
+def paused_since(layout: Layout) -> datetime | None:
+    document = read_document(layout.storage, _PAUSE)
+    return None if document is None else datetime.fromisoformat(document["since"])
+
+
+_SKIP = Layout.document("skip")
+
+
+@dataclass(frozen=True)
+class SkipRequest:
+    """Skip the files of ``source`` with these ``sequences`` that are set aside. ``reason`` is kept
+    in the ledger."""
+
+    source: str
+    sequences: tuple[int, ...]
+    reason: str
+
+
+def ask_to_skip(layout: Layout, wanted: SkipRequest) -> None:
+    """Ask the driver that runs now. A new request replaces one that no driver has carried out."""
+    write_document(layout.storage, _SKIP, encoded(wanted))
+
+
+def asked_to_skip(layout: Layout) -> SkipRequest | None:
+    return read_value(layout.storage, _SKIP, SkipRequest)
+
+
+def has_skipped(layout: Layout) -> None:
+    """Remove the request, because it is carried out."""
+    layout.storage.remove(_SKIP)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from headgate.lake.control.lag import KEPT_SAMPLES, SAMPLE_EVERY, LagSample, with_sample
+from headgate.lake.control.driver_reports import KEPT_SAMPLES, SAMPLE_EVERY, LagSample, with_sample
 from headgate.lake.storage.documents import decoded, encoded
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

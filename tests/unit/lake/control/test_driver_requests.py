@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from headgate.lake.control.failure import Failure, record_failure
+from headgate.lake.control.driver_reports import Failure, record_failure
+from headgate.lake.control.driver_requests import (
+    pause,
+    paused_since,
+    record_end,
+    request_stop,
+    resume,
+    stop_asked,
+    stop_requested,
+)
 from headgate.lake.control.ownership import LAYERS, lease_path
-from headgate.lake.control.stopping import record_end, request_stop, stop_asked, stop_requested
 from headgate.lake.storage.documents import write_document
 from headgate.lake.storage.layout import Layout
 
@@ -78,3 +86,21 @@ def test_a_later_request_keeps_the_claim_whose_end_was_carried_out(layout: Layou
     asked = stop_asked(layout)
     assert asked is not None
     assert (asked.epoch, asked.claim) == (4, "two")
+
+
+def test_a_pause_lasts_until_somebody_resumes(layout: Layout) -> None:
+    assert paused_since(layout) is None
+    assert pause(layout, NOON) == NOON
+    assert paused_since(layout) == NOON
+    assert resume(layout) == NOON
+    assert paused_since(layout) is None
+
+
+def test_a_second_pause_does_not_forget_when_the_first_began(layout: Layout) -> None:
+    pause(layout, NOON)
+    assert pause(layout, NOON + timedelta(hours=1)) == NOON
+    assert paused_since(layout) == NOON
+
+
+def test_what_is_not_paused_may_be_resumed(layout: Layout) -> None:
+    assert resume(layout) is None
