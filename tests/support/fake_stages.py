@@ -64,7 +64,7 @@ def without_spark() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headgate.driver.runtime.BronzeStage", ArrowBronze)
         patched.setattr("headgate.driver.stages.SilverStage", ArrowSilver)
-        patched.setattr("headgate.driver.stages.stage_of", ArrowGold)
+        patched.setattr("headgate.driver.stages.gold_stage_of", ArrowGold)
         patched.setattr(DrainOperation, "change", drain)
         patched.setattr("headgate.flow.sources.files.micro_batches.records_of", arrow_records)
         yield
@@ -249,7 +249,7 @@ class ArrowGold(FoldStage):
 
 
 def drain(_: DrainOperation, place: StageTable, state: State, __: Document) -> Change:
-    """Takes the place of ``headgate.flow.operations.drain.Drain.change``."""
+    """Takes the place of ``headgate.flow.operations.drain.DrainOperation.change``."""
     opened = open_rows(place.table)
     rows = rows_of(place.table, opened.files)
     files = staged(place.table, state, rows, final=True)
