@@ -18,6 +18,7 @@ from headgate.machine.jars import class_archive, java
 from tests.support.broker import broker  # noqa: F401  (a fixture)
 from tests.support.reaper import reaping
 from tests.support.rounds import in_full
+from tests.support.sliding_lake import all_files, first_file  # noqa: F401  (fixtures)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

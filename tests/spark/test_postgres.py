@@ -4,7 +4,6 @@ happens to drivers, to the server and to the table."""
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from headgate.declaration.contracts.sink import SINKS
 from headgate.declaration.load import load
@@ -27,12 +26,11 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from tests.support.backfilled import backfill, publish
 from tests.support.engine import Engine
-from tests.support.events import readings
 from tests.support.failing import failing
-from tests.support.landing import Landing, split
 from tests.support.maintained import compacted
 from tests.support.postgres import PASSWORD, Server, is_there, running_server
-from tests.support.readings import declare
+from tests.support.prepared import Prepared
+from tests.support.sliding_lake import FILES, publishing
 from tests.support.tables import read
 
 pytestmark = [
@@ -40,7 +38,6 @@ pytestmark = [
     pytest.mark.skipif(not is_there, reason="PostgreSQL is not installed"),
 ]
 
-FILES = 3
 PLACES = ("postgres.copied", "postgres.merged", "postgres.committed", "publish.sent")
 
 
@@ -55,38 +52,23 @@ def _empty(server: Server) -> None:
     server.empty()
 
 
-@pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    """The first of the files is in the tables; nothing is published."""
-    folder, landing = tmp_path_factory.mktemp("begun"), Landing(tmp_path_factory.mktemp("landing"))
-    landing.write_all(split(readings(300, seed=5), FILES))
-    engine = Engine(spark, declare(folder, landing.folder, gold=("sliding",)), folder / "root")
-    engine.list_new()
-    engine.ingest(1)
-    engine.catch_up()
-    return engine
-
-
 class Shop:
     """A pipeline with one publication to PostgreSQL, which has begun."""
 
     def __init__(
         self,
-        begun: Engine,
+        lake: Prepared,
         folder: Path,
         server: Server,
         source: str = "gold.sliding",
         when: str = "update",
     ) -> None:
-        self.spark, self.folder, self.server, self.source = begun.spark, folder, server, source
-        shutil.copytree(begun.root.parent, folder, dirs_exist_ok=True)
-        self.file, self.when = folder / begun.pipeline.file.name, when
+        self.folder, self.server, self.source, self.when = folder, server, source, when
         said = f", when: {when}" if source.startswith("gold") else ""
         url = server.url.replace(PASSWORD, "${env:PG_PASSWORD}")
         sink = f"postgres: {{url: '{url}', table: mirror}}"
-        publish = f"publish:\n  rows: {{from: {source}{said}, {sink}}}\n"
-        self.file.write_text(begun.pipeline.text + publish)
-        self.engine = self.start()
+        self.engine = publishing(lake, folder, f"  rows: {{from: {source}{said}, {sink}}}\n")
+        self.spark, self.file = self.engine.spark, self.engine.pipeline.file
 
     def start(self) -> Engine:
         self.engine = Engine(self.spark, load(self.file), self.folder / "root")
@@ -144,9 +126,9 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def shop(begun: Engine, tmp_path: Path, server: Server) -> Shop:
+def shop(first_file: Prepared, tmp_path: Path, server: Server) -> Shop:
     """A shop whose first batch is published."""
-    made = Shop(begun, tmp_path, server)
+    made = Shop(first_file, tmp_path, server)
     made.publish()
     return made
 
@@ -156,9 +138,9 @@ def shop(begun: Engine, tmp_path: Path, server: Server) -> Shop:
     [("gold.sliding", "final"), ("late.sliding", ""), ("quarantine.raw", "")],
 )
 def test_the_table_has_the_rows_of_each_version(
-    begun: Engine, tmp_path: Path, server: Server, source: str, when: str
+    first_file: Prepared, tmp_path: Path, server: Server, source: str, when: str
 ) -> None:
-    shop = Shop(begun, tmp_path, server, source, when)
+    shop = Shop(first_file, tmp_path, server, source, when)
     shop.publish()
     assert shop.mirrored() == shop.rows()
     shop.ingest(FILES)
@@ -170,9 +152,9 @@ def test_the_table_has_the_rows_of_each_version(
 
 
 def test_rows_are_there_once_wherever_a_driver_dies(
-    begun: Engine, tmp_path: Path, server: Server
+    first_file: Prepared, tmp_path: Path, server: Server
 ) -> None:
-    shop = Shop(begun, tmp_path, server)
+    shop = Shop(first_file, tmp_path, server)
     for batch in range(1, FILES + 1):
         if batch > 1:
             shop.ingest(batch)

@@ -13,8 +13,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.load import load
-from headgate.declaration.model import Pipeline
 from headgate.driver.error_translation import translate_error
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.flow.operations.late_replay import replay_document
@@ -29,28 +27,23 @@ from headgate.setup.broker.running import Broker
 from tests.support.broker import consume_all, create_topic
 from tests.support.damage import flip_an_id
 from tests.support.engine import Engine
-from tests.support.events import reading, readings
+from tests.support.events import reading
 from tests.support.failing import failing
-from tests.support.landing import Landing, split
-from tests.support.readings import declare
+from tests.support.landing import Landing
+from tests.support.prepared import Prepared
+from tests.support.sliding_lake import FILES, begin, go_on, publishing
 from tests.support.tables import Row, read
 
 pytestmark = pytest.mark.spark
 
-FILES = 3
-
 
 class Shop:
-    """A pipeline over files whose tables are published, and its topics."""
+    """A lake whose tables are published, and its topics."""
 
-    def __init__(self, spark: SparkSession, folder: Path, broker: Broker, seed: int = 5) -> None:
-        self.spark, self.folder, self.broker = spark, folder, broker
-        self.landing = Landing(folder / "landing")
-        self.landing.write_all(split(readings(300, seed=seed), FILES))
+    def __init__(self, lake: Prepared, folder: Path, broker: Broker) -> None:
+        self.lake, self.folder, self.broker = lake, folder, broker
         self.topics: dict[str, str] = {}
-        declared = declare(folder, self.landing.folder, gold=("sliding",))
-        self.text = declared.file.read_text() + "publish:\n"
-        self.file = declared.file
+        self.text = ""
 
     def publish(self, name: str, source: str, when: str = "", servers: str = "") -> Shop:
         topic = create_topic(self.broker, partitions=2)
@@ -63,12 +56,8 @@ class Shop:
         self.text += f"  {name}: {{from: {source}{said}, kafka: {sink}}}\n"
         return self
 
-    def pipeline(self) -> Pipeline:
-        self.file.write_text(self.text)
-        return load(self.file)
-
     def engine(self) -> Engine:
-        return Engine(self.spark, self.pipeline(), self.folder / "root")
+        return publishing(self.lake, self.folder, self.text)
 
     def rows(self, table: str) -> list[Row]:
         return read(self.folder / "root", table)
@@ -83,11 +72,10 @@ def publish(engine: Engine) -> None:
 
 
 def run(engine: Engine) -> None:
-    """Process one file in each batch, and publish after each."""
-    engine.list_new()
-    for end in range(1, engine.last_sequence + 1):
-        engine.ingest(end)
-        engine.catch_up()
+    """Process the other files in one batch each, and publish before and after each."""
+    publish(engine)
+    for end in range(2, FILES + 1):
+        go_on(engine, end)
         publish(engine)
 
 
@@ -124,9 +112,9 @@ def window(row: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def test_each_final_window_is_sent_once(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    first_file: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
-    shop = Shop(spark, tmp_path, broker).publish("finals", "gold.sliding")
+    shop = Shop(first_file, tmp_path, broker).publish("finals", "gold.sliding")
     engine = shop.engine()
     run(engine)
     before = len(shop.messages("finals"))
@@ -145,15 +133,12 @@ def test_each_final_window_is_sent_once(
 
 
 def test_what_is_sent_again_after_a_crash_has_the_same_ids(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    first_file: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
-    shop = Shop(spark, tmp_path, broker)
+    shop = Shop(first_file, tmp_path, broker)
     shop.publish("finals", "gold.sliding").publish("changes", "gold.sliding", "update")
     shop.publish("lates", "late.sliding").publish("letters", "quarantine.raw")
     engine = shop.engine()
-    engine.list_new()
-    engine.ingest()
-    engine.catch_up()
     for stage in engine.runtime.publications:
         with failing("publish.sent"):
             stage.catch_up(engine.clock())
@@ -185,17 +170,10 @@ class Kept(Writer):
         return None
 
 
-def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_of_one_key_in_one_step_are_in_order(all_files: Prepared, tmp_path: Path) -> None:
     """A final window and its row after a late replay are sent together after an outage."""
-    landing = Landing(tmp_path / "landing")
-    landing.write_all(split(readings(300, seed=5), FILES))
-    shop = declare(tmp_path, landing.folder, gold=("sliding",))
     sink = "{from: gold.sliding, kafka: {servers: '127.0.0.1:1', topic: finals}}"
-    shop.file.write_text(f"{shop.file.read_text()}publish:\n  finals: {sink}\n")
-    engine = Engine(spark, load(shop.file), tmp_path / "root")
-    engine.list_new()
-    engine.ingest(FILES)
-    engine.catch_up()
+    engine = publishing(all_files, tmp_path, f"  finals: {sink}\n")
     engine.drain()
     engine.operate("late_replay", **replay_document("sliding"))
     engine.catch_up()
@@ -215,15 +193,12 @@ def test_rows_of_one_key_in_one_step_are_in_order(spark: SparkSession, tmp_path:
 
 
 def test_rows_of_before_a_restore_are_sent_before_those_of_after_it(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    first_file: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
     """Also if all are sent at once after an outage. The last row of a key is then that of the
     table."""
-    shop = Shop(spark, tmp_path, broker).publish("finals", "gold.sliding")
+    shop = Shop(first_file, tmp_path, broker).publish("finals", "gold.sliding")
     engine = shop.engine()
-    engine.list_new()
-    engine.ingest(1)
-    engine.catch_up()
     savepoint = engine.savepoint()
     engine.ingest()
     engine.drain()
@@ -240,9 +215,9 @@ def test_rows_of_before_a_restore_are_sent_before_those_of_after_it(
 
 
 def test_the_last_change_of_each_window_is_how_it_is(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    first_file: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
-    shop = Shop(spark, tmp_path, broker).publish("changes", "gold.sliding", "update")
+    shop = Shop(first_file, tmp_path, broker).publish("changes", "gold.sliding", "update")
     engine = shop.engine()
     run(engine)
     messages = shop.messages("changes")
@@ -254,19 +229,19 @@ def test_the_last_change_of_each_window_is_how_it_is(
 
 
 def test_a_row_is_sent_with_the_batch_that_changes_it_alone(
-    spark: SparkSession, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+    first_file: Prepared, tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if gold takes several batches and operations at one time, each by a commit of its
     own."""
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 0)
-    shop = Shop(spark, tmp_path, broker).publish("changes", "gold.sliding", "update")
-    engine = shop.engine()
+    shop = Shop(first_file, tmp_path, broker).publish("changes", "gold.sliding", "update")
+    engine, landing = shop.engine(), Landing(tmp_path / "landing")
     run(engine)
     before = {header(each, "id") for each in shop.messages("changes")}
-    begin = max(row["window_start"] for row in shop.rows("gold/sliding") if not row["final"])
+    newest = max(row["window_start"] for row in shop.rows("gold/sliding") if not row["final"])
     for number, ok in ((7, True), (8, False), (9, None)):
-        record = reading(f"new-{number}", begin, level=7, ok=ok)
-        shop.landing.write(f"{number:05d}.json", record + b"\n")
+        record = reading(f"new-{number}", newest, level=7, ok=ok)
+        landing.write(f"{number:05d}.json", record + b"\n")
         engine.list_new()
         engine.ingest()
         engine.operate("late_replay", **replay_document("sliding"))
@@ -279,9 +254,9 @@ def test_a_row_is_sent_with_the_batch_that_changes_it_alone(
 
 
 def test_late_and_quarantined_rows_are_dead_letters(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    first_file: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
-    shop = Shop(spark, tmp_path, broker)
+    shop = Shop(first_file, tmp_path, broker)
     shop.publish("lates", "late.sliding").publish("letters", "quarantine.raw")
     run(shop.engine())
     late = shop.rows("late/sliding")
@@ -304,16 +279,13 @@ def test_late_and_quarantined_rows_are_dead_letters(
 
 
 def test_tables_go_on_while_brokers_are_away(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    first_file: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
-    shop = Shop(spark, tmp_path, broker)
+    shop = Shop(first_file, tmp_path, broker)
     shop.publish("away", "gold.sliding", servers="127.0.0.1:1").publish("lates", "late.sliding")
     engine = shop.engine()
     now = [0.0]
     publications = Publications(engine.runtime.publications, lambda: now[0])
-    engine.list_new()
-    engine.ingest()
-    engine.catch_up()
     publications.catch_up(engine.clock())
     trouble = publications.trouble or ""
     assert f"127.0.0.1:1 does not take records for {shop.topics['away']}" in trouble
@@ -324,12 +296,9 @@ def test_tables_go_on_while_brokers_are_away(
 
 
 def test_a_damaged_file_is_no_failure_of_the_broker(
-    spark: SparkSession, tmp_path: Path, broker: Broker
+    all_files: Prepared, tmp_path: Path, broker: Broker
 ) -> None:
-    engine = Shop(spark, tmp_path, broker).publish("lates", "late.sliding").engine()
-    engine.list_new()
-    engine.ingest()
-    engine.catch_up()
+    engine = Shop(all_files, tmp_path, broker).publish("lates", "late.sliding").engine()
     for file in (tmp_path / "root").rglob("late/sliding/data/**/*.parquet"):
         flip_an_id(file, "_event_id")
     with pytest.raises(Py4JJavaError) as raised:
@@ -338,11 +307,10 @@ def test_a_damaged_file_is_no_failure_of_the_broker(
     assert isinstance(found, DamagedFileError), raised.value
 
 
-def test_a_name_stands_for_one_table(spark: SparkSession, tmp_path: Path, broker: Broker) -> None:
-    shop = Shop(spark, tmp_path, broker)
-    text = shop.text
+def test_a_name_stands_for_one_table(first_file: Prepared, tmp_path: Path, broker: Broker) -> None:
+    shop = Shop(first_file, tmp_path, broker)
     shop.publish("finals", "gold.sliding").engine()
-    shop.text = text
+    shop.text = ""
     shop.publish("finals", "late.sliding")
     with pytest.raises(PublicationChangedError, match="another name than finals"):
         shop.engine()
@@ -353,7 +321,8 @@ def test_a_position_moves_past_what_there_is_nothing_to_send_of(
 ) -> None:
     """A new start does not read again the commits that have no rows to send."""
     monkeypatch.setattr("headgate.flow.publish.log_stage.MOST_UNSENT", 2)
-    shop = Shop(spark, tmp_path, broker).publish("lates", "late.sliding")
+    lake = Prepared(begin(spark, tmp_path / "new"))
+    shop = Shop(lake, tmp_path / "published", broker).publish("lates", "late.sliding")
     engine = shop.engine()
     for _ in range(3):
         engine.start()  # each fences the table: a commit without rows

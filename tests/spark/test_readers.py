@@ -4,45 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import duckdb
-import polars
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.oracle import Closing, compare, derive
+from tests.support.delta_readers import with_deltalake, with_duckdb, with_polars
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import APPROXIMATE, GOLD_KEYS, declare, rules
 from tests.support.rounds import in_full
 from tests.support.spark_reader import with_spark
-from tests.support.tables import differences
+from tests.support.tables import Row, differences
 
 pytestmark = pytest.mark.spark
-
-Rows = list[dict[str, Any]]
-
-
-def with_deltalake(table: Path, folder: Path) -> Rows:
-    rows: Rows = pa.table(DeltaTable(str(table)).to_pyarrow_table()).to_pylist()
-    return rows
-
-
-def with_duckdb(table: Path, folder: Path) -> Rows:
-    gold = DeltaTable(str(table)).to_pyarrow_dataset()
-    connection = duckdb.connect()
-    connection.execute("set timezone = 'UTC'")
-    connection.register("gold", gold)
-    rows: Rows = connection.sql("select * from gold").to_arrow_table().to_pylist()
-    return rows
-
-
-def with_polars(table: Path, folder: Path) -> Rows:
-    return polars.read_delta(str(table)).to_dicts()
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +43,7 @@ READERS = [with_duckdb, with_polars, pytest.param(with_spark, marks=in_full)]
 
 @pytest.mark.parametrize("read", READERS)
 def test_gold_is_the_same_for_every_reader(
-    engine: Engine, tmp_path: Path, read: Callable[[Path, Path], Rows]
+    engine: Engine, tmp_path: Path, read: Callable[[Path, Path], list[Row]]
 ) -> None:
     tables = ["per_minute"] if read is with_spark else list(GOLD_KEYS)
     for name in tables:

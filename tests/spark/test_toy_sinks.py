@@ -11,24 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from headgate.declaration.load import load
 from headgate.declaration.plan import describe
 from headgate.driver.publishing import NotPublishedError, Publications
 from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from tests.support.engine import Engine
-from tests.support.events import readings
 from tests.support.failing import failing, passing
-from tests.support.landing import Landing, split
-from tests.support.readings import declare
+from tests.support.prepared import Prepared
+from tests.support.sliding_lake import go_on, publishing
 from tests.support.tables import read
 from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
-
-FILES = 3
 
 
 @pytest.fixture(autouse=True)
@@ -37,22 +32,8 @@ def _installed() -> Iterator[None]:
         yield
 
 
-def engine_of(spark: SparkSession, folder: Path, sink: str) -> Engine:
-    """The first of the files is in the tables; nothing is published yet."""
-    landing = Landing(folder / "landing")
-    landing.write_all(split(readings(300, seed=5), FILES))
-    declared = declare(folder, landing.folder, gold=("sliding",))
-    publish = f"publish:\n  finals: {{from: gold.sliding, {sink}}}\n"
-    declared.file.write_text(declared.text + publish)
-    engine = Engine(spark, load(declared.file), folder / "root")
-    engine.list_new()
-    process(engine, 1)
-    return engine
-
-
-def process(engine: Engine, end: int) -> None:
-    engine.ingest(end)
-    engine.catch_up()
+def engine_of(lake: Prepared, folder: Path, sink: str) -> Engine:
+    return publishing(lake, folder, f"  finals: {{from: gold.sliding, {sink}}}\n")
 
 
 def publish(engine: Engine) -> None:
@@ -66,9 +47,9 @@ def finals(engine: Engine) -> list[tuple[str, ...]]:
     return sorted((f"{row['window_start']:%F %T}", str(row["ok"])) for row in wanted)
 
 
-def test_what_is_sent_again_has_the_same_ids(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_sent_again_has_the_same_ids(first_file: Prepared, tmp_path: Path) -> None:
     file = tmp_path / "finals.jsonl"
-    engine = engine_of(spark, tmp_path, f"jsonl: {{path: {file}}}")
+    engine = engine_of(first_file, tmp_path, f"jsonl: {{path: {file}}}")
     assert f"  jsonl    {file}\n  rows     of final windows" in describe(engine.pipeline)
     with failing("publish.sent"):
         publish(engine)
@@ -78,11 +59,11 @@ def test_what_is_sent_again_has_the_same_ids(spark: SparkSession, tmp_path: Path
     assert first
     assert sorted(lines, key=str) == sorted(first * 2, key=str)
     assert len({line["id"] for line in lines}) == len(first)
-    process(engine, FILES)
+    go_on(engine)
     savepoint = engine.savepoint()
     publish(engine)
     engine.restore(savepoint)
-    engine = Engine(spark, engine.pipeline, engine.root)
+    engine = Engine(engine.spark, engine.pipeline, engine.root)
     engine.catch_up()
     publish(engine)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -92,10 +73,10 @@ def test_what_is_sent_again_has_the_same_ids(spark: SparkSession, tmp_path: Path
 
 
 def test_a_transaction_of_rows_and_position_sends_each_row_once(
-    spark: SparkSession, tmp_path: Path
+    first_file: Prepared, tmp_path: Path
 ) -> None:
     file = tmp_path / "finals.db"
-    engine = engine_of(spark, tmp_path, f"book: {{path: {file}}}")
+    engine = engine_of(first_file, tmp_path, f"book: {{path: {file}}}")
     with failing("publish.sent"):
         publish(engine)
     before = booked(file)
@@ -105,7 +86,7 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
     # The publication's table has the same position, although nothing was sent.
     (stage,) = engine.runtime.publications
     assert stage.table.refresh().payload == PublicationPayload(upto(file))
-    process(engine, FILES)
+    go_on(engine)
 
     def replace(place: str) -> None:
         if place == "publish.sent":
@@ -119,13 +100,13 @@ def test_a_transaction_of_rows_and_position_sends_each_row_once(
     assert len(booked(file)) > len(before)
 
 
-def test_rows_wait_while_the_circuit_breaker_is_open(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_wait_while_the_circuit_breaker_is_open(first_file: Prepared, tmp_path: Path) -> None:
     file = tmp_path / "finals.jsonl"
-    engine = engine_of(spark, tmp_path, f"jsonl: {{path: {file}}}")
+    engine = engine_of(first_file, tmp_path, f"jsonl: {{path: {file}}}")
     why: list[str | None] = ["too much is refused"]
     publications = Publications(engine.runtime.publications, lambda: 0.0, lambda: why[0])
     publications.catch_up(engine.clock())
-    process(engine, 2)
+    go_on(engine, 2)
     publications.catch_up(engine.clock())
     said = publications.trouble
     assert said == "publications pause: too much is refused"
@@ -139,9 +120,9 @@ def test_rows_wait_while_the_circuit_breaker_is_open(spark: SparkSession, tmp_pa
     assert len(file.read_text().splitlines()) == len(finals(engine))
 
 
-def test_tables_go_on_while_a_sink_is_away(spark: SparkSession, tmp_path: Path) -> None:
+def test_tables_go_on_while_a_sink_is_away(first_file: Prepared, tmp_path: Path) -> None:
     folder = tmp_path / "not there"
-    engine = engine_of(spark, tmp_path, f"jsonl: {{path: {folder}/finals.jsonl}}")
+    engine = engine_of(first_file, tmp_path, f"jsonl: {{path: {folder}/finals.jsonl}}")
     now = [0.0]
     publications = Publications(engine.runtime.publications, lambda: now[0])
     publications.catch_up(engine.clock())
@@ -153,7 +134,7 @@ def test_tables_go_on_while_a_sink_is_away(spark: SparkSession, tmp_path: Path) 
     assert "is sent as soon as the file can be written" in refused.value.message
     assert refused.value.remedy
     assert refused.value.remedy.startswith("see whether its folder is there, then: ")
-    process(engine, FILES)
+    go_on(engine)
     folder.mkdir()
     publications.require_done(engine.clock())
     lines = (folder / "finals.jsonl").read_text().splitlines()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.driver.publishing import NotPublishedError, Publications
@@ -21,38 +20,24 @@ from headgate.flow.publish.sinks.webhook import writer
 from headgate.flow.publish.sinks.webhook.delivery import Delivery
 from headgate.flow.publish.sinks.webhook.receiver import Message
 from tests.support.engine import Engine
-from tests.support.events import readings
 from tests.support.failing import failing
-from tests.support.landing import Landing, split
-from tests.support.readings import declare
+from tests.support.prepared import Prepared
 from tests.support.receiver import Receiver, Request, receiving
+from tests.support.sliding_lake import FILES, go_on, publishing
 from tests.support.tables import Row, read
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
-FILES = 3
 PATIENCE = 60.0
 
 
 def engine_of(
-    spark: SparkSession, folder: Path, receiver: Receiver, source: str, when: str = ""
+    lake: Prepared, folder: Path, receiver: Receiver, source: str, when: str = ""
 ) -> Engine:
-    landing = Landing(folder / "landing")
-    landing.write_all(split(readings(300, seed=5), FILES))
-    declared = declare(folder, landing.folder, gold=("sliding",))
     said = f", when: {when}" if when else ""
     sink = f"webhook: {{url: '{receiver.url}', attempts: 1}}"
-    publish = f"publish:\n  rows: {{from: {source}{said}, {sink}}}\n"
-    declared.file.write_text(declared.text + publish)
-    engine = Engine(spark, load(declared.file), folder / "root")
-    engine.list_new()
-    return engine
-
-
-def process(engine: Engine, end: int | None = None) -> None:
-    engine.ingest(end)
-    engine.catch_up()
+    return publishing(lake, folder, f"  rows: {{from: {source}{said}, {sink}}}\n")
 
 
 def publish(engine: Engine) -> None:
@@ -73,11 +58,11 @@ def key(row: Row | dict[str, Any]) -> tuple[str, str]:
     return str(row["window_start"])[:19].replace("T", " "), str(row["ok"])
 
 
-def test_changes_of_windows(spark: SparkSession, tmp_path: Path) -> None:
+def test_changes_of_windows(first_file: Prepared, tmp_path: Path) -> None:
     with receiving() as receiver:
-        engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
+        engine = engine_of(first_file, tmp_path, receiver, "gold.sliding", "update")
         for end in range(1, FILES + 1):
-            process(engine, end)
+            go_on(engine, end)
             with failing(("webhook.sent", "publish.sent", "publish.committed")[end - 1]):
                 publish(engine)
             engine.start()
@@ -95,19 +80,18 @@ def test_changes_of_windows(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
-    spark: SparkSession, tmp_path: Path
+    first_file: Prepared, tmp_path: Path
 ) -> None:
     """Old rows that were not sent have another type, but the rebuild has replaced them."""
     with receiving() as receiver:
-        engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
-        process(engine, 1)
-        process(engine, 2)
+        engine = engine_of(first_file, tmp_path, receiver, "gold.sliding", "update")
+        go_on(engine, 2)
         file = engine.pipeline.file
         file.write_text(file.read_text().replace("sum(value)", "sum(level)"))
-        engine = Engine(spark, load(file), engine.root, anew=RebuildRequest(changed=True))
+        engine = Engine(engine.spark, load(file), engine.root, anew=RebuildRequest(changed=True))
         engine.catch_up()
         publish(engine)
-        process(engine)
+        go_on(engine)
         publish(engine)
         last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
         rows = {key(row): row for row in read(engine.root, "gold/sliding")}
@@ -125,7 +109,7 @@ def test_a_table_whose_columns_have_changed_is_sent_as_it_is_now(
     ],
 )
 def test_each_row_once(
-    spark: SparkSession, tmp_path: Path, source: str, table: str, monkeypatch: pytest.MonkeyPatch
+    all_files: Prepared, tmp_path: Path, source: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit with many or with large rows is sent in pieces, each with all rows of its keys."""
     pieces: list[list[Message]] = []
@@ -140,8 +124,7 @@ def test_each_row_once(
         monkeypatch.setattr(writer, "ROWS_PER_PIECE", 10)
     monkeypatch.setattr(writer, "Delivery", delivery)
     with receiving() as receiver:
-        engine = engine_of(spark, tmp_path, receiver, source)
-        process(engine)
+        engine = engine_of(all_files, tmp_path, receiver, source)
         engine.drain()
         publish(engine)
         rows = read(engine.root, table)
@@ -156,11 +139,11 @@ def test_each_row_once(
 
 
 def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
-    spark: SparkSession, tmp_path: Path
+    first_file: Prepared, tmp_path: Path
 ) -> None:
     free = threading.Event()
     with receiving() as receiver:
-        engine = engine_of(spark, tmp_path, receiver, "gold.sliding", "update")
+        engine = engine_of(first_file, tmp_path, receiver, "gold.sliding", "update")
 
         def slow(request: Request) -> int:
             free.wait()
@@ -168,19 +151,18 @@ def test_a_slow_receiver_and_one_that_is_away_hold_nothing_up(
 
         receiver.answer = slow
         publications = Publications(engine.runtime.publications, lambda: 0.0)
-        process(engine, 1)
         publications.catch_up(engine.clock())
         assert (receiver.took, publications.trouble) == ([], None)
         free.set()
         publications.require_done(engine.clock())
         assert receiver.took
         receiver.answer = lambda request: 503
-        process(engine, 2)
+        go_on(engine, 2)
         with pytest.raises(NotPublishedError, match="answers 503"):
             publications.require_done(engine.clock())
         assert "answers 503" in publications.stuck["rows"]["why"]
         receiver.answer = lambda request: 200
-        process(engine)
+        go_on(engine)
         wait_until(lambda: _done(publications, engine), "it goes on", PATIENCE)
         last = {key(row): row for row in (json.loads(r.body) for r in once(receiver))}
         assert last.keys() == {key(row) for row in read(engine.root, "gold/sliding")}
@@ -193,10 +175,9 @@ def _done(publications: Publications, engine: Engine) -> bool:
     return publications.trouble is None and stage.catch_up(engine.clock())
 
 
-def test_a_poisoned_row_is_put_aside(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_poisoned_row_is_put_aside(all_files: Prepared, tmp_path: Path) -> None:
     with receiving() as receiver:
-        engine = engine_of(spark, tmp_path, receiver, "late.sliding")
-        process(engine)
+        engine = engine_of(all_files, tmp_path, receiver, "late.sliding")
         late = read(engine.root, "late/sliding")
         poisoned = late[0]["_offset"]
         receiver.answer = lambda request: (

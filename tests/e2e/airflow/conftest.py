@@ -16,7 +16,7 @@ from tests.support.airflow import running_airflow
 from tests.support.airflow_site import CONTROL, STREAM, Site, streams_file
 from tests.support.drivers import REPOSITORY
 from tests.support.lossy_proxy import lossy_proxy
-from tests.support.readings import declare
+from tests.support.readings import declare_few
 
 SHIPPED = REPOSITORY / "pipelines/headgate/setup/templates/shop/dags"
 
@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One site for all tests here. At the end, every event must be accounted for."""
     folder = tmp_path_factory.mktemp("airflow")
     (folder / "landing").mkdir()
-    declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
+    declared = declare_few(folder / "pipelines", folder / "landing")
     shutil.copytree(SHIPPED, folder / "dags")
     (folder / "dags/streams.py").write_text(streams_file(folder))
     with ExitStack() as ends:

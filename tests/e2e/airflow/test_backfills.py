@@ -25,7 +25,7 @@ from tests.support.airflow_site import GOLD, STREAM, Site
 from tests.support.drivers import REPOSITORY
 from tests.support.events import reading
 from tests.support.postgres import is_there, running_postgres
-from tests.support.readings import declare
+from tests.support.readings import declare_few
 from tests.support.rounds import in_full
 from tests.support.tables import Row, read
 
@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("backfills")
     (folder / "landing").mkdir()
     (folder / "kills").mkdir()
-    declared = declare(folder / "pipelines", folder / "landing", gold=("per_minute",))
+    declared = declare_few(folder / "pipelines", folder / "landing")
     with declared.file.open("a") as file:
         file.write(f"airflow: {{backfill: {REBUILD}}}\n")
     shutil.copytree(SHIPPED, folder / "dags")
