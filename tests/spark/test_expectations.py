@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from tests.support.great_expectations import RowOracle
 from tests.support.rounds import IN_FULL
 from tests.support.suites import ARGUMENTS, ROWS, TYPES, WITHOUT_CONDITION, suite_of, suite_yaml
 
@@ -38,6 +37,9 @@ def test_every_expectation_is_compared() -> None:
 def test_each_row_is_validated_as_by_great_expectations(
     spark: SparkSession, rows: list[dict[str, Any]], rules: dict[str, Any], condition: str | None
 ) -> None:
+    # It takes seconds to import, and each worker collects all tests.
+    from tests.support.great_expectations import RowOracle
+
     ddl = ", ".join(f"{name} {type_}" for name, type_ in TYPES.items())
     frame = spark.createDataFrame([tuple(row[name] for name in TYPES) for row in rows], ddl)
     ours = _conditions(rules, condition)
