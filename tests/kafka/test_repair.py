@@ -135,8 +135,9 @@ def test_refused_where_the_topic_has_forgotten(
     """The last test of the module: the topic loses its first records."""
     folder = shutil.copytree(prepared.folder, tmp_path / "here")
     pipeline, root = load(folder / "readings.yml"), folder / "root"
-    bronze_end(root)
-    expire(prepared.broker, prepared.topic, {0: 99})
+    for _ in range(4):
+        bronze_end(root)
+    expire(prepared.broker, prepared.topic, {0: 90})
     plan = looked(spark, pipeline, Layout.of(str(root), "readings"), tmp_path / "scratch")
     assert plan.refusal is not None
     assert f"{prepared.topic}/0: offsets" in plan.refusal
