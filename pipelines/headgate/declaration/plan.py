@@ -12,7 +12,7 @@ from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.contracts.operator import columns_of, gold_columns, operator_of
 from headgate.declaration.contracts.sink import Sink, sink_of
 from headgate.declaration.contracts.source import CONNECTORS, connector_of
-from headgate.declaration.expressions.spark import readable
+from headgate.declaration.expressions.spark import as_written
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, REJECTED, SILVER
 from headgate.declaration.model import (
     Column,
@@ -309,9 +309,9 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
     lines = [f"  {label:<8} {operator}, {gold['allowed_lateness']} allowed lateness"]
     lines.append(f"  by       {', '.join(gold['by']) or 'nothing: one row per window'}")
     for name, measure in gold["measures"].items():
-        arguments = map(readable, measure["arguments"])
+        arguments = map(as_written, measure["arguments"])
         call = f"{measure['function']}({', '.join(arguments) or '*'})"
-        call += f" filter (where {readable(measure['filter'])})" if measure["filter"] else ""
+        call += f" filter (where {as_written(measure['filter'])})" if measure["filter"] else ""
         lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
     if replay := gold["late"]["replay"]:
         every, within = replay["every"], replay["within"]
@@ -322,9 +322,9 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
 
 
 def _table_lines(table: Mapping[str, Any]) -> list[str]:
-    lines = [f"  where    {readable(table['where'])}"] if table["where"] else []
+    lines = [f"  where    {as_written(table['where'])}"] if table["where"] else []
     columns = table["columns"].items()
-    lines += [f"  column   {name} = {readable(column['expression'])}" for name, column in columns]
+    lines += [f"  column   {name} = {as_written(column['expression'])}" for name, column in columns]
     width = max(map(len, table["schema"]))
     return lines + [f"    {name:<{width}}  {type_}" for name, type_ in table["schema"].items()]
 

@@ -63,7 +63,7 @@ def test_a_type_that_a_struct_has_is_part_of_the_sql(asked: _Asked) -> None:
 def test_a_plan_shows_what_was_written(asked: _Asked) -> None:
     text = parse_expression("hex(s)", {"s": STRING}).text
     assert text != "hex(s)"
-    assert spark.readable(f"coalesce(({text}), ({text}))") == "coalesce((hex(s)), (hex(s)))"
+    assert spark.as_written(f"coalesce(({text}), ({text}))") == "coalesce((hex(s)), (hex(s)))"
 
 
 def test_what_these_rules_know_is_not_asked(asked: _Asked) -> None:

@@ -30,14 +30,14 @@ TAKEN_BACK = "taken_back"
 value is the restored savepoint."""
 
 
-REJECTED = "rejected"
+REJECTED_FOR = "rejected"
 """The key of the entry that says for which tables, by name, a person has rejected the operation,
 with who, why and when. These tables carry it out without a change."""
 
 
 def is_rejected(document: Document, path: str) -> bool:
     """Whether an operation was rejected for a table."""
-    return name_of(path) in document.get(REJECTED, ())
+    return name_of(path) in document.get(REJECTED_FOR, ())
 
 
 class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):

@@ -34,7 +34,7 @@ class UnsupportedError(Exception):
     """A part of a suite that a suite of Headgate cannot express. The message says why."""
 
 
-def row_condition(stored: Any, parser: Any) -> str:
+def _spark_condition(stored: Any, parser: Any) -> str:
     """A ``row_condition`` as Spark SQL. ``parser`` is the ``condition_parser`` that was stored with
     it; it decides what a text means. Raises UnsupportedError."""
     if isinstance(stored, str):
@@ -208,7 +208,7 @@ def _arguments(called: str, given: Mapping[str, Any], side: _Side) -> dict[str, 
     if known is None:
         hint = "; it is for the suites of gold tables: --gold" * (called in side.elsewhere)
         raise UnsupportedError(f"is not supported for {side.name}{hint}")
-    arguments = {k: moment(v) for k, v in given.items() if k not in _ASKS and v is not None}
+    arguments = {k: stored_time(v) for k, v in given.items() if k not in _ASKS and v is not None}
     for name, value in arguments.items():
         if name not in known:
             raise UnsupportedError(f"its argument {name} is not supported")
@@ -233,7 +233,7 @@ def _take_mostly(called: str, given: dict[str, Any], side: _Side) -> None:
         )
 
 
-def moment(value: Any) -> Any:
+def stored_time(value: Any) -> Any:
     """A time before the validation, if ``value`` has the form of the export; otherwise
     ``value``."""
     text = value.get("$PARAMETER") if isinstance(value, dict) else None
@@ -251,7 +251,7 @@ def _rows(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:
     written = ours.get("row_condition")
     if isinstance(written, str) and _is(stored, lambda: filter_of(written)):
         return {"row_condition": written}
-    return {"row_condition": row_condition(stored, given.get("condition_parser"))}
+    return {"row_condition": _spark_condition(stored, given.get("condition_parser"))}
 
 
 def _sql(given: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, str]:

@@ -219,7 +219,7 @@ def analysed(
     return Typed(type_, Reach.ANYWHERE), runs
 
 
-def readable(sql: str) -> str:
+def as_written(sql: str) -> str:
     """The SQL of an expression for a person: without what only keeps a failure from Spark."""
     return sql.replace(_BEFORE, "").replace(_AFTER, "") if _BEFORE in sql else sql
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headgate.declaration.expressions.spark import readable
+from headgate.declaration.expressions.spark import as_written
 from headgate.declaration.suites.model import Rule, Suite
 
 
@@ -49,6 +49,7 @@ def suite_lines(table: Mapping[str, Any]) -> list[str]:
     for name, rule in suite["rules"].items():
         above = f" above {rule['above'] * 100:g} %" if "above" in rule else ""
         how = f"{rule['severity']}, {rule['action']}{above}"
-        asks = readable(rule.get("condition", "")) or asked(rule["expectation"], rule["arguments"])
+        condition = as_written(rule.get("condition", ""))
+        asks = condition or asked(rule["expectation"], rule["arguments"])
         lines.append(f"  rule     {name} ({how}): {asks}")
     return lines

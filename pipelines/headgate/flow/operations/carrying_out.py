@@ -15,7 +15,7 @@ from typing import Any
 
 from headgate.declaration.contracts.operation import (
     OPERATIONS,
-    REJECTED,
+    REJECTED_FOR,
     Document,
     is_rejected,
     operation_named,
@@ -147,7 +147,7 @@ def tell_rejected(bronze: Table, gold: Table, document: Mapping[str, Any], now: 
     said = {name: document[name] for name in ("by", "reason", "at")}
 
     def told(found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**found, REJECTED: {**found.get(REJECTED, {}), document["table"]: said}}
+        return {**found, REJECTED_FOR: {**found.get(REJECTED_FOR, {}), document["table"]: said}}
 
     marked = tuple(
         replace(each, document=told(each.document))

@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.declaration.expectations.exporting import as_parameter, exported
-from headgate.declaration.expectations.importing import Imported, NotASuiteError, imported, moment
+from headgate.declaration.expectations.importing import (
+    Imported,
+    NotASuiteError,
+    imported,
+    stored_time,
+)
 from headgate.declaration.expectations.written import suite_text
 from headgate.declaration.suites.model import ROW_ACTIONS, SEVERITIES
 from tests.support.suites import ARGUMENTS, TYPES, suite_of, suite_yaml
@@ -78,7 +83,7 @@ def test_a_suite_that_is_exported_and_imported_is_the_same(rules: list[dict[str,
 
 @pytest.mark.parametrize("ago", ["0 s", "90 s", "2592000 s", "1234567 s", "1500 ms", "1 ms"])
 def test_a_time_before_the_validation_keeps_every_digit(ago: str) -> None:
-    assert moment(as_parameter(f"now - {ago}")) == f"now - {ago}"
+    assert stored_time(as_parameter(f"now - {ago}")) == f"now - {ago}"
 
 
 def kept(item: dict[str, Any]) -> dict[str, Any]:
