@@ -34,7 +34,7 @@ from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.flow.operations.requests import waiting_operations
 from headgate.history.savepoints.errors import SavepointError
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.row_changes import RowChange, RowChanges
@@ -86,13 +86,13 @@ def test_an_action(lake: Lake, action: str, done: list[str]) -> None:
 
 
 def test_latest_is_the_newest_when_the_restore_begins(lake: Lake) -> None:
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     act(lake, RESTORE, "latest")
     assert FakeLauncher.done == ["stop", f"launch --from-savepoint {taken.id}"]
 
 
 def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
-    create(lake.layout, lake.pipeline, datetime.now(UTC))
+    create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     with pytest.raises(SavepointError):
         act(lake, RESTORE, "nonsense")
     assert FakeLauncher.done == []
@@ -100,7 +100,7 @@ def test_a_savepoint_that_is_none_leaves_the_stream_running(lake: Lake) -> None:
 
 @pytest.mark.parametrize("action", ["restart", RESTORE, "stop with savepoint"])
 def test_a_wrong_declaration_leaves_the_stream_running(lake: Lake, action: str) -> None:
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     lake.pipeline.file.write_text("pipeline: tiny\nsources: 3\n")
     with pytest.raises(DeclarationError, match=r"a tiny\.yml:2"):
         act(lake, action, taken.id if action == RESTORE else "")
@@ -114,7 +114,7 @@ def test_tables_of_another_declaration_leave_the_stream_running(lake: Lake) -> N
     with pytest.raises(DefinitionChangedError):
         act(lake, "restart")
     assert FakeLauncher.done == []
-    create(lake.layout, lake.pipeline, datetime.now(UTC))
+    create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     act(lake, RESTORE, "latest")
     act(lake, "stop")
     assert [each.split()[0] for each in FakeLauncher.done] == ["stop", "launch", "stop"]

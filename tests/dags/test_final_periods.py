@@ -29,7 +29,7 @@ from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 from headgate.commands import pipeline_command
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.declarations import keep
+from headgate.history.savepoints.declarations import keep_declaration
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.final_periods.periods import HOUR
 from headgate.insight.final_periods.progress import MOST, Position, Progress
@@ -472,7 +472,7 @@ def progress_of(events: list[Event]) -> dict[str, Any]:
 def test_a_lateness_that_is_not_deployed_makes_nothing_final(place: Place) -> None:
     """The file is edited while the stream runs, and put back. No hour is skipped."""
     text, scheduler = place.file.read_text(), Scheduler(place)
-    keep(place.lake.layout, load(place.file))
+    keep_declaration(place.lake.layout, load(place.file))
     windows(place, NOON)
     reach(place, NOON)
     assert scheduler.run() == ["2026-05-04T11:00:00"]

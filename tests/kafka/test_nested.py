@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
-from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.deployment import deployment_of
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker.running import Broker
@@ -96,7 +96,7 @@ class Topic:
         return engine
 
     def actions(self, engine: KafkaEngine) -> set[str]:
-        return {plan.action for plan in deployment(engine.layout, self.pipeline()).tables}
+        return {plan.action for plan in deployment_of(engine.layout, self.pipeline()).tables}
 
     def messages(self, name: str) -> list[dict[str, Any]]:
         found = consume_all(self.broker, self.topics[name])

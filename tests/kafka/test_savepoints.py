@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.main import answer
 from headgate.flow.sources.kafka.losses import gone_offsets
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
@@ -100,7 +100,7 @@ def test_back_and_on_while_the_topic_forgets(
     # A copy continues on its own, from the offsets that it holds.
     later = engine.savepoint()
     send(broker, topic, values[160:])
-    clone(engine.layout, later, Layout.of(str(tmp_path / "copy"), pipeline.name))
+    clone_savepoint(engine.layout, later, Layout.of(str(tmp_path / "copy"), pipeline.name))
     copy = KafkaEngine(spark, pipeline, tmp_path / "copy", now=ARRIVED)
     engine.read_all()
     copy.read_all()

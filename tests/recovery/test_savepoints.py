@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.clone import clone
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.clone import clone_savepoint
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create, find
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.store import create_savepoint, find_savepoint
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
@@ -50,7 +50,7 @@ def take_under_load(shop: Shop, driver: Running) -> list[Savepoint]:
         states = [table.refresh() for table in tables]
         if states != last:
             last = states
-            taken.append(create(layout, pipeline, datetime.now(UTC)))
+            taken.append(create_savepoint(layout, pipeline, datetime.now(UTC)))
     return taken
 
 
@@ -72,11 +72,11 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
     lags = {s.bronze.n - s.n for s in taken}
     assert len(lags) > 1, "no savepoint was taken within a batch"
     for number, savepoint in enumerate(taken):
-        assert not verify(layout, pipeline.name, savepoint, read=True)
+        assert not verify_savepoint(layout, pipeline.name, savepoint, read=True)
         root = shop.root
         if number % 3 == 2:
             root = tmp_path / f"copy-{number}"
-            clone(layout, savepoint, Layout.of(str(root), pipeline.name))
+            clone_savepoint(layout, savepoint, Layout.of(str(root), pipeline.name))
             engine = Engine(spark, pipeline, root)
         else:
             engine = Engine(spark, pipeline, root)
@@ -136,7 +136,9 @@ def test_a_restore_of_a_running_pipeline_is_refused(tmp_path: Path) -> None:
         assert driver.end().last_line == "done"
     finally:
         driver.kill()
-    restore(layout, load(shop.declaration), find(layout, "latest"), 100, datetime.now(UTC))
+    restore_savepoint(
+        layout, load(shop.declaration), find_savepoint(layout, "latest"), 100, datetime.now(UTC)
+    )
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}
     assert shop.history_faults() == []

@@ -21,7 +21,7 @@ from headgate.flow.publish.changes import changes
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import publication_of
 from headgate.history.backfill.running import BackfillOutcome
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.holds import FOLDER
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
@@ -216,7 +216,7 @@ def test_a_rebuild_and_a_copy_repeat_it(
     if later:
         return
     to = Layout.of(str(tmp_path / "copy"), engine.pipeline.name)
-    clone(engine.layout, rebuilt.savepoint(), to)
+    clone_savepoint(engine.layout, rebuilt.savepoint(), to)
     copied = Engine(engine.spark, engine.pipeline, tmp_path / "copy", now=rebuilt.now, anew=anew)
     copied.catch_up()
     for name in TABLES:

@@ -19,7 +19,7 @@ from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold, Rejection, Release
 from headgate.flow.gates.validations import validations
 from headgate.flow.operations import requests
-from headgate.history.savepoints.declarations import keep
+from headgate.history.savepoints.declarations import keep_declaration
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.documents import encoded
@@ -327,7 +327,7 @@ def test_while_another_table_is_rebuilt_the_declared_rules_are_used(project: Pro
     between = load(project.declaration)
     table = "gold/per_minute"
     assert between.definitions[table] == engine.pipeline.definitions[table]
-    keep(engine.layout, between)
+    keep_declaration(engine.layout, between)
     project.declaration.write_text(text)
     engine = project.engine(RebuildRequest(("gold/per_hour",)))
     assert engine.runtime.rebuild is not None

@@ -20,7 +20,7 @@ from headgate.declaration.load import load as read_declaration
 from headgate.driver.task import RebuildRequest, Task
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest, load_state
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
@@ -228,8 +228,8 @@ def test_a_copy_has_the_loads_of_the_savepoint(shop: Shop, tmp_path: Path) -> No
     shop.engine.load()
     there = Layout.of(str(tmp_path / "copy"), "shop")
     with dying("clone.load_done"):
-        clone(shop.engine.layout, savepoint, there)
-    clone(shop.engine.layout, savepoint, there)
+        clone_savepoint(shop.engine.layout, savepoint, there)
+    clone_savepoint(shop.engine.layout, savepoint, there)
     other = copy(shop)
     other.engine = Engine(shop.spark, shop.engine.pipeline, tmp_path / "copy")
     other.has(LIVE, OLD[0], OLD[1], late=OLD[1])

@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.load import load
-from headgate.history.savepoints.checkpoints import checkpoints
 from headgate.insight.ledger import balance
 from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.pipeline import PipelineReading
 from headgate.insight.metrics.samples import Sample
+from headgate.insight.status.checkpoints import checkpoints
 from headgate.lake.tables.log import entry_path, newest_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import commit_time

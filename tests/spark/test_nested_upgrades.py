@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.task import RebuildRequest
-from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.deployment import deployment_of
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
 from headgate.lake.storage.layout import Layout
@@ -153,7 +153,7 @@ def test_an_expression_over_an_added_field_is_computed_from_bronze(
     )
     after = load(project.declaration)
     layout = Layout.of(str(project.root), after.name)
-    assert {plan.table: plan.action for plan in deployment(layout, after).tables} == {
+    assert {plan.table: plan.action for plan in deployment_of(layout, after).tables} == {
         "bronze/raw": "extend",
         **dict.fromkeys(("silver/all", "silver/clean", "gold/per_minute"), "rebuild"),
     }

@@ -21,7 +21,7 @@ from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.late_replay import replay_document
 from headgate.flow.publish import mirror_stage
 from headgate.flow.publish.sinks.writers import KEY, SinkContext
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from tests.support.backfilled import backfill, publish
@@ -287,7 +287,9 @@ def test_a_copy_does_not_write_where_the_original_does(shop: Shop, tmp_path: Pat
     """The copy's log has the id and all versions of the original's log."""
     before = shop.mirrored()
     engine, original = shop.engine, shop.engine.layout
-    clone(original, engine.savepoint(), Layout.of(str(tmp_path / "copy"), engine.pipeline.name))
+    clone_savepoint(
+        original, engine.savepoint(), Layout.of(str(tmp_path / "copy"), engine.pipeline.name)
+    )
     shop.engine = Engine(shop.spark, load(shop.file), tmp_path / "copy")
     shop.ingest(2)
     assert "it has rows of another copy of gold/sliding" in shop.why_stuck()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger import balance
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
@@ -160,7 +160,7 @@ def test_a_copy_goes_on_by_itself(
     engine.ingest(5)
     engine.catch_up()
     copied = tmp_path / "copy"
-    clone(engine.layout, savepoint, Layout.of(str(copied), engine.pipeline.name))
+    clone_savepoint(engine.layout, savepoint, Layout.of(str(copied), engine.pipeline.name))
     before = read(engine.root, "bronze/raw")
     other = Engine(spark, engine.pipeline, copied)
     other.list_new()
@@ -171,4 +171,4 @@ def test_a_copy_goes_on_by_itself(
     engine.ingest(FILES)
     engine.catch_up()
     assert differences(engine.root, expected) == {}
-    assert not verify(engine.layout, engine.pipeline.name, savepoint, read=True)
+    assert not verify_savepoint(engine.layout, engine.pipeline.name, savepoint, read=True)

@@ -18,10 +18,10 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.task import RebuildRequest
-from headgate.history.savepoints.checkpoints import checkpoints
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
+from headgate.insight.status.checkpoints import checkpoints
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.failing import failing

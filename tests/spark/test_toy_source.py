@@ -16,7 +16,7 @@ from headgate.declaration.plan import describe
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.rereading import require_source
 from headgate.driver.task import RebuildRequest
-from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.deployment import deployment_of
 from headgate.history.savepoints.errors import SavepointError
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
@@ -123,7 +123,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     text = pipeline.text.replace("level: int", "level: bigint")
     pipeline.file.write_text(text.replace(f"most: {MOST}", f"most: {5 * MOST}"))
     changed = load(pipeline.file)
-    assert deployment(engine.layout, changed).action == "reread"
+    assert deployment_of(engine.layout, changed).action == "reread"
     with pytest.raises(DefinitionChangedError):
         Engine(spark, changed, root)
     engine = Engine(spark, changed, root, anew=RebuildRequest(changed=True))
@@ -134,4 +134,4 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     document.forget(first=4 * MOST + 1)
     with pytest.raises(SavepointError, match="the document begins at 121, and 120 is next"):
         require_source(engine.layout, pipeline, savepoint)
-    assert deployment(engine.layout, pipeline).action == "refuse"
+    assert deployment_of(engine.layout, pipeline).action == "refuse"

@@ -12,9 +12,9 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.task import RebuildRequest
-from headgate.history.savepoints.deployment import deployment
-from headgate.history.savepoints.rebuilds import begun
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.deployment import deployment_of
+from headgate.history.savepoints.rebuilds import begun_rebuild
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
 from headgate.insight.ledger import balance
@@ -30,7 +30,7 @@ from tests.support.prepared import Prepared, after
 from tests.support.readings import GOLD, declare, rules
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences, read, states
-from tests.unit.history.savepoints.test_compatibility import CHANGES
+from tests.unit.history.savepoints.test_declaration_changes import CHANGES
 
 pytestmark = pytest.mark.spark
 
@@ -128,13 +128,13 @@ def test_a_refused_driver_keeps_the_rebuild_of_an_upgrade(
         "n: count(*)\n      heaviest",
     )
     upgraded(engine, both)
-    before = begun(engine.layout, 0)
+    before = begun_rebuild(engine.layout, 0)
     assert before is not None
     assert {"gold/sliding", "gold/bands"} <= before.tables.keys()
     third = change(both, "n: count(*)\n", "m: count(*)\n")
     with pytest.raises(DefinitionChangedError, match="gold/bands"):
         Engine(spark, third, engine.root)
-    assert begun(engine.layout, 0) == before
+    assert begun_rebuild(engine.layout, 0) == before
 
 
 def test_a_plan_names_a_file_that_can_no_longer_be_read_again(
@@ -142,11 +142,11 @@ def test_a_plan_names_a_file_that_can_no_longer_be_read_again(
 ) -> None:
     engine = prepared.copy(tmp_path)
     after = change(engine.pipeline, "within: 10 minutes", "within: 20 minutes")
-    assert deployment(engine.layout, after).action == "reread"
+    assert deployment_of(engine.layout, after).action == "reread"
     first = min(landing.folder.iterdir())
     first.rename(tmp_path / first.name)
     try:
-        found = deployment(engine.layout, after)
+        found = deployment_of(engine.layout, after)
     finally:
         (tmp_path / first.name).rename(first)
     assert found.action == "refuse"
@@ -179,7 +179,7 @@ def test_a_rolled_back_upgrade_is_as_if_it_never_was(
     go_on(upgraded(engine, after))
     (savepoint,) = savepoints(engine.layout)
     assert isinstance(savepoint, Savepoint)
-    restore(engine.layout, before, savepoint, 1000, engine.clock())
+    restore_savepoint(engine.layout, before, savepoint, 1000, engine.clock())
     before.file.write_text(before.text)
     engine = Engine(spark, before, engine.root)
     engine.catch_up()
@@ -204,7 +204,7 @@ def test_one_table_is_built_anew_beside_the_others(
     monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
     assert not runtime.catch_up(engine.clock(), one_step=True)
     assert [table.refresh().n for table in current.values()] == [4, 4]
-    rebuild = begun(engine.layout, generation=0)
+    rebuild = begun_rebuild(engine.layout, generation=0)
     assert rebuild is not None
     assert [s.n for s in rebuild.steps(engine.layout, engine.pipeline.name)] == [1]
     before = current["bands"].handle.version()

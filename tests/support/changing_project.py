@@ -8,7 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.deployment import deployment
+from headgate.history.savepoints.deployment import deployment_of
 from headgate.lake.tables.live_files import live_paths
 from tests.support.engine import Engine
 from tests.support.nested_project import NestedProject, event
@@ -65,7 +65,7 @@ class ChangingProject(NestedProject):
         self.declaration.write_text(text)
 
     def actions(self, engine: Engine) -> dict[str, str]:
-        found = deployment(engine.layout, load(self.declaration))
+        found = deployment_of(engine.layout, load(self.declaration))
         return {plan.table: plan.action for plan in found.tables}
 
     def added(self, table: str) -> dict[str, tuple[Any, ...]]:

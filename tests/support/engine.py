@@ -34,9 +34,9 @@ from headgate.flow.sources.loading import LoadWanted
 from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.history.loads import requests as loads
 from headgate.history.loads.requests import LoadRequest
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import new_id
@@ -127,13 +127,15 @@ class Engine:
         return self
 
     def savepoint(self) -> Savepoint:
-        return create(self.layout, self.pipeline, self.clock())
+        return create_savepoint(self.layout, self.pipeline, self.clock())
 
     def restore(self, savepoint: Savepoint, *, reread: bool = False) -> None:
         """Restore as the verb does, in the role of another process: this driver is a zombie
         afterwards."""
         self.epoch += 1
-        restore(self.layout, self.pipeline, savepoint, self.epoch, self.clock(), reread=reread)
+        restore_savepoint(
+            self.layout, self.pipeline, savepoint, self.epoch, self.clock(), reread=reread
+        )
 
     def operate(self, operation: str, **document: Any) -> None:
         """Request an operation; the next catch-up carries it out."""

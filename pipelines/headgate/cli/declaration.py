@@ -89,7 +89,7 @@ def load(
     if kept is None:
         declared = load_file(file, needs_secrets=needs_secrets)
     else:
-        from headgate.history.savepoints.declarations import kept as load_kept
+        from headgate.history.savepoints.declarations import kept_declaration as load_kept
 
         root, digest = kept
         layout = Layout.of(root, load_file(file).name)

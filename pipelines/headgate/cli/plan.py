@@ -21,8 +21,8 @@ from headgate.declaration.plan import plan as planned
 from headgate.declaration.quantities import plural
 from headgate.driver.refusing import require_apart
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.declarations import kept
-from headgate.history.savepoints.deployment import Deployment, deployment
+from headgate.history.savepoints.declarations import kept_declaration
+from headgate.history.savepoints.deployment import Deployment, deployment_of
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
 
@@ -84,7 +84,7 @@ def plan(
     """
     declared, layout = declaration.opened(pipeline, root)
     require_apart(declared, layout)
-    found = deployment(layout, declared)
+    found = deployment_of(layout, declared)
     if deployed:
         _print_deployed(layout, declared, found, json=json)
         return
@@ -103,7 +103,7 @@ def _print_deployed(layout: Layout, declared: Pipeline, found: Deployment, *, js
             f"no declaration is kept that all tables under {layout.storage.root} were made from",
             remedy=f"take it from your version control, and see: {pipeline_command('plan')}",
         )
-    text = kept(layout, found.declaration, beside=declared.file).text
+    text = kept_declaration(layout, found.declaration, beside=declared.file).text
     document = {"pipeline": declared.name, "digest": found.declaration, "text": text}
     respond(json, document, lambda: sys.stdout.write(text))
 

@@ -13,7 +13,7 @@ from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.history.savepoints.resets import Intent
+    from headgate.history.savepoints.resets import ResetIntent
     from headgate.history.savepoints.savepoint import Savepoint
 
 
@@ -24,20 +24,22 @@ def restore_in_place(
     *,
     reread: bool = False,
     starts: bool = False,
-) -> Intent:
+) -> ResetIntent:
     """Restore under a lease on all layers. ``starts``: this process starts a driver next. Raises
     LeaseHeldError while the pipeline runs, SavepointError if the savepoint cannot be restored.
     """
     from headgate.driver.lease import Lease
-    from headgate.history.savepoints.clone import require_whole
-    from headgate.history.savepoints.restore import restore
+    from headgate.history.savepoints.clone import require_finished_clone
+    from headgate.history.savepoints.restore import restore_savepoint
 
-    require_whole(layout)
+    require_finished_clone(layout)
     lease = Lease(layout, LAYERS, declared.name, "restore", starts=starts)
     with lease.held() as epoch:
         if reread:
             require_source_for(declared, layout, savepoint)
-        return restore(layout, declared, savepoint, epoch, datetime.now(UTC), reread=reread)
+        return restore_savepoint(
+            layout, declared, savepoint, epoch, datetime.now(UTC), reread=reread
+        )
 
 
 def print_passed_over(declared: Pipeline, layout: Layout, savepoint: Savepoint) -> tuple[str, ...]:

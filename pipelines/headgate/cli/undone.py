@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
     the rebuild has processed, and the last batch ``upto`` of bronze."""
-    from headgate.history.savepoints.rebuilds import continued
+    from headgate.history.savepoints.rebuilds import continued_rebuild
     from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
@@ -33,7 +33,7 @@ def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]
         return []
     try:
         held = bronze.refresh()
-        rebuild = continued(layout, declared, held.generation)
+        rebuild = continued_rebuild(layout, declared, held.generation)
         steps = list(rebuild.steps(layout, declared.name)) if rebuild else []
     except (HeadgateError, FileNotFoundError):
         return []  # damaged, or the rebuild is just ending: the next start reports damage
@@ -76,11 +76,11 @@ def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
 
 
 def _is_reread(layout: Layout, declared: Pipeline) -> bool:
-    from headgate.history.savepoints.rebuilds import continued
+    from headgate.history.savepoints.rebuilds import continued_rebuild
     from headgate.lake.tables.snapshot import head_table
 
     bronze = head_table(layout, declared)
-    rebuild = continued(layout, declared, bronze.refresh().generation)
+    rebuild = continued_rebuild(layout, declared, bronze.refresh().generation)
     return rebuild is not None and bronze.name in rebuild.tables
 
 

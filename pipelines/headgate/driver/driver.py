@@ -32,7 +32,7 @@ from headgate.driver.session import (
 from headgate.driver.task import Task
 from headgate.flow.operations import drain
 from headgate.flow.publish.circuit_breaker import Breaker
-from headgate.history.savepoints.clone import require_whole
+from headgate.history.savepoints.clone import require_finished_clone
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import FencedError
@@ -94,7 +94,7 @@ class Driver:
 
     def run(self) -> None:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
-        require_whole(self._layout)
+        require_finished_clone(self._layout)
         require_apart(self._task.pipeline, self._layout)
         with self._lease.held(take_over=self._task.take_over) as epoch:
             scratch = scratch_folder(self._layout, self._task.job, epoch)

@@ -17,12 +17,12 @@ from headgate.failpoints import failpoint
 from headgate.flow.operations.carrying_out import tell_extended
 from headgate.history.loads.reopening import reopen_loads
 from headgate.history.savepoints import rebuilds
-from headgate.history.savepoints.declarations import keep
-from headgate.history.savepoints.deployment import to_extend
+from headgate.history.savepoints.declarations import keep_declaration
+from headgate.history.savepoints.deployment import schemas_to_extend
 from headgate.history.savepoints.errors import ResetOpenError
-from headgate.history.savepoints.rebuilds import FOLDER, Rebuild, begun
-from headgate.history.savepoints.store import create
-from headgate.history.savepoints.undeclared import undeclared
+from headgate.history.savepoints.rebuilds import FOLDER, Rebuild, begun_rebuild
+from headgate.history.savepoints.resets import undeclared_tables
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.agreement import States, require_agreement, states_of
@@ -57,7 +57,7 @@ def open_tables(
     why = "the declaration changed" if changed else "asked for by hand"
     begin_rebuild(runtime, layout, changed | set(request.tables), epoch, now, why)
     runtime.require_declared()
-    keep(layout, runtime.pipeline)
+    keep_declaration(layout, runtime.pipeline)
 
 
 def _require_declared(
@@ -74,7 +74,7 @@ def _require_declared(
         return
     rebuilt: Collection[str] = ()
     if set(runtime.layers) == set(LAYERS):
-        before = begun(layout, states[head][1].generation)
+        before = begun_rebuild(layout, states[head][1].generation)
         rebuilt = wanted_tables(pipeline, before, request.tables)
     require_definitions(pipeline, layout, states, awaits, rebuilt)
 
@@ -83,7 +83,10 @@ def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
     """Extend the tables for which the declaration only adds fields inside of columns. After a
     crash, the next upgrade continues with the tables that lack the fields."""
     tables = {table.name: table for table in runtime.owned()}
-    schemas, declared = to_extend(layout, runtime.pipeline, tables), runtime.pipeline.definitions
+    schemas, declared = (
+        schemas_to_extend(layout, runtime.pipeline, tables),
+        runtime.pipeline.definitions,
+    )
     made_as = {path: (tables[path].state.definition, declared[path]) for path in schemas}
     if made_as:
         tell_extended(runtime.head.table, made_as, now)
@@ -96,7 +99,9 @@ def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now
     """Reset tables that no job owns. Otherwise the reset would never be complete."""
     if "bronze" not in runtime.layers:
         return
-    waiting = tuple(t for t in undeclared(layout, runtime.pipeline) if runtime.resets.awaits(t))
+    waiting = tuple(
+        t for t in undeclared_tables(layout, runtime.pipeline) if runtime.resets.awaits(t)
+    )
     for table in waiting:
         table.fence(epoch)
     runtime.resets.carry_out(waiting, now)
@@ -116,7 +121,7 @@ def _save_way_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> N
         wrote = bronze.refresh().engine
         if wrote not in ("", engine()):
             with suppress(ResetOpenError):
-                create(layout, runtime.pipeline, now, f"written by {wrote}")
+                create_savepoint(layout, runtime.pipeline, now, f"written by {wrote}")
 
 
 def begin_rebuild(
@@ -135,14 +140,14 @@ def begin_rebuild(
     """
     bronze, pipeline = runtime.resets.bronze, runtime.pipeline
     generation = bronze.refresh().generation
-    before = rebuilds.begun(layout, generation)
-    under_way = rebuilds.continued(layout, pipeline, generation)
+    before = rebuilds.begun_rebuild(layout, generation)
+    under_way = rebuilds.continued_rebuild(layout, pipeline, generation)
     if set(runtime.layers) == set(LAYERS):
         wanted = wanted_tables(pipeline, before, tables)
         if not under_way or not wanted <= under_way.tables.keys():
             under_way = _recorded(runtime, layout, wanted, epoch, now, why)
     if "bronze" in runtime.layers and not _is_open(runtime):
-        rebuilds.remove_void(layout, bronze, under_way)
+        rebuilds.remove_void_rebuilds(layout, bronze, under_way)
     if under_way is None:
         return
     try:
@@ -182,7 +187,7 @@ def _recorded(
     # Reopen loads before the rebuild is recorded: after a crash in between, a load that bronze has
     # completely becomes ``done`` again.
     reopen_loads(layout, runtime.pipeline.name, definitions)
-    rebuilds.record(layout, rebuild)
+    rebuilds.record_rebuild(layout, rebuild)
     failpoint("rebuild.recorded")
     return rebuild
 

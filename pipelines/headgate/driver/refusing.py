@@ -66,10 +66,10 @@ def require_definitions(
     """Raises DefinitionChangedError if a table was created from another declaration, unless it is
     among the ``rebuilt`` ones, or a rebuild or a reset of it is under way."""
     from headgate.driver.errors import DefinitionChangedError
-    from headgate.history.savepoints.rebuilds import continued
+    from headgate.history.savepoints.rebuilds import continued_rebuild
 
     bronze = graph_of(declared).head.path
-    under_way = continued(layout, declared, states[bronze][1].generation)
+    under_way = continued_rebuild(layout, declared, states[bronze][1].generation)
     goes_on = {*rebuilt, *(under_way.tables if under_way else ())}
     for path, wanted in declared.definitions.items():
         if path in states and kind_of(path) in RECORDS and path not in goes_on:
@@ -84,12 +84,12 @@ def require_tables(declared: Pipeline, layout: Layout) -> None:
     since it was recorded. Tables of an open reset or rebuild are not
     checked: the driver completes these first."""
     from headgate.driver.errors import DefinitionChangedError
-    from headgate.history.savepoints.clone import require_whole
+    from headgate.history.savepoints.clone import require_finished_clone
     from headgate.history.savepoints.resets import Resets
     from headgate.lake.tables.agreement import require_agreement, states_of
     from headgate.lake.tables.table import Table
 
-    require_whole(layout)
+    require_finished_clone(layout)
     states = states_of(layout, declared)
     bronze = graph_of(declared).head.path
     if bronze not in states:

@@ -22,7 +22,7 @@ from headgate.flow.operations.carrying_out import intend_operation
 from headgate.flow.publish.stages import stage_of_publication
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
-from headgate.history.savepoints.declarations import all_kept
+from headgate.history.savepoints.declarations import kept_declarations
 from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.resets import Resets
 from headgate.lake.control.ownership import LAYERS
@@ -197,7 +197,7 @@ class PipelineRuntime:
         """
         if self.resets.bronze.name in rebuild.tables:
             return self._stages(self.table, (), ())
-        pipelines = [*all_kept(self._layout), self.pipeline]  # the newest last
+        pipelines = [*kept_declarations(self._layout), self.pipeline]  # the newest last
         not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
         made_as = {
             path: table.refresh().definition
@@ -289,7 +289,9 @@ class PipelineRuntime:
         assert self.rebuild is not None
         if "bronze" not in self.layers:
             return False
-        if not rebuilds.publish(self._layout, self.pipeline, self.rebuild, self.resets, now):
+        if not rebuilds.publish_rebuild(
+            self._layout, self.pipeline, self.rebuild, self.resets, now
+        ):
             return False
         self._reset(now)
         self._end_rebuild()

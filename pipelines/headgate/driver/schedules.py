@@ -21,7 +21,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.operations.late_replay import replay_document
 from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create, prune, savepoints
+from headgate.history.savepoints.store import create_savepoint, prune_savepoints, savepoints
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.frames import micros
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -56,7 +56,7 @@ class ScheduledSavepoints:
             return None
         self._due = now + min(schedule.every, AGAIN_AFTER)
         try:
-            taken = create(self._layout, self._pipeline, now, NOTE)
+            taken = create_savepoint(self._layout, self._pipeline, now, NOTE)
             self._due = now + schedule.every
             self._prune(schedule, now)
         except (HeadgateError, OSError) as error:
@@ -77,7 +77,7 @@ class ScheduledSavepoints:
 
     def _prune(self, schedule: SavepointSchedule, now: datetime) -> None:
         keep, keep_for = schedule.keep, schedule.keep_for
-        prune(self._layout, self._pipeline, now, keep=keep, keep_for=keep_for)
+        prune_savepoints(self._layout, self._pipeline, now, keep=keep, keep_for=keep_for)
 
 
 Documents = Iterable[Mapping[str, Any]]

@@ -15,7 +15,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.history.backfill.report import backfill_reports
-from headgate.history.savepoints.store import find
+from headgate.history.savepoints.store import find_savepoint
 from headgate.insight.final_periods.periods import HOUR
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
@@ -181,7 +181,7 @@ def test_another_formula_is_published_once_a_person_has_approved(site: Site) -> 
     emits_again(site, told, day)
     newest = next(report for report in backfill_reports(site.layout) if report.published)
     assert newest.published is not None
-    savepoint = find(site.layout, newest.published.savepoint)
+    savepoint = find_savepoint(site.layout, newest.published.savepoint)
     assert "before backfill" in savepoint.note
 
 

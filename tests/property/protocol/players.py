@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from headgate.declaration.kinds import kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.history.savepoints.resets import Resets, Target, intend
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create, savepoints
+from headgate.history.savepoints.store import create_savepoint, savepoints
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import tables_of
 from tests.property.protocol.scenario import EVERY_TABLE
@@ -66,12 +66,12 @@ class Process(Lake):
                 self.catch_up()
 
     def take(self) -> None:
-        create(self.layout, self.pipeline, self.clock())
+        create_savepoint(self.layout, self.pipeline, self.clock())
 
     def go_back(self, epoch: int, *, reread: bool) -> None:
         found = [s for s in savepoints(self.layout) if isinstance(s, Savepoint)]
         savepoint = found[-1 if reread else 0]
-        restore(self.layout, self.pipeline, savepoint, epoch, self.clock(), reread=reread)
+        restore_savepoint(self.layout, self.pipeline, savepoint, epoch, self.clock(), reread=reread)
 
     def empty_gold(self, epoch: int) -> None:
         """Reset gold and its late rows to empty tables, so that they are rebuilt."""
@@ -81,8 +81,8 @@ class Process(Lake):
             table.fence(epoch)
         resets, now = Resets(found["bronze"]), self.clock()
         resets.carry_out(tables, now)
-        emptied = {found[name].name: Target() for name in ("late", "gold")}
-        intend(found["bronze"], emptied, now, why="a test")
+        emptied = {found[name].name: ResetTarget() for name in ("late", "gold")}
+        intend_reset(found["bronze"], emptied, now, why="a test")
         resets.carry_out(tables, now)
 
 

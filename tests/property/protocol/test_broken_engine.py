@@ -15,7 +15,7 @@ from headgate.flow.operations.carrying_out import Operations
 from headgate.flow.silver.stage import SilverStage
 from headgate.history.savepoints import resets
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
-from headgate.history.savepoints.resets import Intent, Resets, Target
+from headgate.history.savepoints.resets import ResetIntent, Resets, ResetTarget
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.tables import staging
 from headgate.lake.tables.errors import CommitRefusedError
@@ -123,24 +123,24 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @broken("a reset is carried out once", "NEW_GENERATION-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
-    def asks(self: Intent, path: str, generation: int) -> Target | None:
+    def asks(self: ResetIntent, path: str, generation: int) -> ResetTarget | None:
         return self.tables.get(path) if generation <= self.generation else None
 
-    patch.setattr(Intent, "asks", asks)
+    patch.setattr(ResetIntent, "asks", asks)
     patch.setattr(Resets, "_open_at", lambda self, _: self.intent)
 
 
 @broken("a reset raises the generation", "NEW_GENERATION-stuck")
 def _(patch: pytest.MonkeyPatch) -> None:
-    real = resets.reset
-    patch.setattr(resets, "reset", lambda t, to, _, now: real(t, to, t.state.generation, now))
+    real = resets.reset_table
+    patch.setattr(resets, "reset_table", lambda t, to, _, now: real(t, to, t.state.generation, now))
 
 
 @broken("a reset takes the state of its target over", "TARGET_POSITION-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     real = resets._back
 
-    def back(table: Table, held: State, target: Target) -> Any:
+    def back(table: Table, held: State, target: ResetTarget) -> Any:
         found = real(table, held, target)
         return replace(found, state=replace(found.state, n=held.n))
 
@@ -151,7 +151,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 def _(patch: pytest.MonkeyPatch) -> None:
     real = Savepoint.targets
 
-    def targets(self: Savepoint) -> dict[str, Target]:
+    def targets(self: Savepoint) -> dict[str, ResetTarget]:
         sides = ("quarantine/", "late/")
         return {p: t for p, t in real(self).items() if not p.startswith(sides)}
 

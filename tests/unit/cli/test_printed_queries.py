@@ -9,7 +9,7 @@ import pytest
 
 from headgate.cli.inspect.status_screen import show_checkpoints
 from headgate.cli.lifecycle.concluding import conclude
-from headgate.history.savepoints.checkpoints import Checkpoints, OpenWindow
+from headgate.insight.status.checkpoints import Checkpoints, OpenWindow
 from tests.unit.cli.conftest import Ask
 from tests.unit.insight.ledger.conftest import NOON, Lake
 

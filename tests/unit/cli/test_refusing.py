@@ -10,8 +10,8 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.driver.lease import Lease
-from headgate.history.savepoints.resets import Target, intend
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.format import FORMAT
 from headgate.lake.storage.layout import Layout
@@ -109,8 +109,8 @@ def test_a_reset_that_is_open_is_the_drivers(
     change(of_lake[0])
     bronze = Table(layout.storage, "bronze/events", pipeline="tiny")
     bronze.fence(1)
-    both = {"gold/per_minute": Target(), "late/per_minute": Target()}
-    intend(bronze, both, NOW + timedelta(days=1), why="asked for by hand")
+    both = {"gold/per_minute": ResetTarget(), "late/per_minute": ResetTarget()}
+    intend_reset(bronze, both, NOW + timedelta(days=1), why="asked for by hand")
     code, _, err = ask("start", *of_lake)
     assert (code, launched) == (0, ["[]"]), err
 
@@ -120,7 +120,7 @@ def test_a_restore_before_the_start(
 ) -> None:
     """A start that is refused has reset no table."""
     declared = load(Path(of_lake[0]))
-    taken = create(layout, declared, NOW)
+    taken = create_savepoint(layout, declared, NOW)
     bronze = Table(layout.storage, "bronze/events", pipeline="tiny")
     back = ("--from-savepoint", taken.id)
     folder = Path(files_of(declared).path)

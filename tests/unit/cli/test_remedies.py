@@ -8,9 +8,9 @@ from pathlib import Path
 
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.lease import Lease
-from headgate.history.savepoints.clone import clone
-from headgate.history.savepoints.resets import Target, intend
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.clone import clone_savepoint
+from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
@@ -25,7 +25,7 @@ NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 def test_of_tables_that_await_a_reset(ask: Ask, of_lake: OfLake, empty_lake: Lake) -> None:
     bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
     bronze.fence(1)
-    intend(bronze, {"gold/per_minute": Target()}, NOW, why="asked for by hand")
+    intend_reset(bronze, {"gold/per_minute": ResetTarget()}, NOW, why="asked for by hand")
     assert f"headgate start {of_lake[0]}" in ask("savepoint", "create", *of_lake)[2]
     code, _, err = ask("compact", *of_lake)
     assert code == 6
@@ -36,7 +36,7 @@ def test_of_a_pipeline_that_runs(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
     held = Lease(lake.layout, LAYERS, "tiny")
     held.take()
     try:
-        create(lake.layout, lake.pipeline, NOW)
+        create_savepoint(lake.layout, lake.pipeline, NOW)
         code, _, err = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
     finally:
         held.release()
@@ -56,7 +56,7 @@ def test_of_a_damaged_savepoint(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
 
 
 def test_of_a_savepoint_that_cannot_be_restored(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
-    savepoint = create(lake.layout, lake.pipeline, NOW)
+    savepoint = create_savepoint(lake.layout, lake.pipeline, NOW)
     next(Path(lake.layout.storage.uri("silver/good/data")).rglob("*.parquet")).unlink()
     code, _, err = ask("savepoint", "restore", of_lake[0], "latest", *of_lake[1:])
     assert code == 5
@@ -71,10 +71,10 @@ def test_of_another_declaration(lake: Lake) -> None:
 
 def test_of_half_a_copy(ask: Ask, of_lake: OfLake, lake: Lake, tmp_path: Path) -> None:
     """The savepoint is in the pipeline that was copied, not in the copy."""
-    savepoint = create(lake.layout, lake.pipeline, NOW)
+    savepoint = create_savepoint(lake.layout, lake.pipeline, NOW)
     copy = str(tmp_path / "copy")
     with dying():
-        clone(lake.layout, savepoint, Layout.of(copy, "tiny"))
+        clone_savepoint(lake.layout, savepoint, Layout.of(copy, "tiny"))
     code, _, err = ask("vacuum", of_lake[0], "--root", copy)
     assert code == 5
     again = ["savepoint", "restore", of_lake[0], savepoint.id, "--to", copy, *of_lake[1:]]

@@ -8,7 +8,7 @@ import pytest
 
 from headgate.driver.lease import Lease
 from headgate.history.repair.documents import damaged_documents
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.driver_requests import pause, paused_since
 from headgate.lake.control.ownership import LAYERS, lease_path
 from headgate.lake.storage.layout import Layout
@@ -130,7 +130,7 @@ def test_a_whole_table_that_is_gone(ask: Ask, lake: Lake, of_lake: tuple[str, ..
 @pytest.mark.slow
 def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
     """A lease, a pause and a savepoint are damaged; the output says what is lost with each."""
-    create(lake.layout, lake.pipeline, NOW)
+    create_savepoint(lake.layout, lake.pipeline, NOW)
     Lease(lake.layout, LAYERS, "tiny").take()
     pause(lake.layout, NOW)
     paths = [lease_path("gold"), Layout.document("pause")]

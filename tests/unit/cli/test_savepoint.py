@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create, savepoints
+from headgate.history.savepoints.store import create_savepoint, savepoints
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.log import entry_path
 from headgate.lake.tables.table import Table
@@ -27,10 +27,10 @@ def other_past(empty_lake: Lake) -> Savepoint:
     """Taken at batch 2, before bronze was taken back to batch 1."""
     lake = empty_lake
     add_batch(lake, 1)
-    first = create(lake.layout, lake.pipeline, NOW)
+    first = create_savepoint(lake.layout, lake.pipeline, NOW)
     add_batch(lake, 2)
-    second = create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1), "at noon")
-    restore(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
+    second = create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=1), "at noon")
+    restore_savepoint(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
     return second
 
 
@@ -85,7 +85,7 @@ def test_a_table_that_nobody_declares_and_that_is_gone_is_passed_over(
     place, *root = of_lake
     old = Table(lake.layout.storage, "gold/old", pipeline="tiny")
     old.create(pa.schema([("time", TIME), ("final", pa.bool_())]), "digest", time_column="time")
-    create(lake.layout, lake.pipeline, NOW)
+    create_savepoint(lake.layout, lake.pipeline, NOW)
     shutil.rmtree(lake.layout.storage.uri("gold/old"))
     said = "gold/old is neither declared nor present: it is skipped"
     code, _, err = ask("savepoint", "verify", *of_lake)
@@ -107,7 +107,7 @@ def test_verify_reports_what_restore_refuses(
 ) -> None:
     """The savepoint is undamaged, but the table's log after it is damaged."""
     place, *root = of_lake
-    taken = create(lake.layout, lake.pipeline, NOW)
+    taken = create_savepoint(lake.layout, lake.pipeline, NOW)
     add_batch(lake, 3)
     newest = entry_path(taken.tables["silver/good"].version + 1)
     path = Path(lake.layout.storage.uri("silver/good")) / newest
@@ -130,7 +130,7 @@ def test_what_is_not_there_is_1_and_what_is_damaged_5(
     for verb in ("show", "verify", "restore", "delete"):
         for name in ("latest", "2025"):
             assert ask("savepoint", verb, place, name, *root)[0] == 1
-    damaged = create(lake.layout, lake.pipeline, NOW).id
+    damaged = create_savepoint(lake.layout, lake.pipeline, NOW).id
     lake.layout.storage.write(Layout.savepoint(damaged), b"{}")
     assert ask("savepoint", "show", place, damaged, *root)[0] == 5
     assert ask("savepoint", "delete", place, damaged, *root)[0] == 0
@@ -138,7 +138,7 @@ def test_what_is_not_there_is_1_and_what_is_damaged_5(
 
 def test_the_latest_is_forgotten_by_that_name(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
     place, *root = of_lake
-    first = create(lake.layout, lake.pipeline, NOW)
-    create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
+    first = create_savepoint(lake.layout, lake.pipeline, NOW)
+    create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
     assert ask("savepoint", "delete", place, "latest", *root)[0] == 0
     assert savepoints(lake.layout) == (first,)

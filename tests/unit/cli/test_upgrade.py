@@ -14,9 +14,9 @@ import pytest
 from headgate.cli.lifecycle import rolling_back
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.declarations import keep
+from headgate.history.savepoints.declarations import keep_declaration
 from headgate.history.savepoints.errors import SavepointError
-from headgate.history.savepoints.resets import Target, intend
+from headgate.history.savepoints.resets import ResetTarget, intend_reset
 from headgate.history.savepoints.store import savepoints
 from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
@@ -79,7 +79,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Jobs:
     monkeypatch.setattr(local, "launch", jobs.launch)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: ())
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.overall", jobs.state)
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.deployment", jobs.found)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.deployment_of", jobs.found)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.POLL_EVERY", 0.01)
     return jobs
 
@@ -153,7 +153,7 @@ def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
     Path(files_of(lake.pipeline).path).mkdir(parents=True)
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
     bronze.fence(1)
-    intend(bronze, {"gold/per_minute": Target()}, NOW, why="asked for by hand")
+    intend_reset(bronze, {"gold/per_minute": ResetTarget()}, NOW, why="asked for by hand")
     done: list[Any] = []
     for verb in ("stop", "launch"):
         monkeypatch.setattr(local, verb, lambda *given: done.append(given))
@@ -345,7 +345,7 @@ def deployed(tmp_path: Path) -> OfLake:
         parts = [("final", pa.bool_())] if path.startswith("gold/") else []
         table = Table(layout.storage, path, pipeline="tiny")
         table.create(pa.schema([*SCHEMAS[path], *parts]), digest, time_column="time")
-    keep(layout, before)
+    keep_declaration(layout, before)
     file.write_text(before.text.replace("1 minute", "5 minutes").replace("# as it was", ""))
     return str(file), "--root", str(tmp_path / "lake")
 

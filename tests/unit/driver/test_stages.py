@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.history.savepoints.resets import Target, intend
+from headgate.history.savepoints.resets import ResetTarget, intend_reset
 from headgate.lake.tables.damage import damaged_file
 from headgate.lake.tables.errors import DamagedFileError, LogGapError
 from headgate.lake.tables.live_files import live_files
@@ -52,7 +52,7 @@ def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> No
     lake.ingest(3)
     lake.catch_up()
     resets, stages, now = lake.runtime.resets, lake.runtime.stages, lake.clock()
-    intend(resets.bronze, {"silver/other": Target()}, now, why="a test")
+    intend_reset(resets.bronze, {"silver/other": ResetTarget()}, now, why="a test")
     resets.carry_out(lake.runtime.owned(), now)
     for level, reached in ((False, 2), (True, 3)):
         assert stages.catch_up(("silver",), now, 1, ()) is level

@@ -160,16 +160,16 @@ class ControlOperator(StreamTask):
         """The options of the start. Raises SavepointError if there is no such savepoint; the stream
         is not changed."""
         if self.action == RESTORE:
-            from headgate.history.savepoints.store import find
+            from headgate.history.savepoints.store import find_savepoint
 
-            return "--from-savepoint", find(stream.layout, self.savepoint).id
+            return "--from-savepoint", find_savepoint(stream.layout, self.savepoint).id
         return ("--take-over",) if self.action == "take over" else ()
 
     def _take(self) -> str:
-        from headgate.history.savepoints.store import create
+        from headgate.history.savepoints.store import create_savepoint
 
         note = "Airflow" if self.action == "savepoint" else "at stop"
-        return create(self._stream.layout, self._declared(), datetime.now(UTC), note).id
+        return create_savepoint(self._stream.layout, self._declared(), datetime.now(UTC), note).id
 
 
 def refusal(action: str, savepoint: str, table: str = "") -> str | None:

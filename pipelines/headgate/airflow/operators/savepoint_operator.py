@@ -36,14 +36,14 @@ class SavepointOperator(TablesTask):
         self.keep_for = keep_for
 
     def execute(self, context: Context) -> str:
-        from headgate.history.savepoints.store import create, prune
+        from headgate.history.savepoints.store import create_savepoint, prune_savepoints
 
         now = datetime.now(UTC)
         declared, layout = self._opened()
-        taken = create(layout, declared, now, self.note)
+        taken = create_savepoint(layout, declared, now, self.note)
         self.log.info("savepoint %s: batch %s, %s rows", taken.id, taken.n, taken.rows)
         if self.keep is not None:
-            gone = prune(
+            gone = prune_savepoints(
                 layout, declared, now, keep=self.keep, keep_for=self.keep_for, note=self.note
             )
             self.log.info("removed: %s", ", ".join(each.id for each in gone) or "none")

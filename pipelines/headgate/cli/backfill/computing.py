@@ -29,7 +29,7 @@ from headgate.history.backfill.report import (
     write_report,
 )
 from headgate.history.savepoints.holds import holding
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import NoTablesError
@@ -96,7 +96,7 @@ def publish_here(
         from headgate.history.backfill.running import ask_to_publish
 
         now, id_ = datetime.now(UTC), outcome.report.id
-        savepoint = create(layout, asked.deployed, now, f"before backfill {id_}").id
+        savepoint = create_savepoint(layout, asked.deployed, now, f"before backfill {id_}").id
         print(f"savepoint {savepoint} was taken before", file=sys.stderr)
         request = ask_to_publish(layout, outcome, savepoint, person(note), now)
         back = command("savepoint restore", savepoint)

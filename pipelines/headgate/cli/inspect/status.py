@@ -30,7 +30,7 @@ from headgate.supervision.logs import run_log
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.history.savepoints.resets import Intent
+    from headgate.history.savepoints.resets import ResetIntent
     from headgate.supervision.job_state import Ended, JobState
 
 COLOUR = {
@@ -56,7 +56,7 @@ def status(
     Exit code 7 if a job died or failed and nobody asked it to stop: start it again. Exit code 2, 3
     or 5 if a job failed with that code, which needs a person first.
     """
-    from headgate.history.savepoints.checkpoints import checkpoints
+    from headgate.insight.status.checkpoints import checkpoints
     from headgate.supervision.job_state import overall, probe
     from headgate.supervision.supervisor import NEEDS_A_PERSON, stop_holds
 
@@ -123,13 +123,13 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
         console().print(f"rows that rules rejected: {said}", markup=False, soft_wrap=True)
 
 
-def _show_reset(restored: Intent | None) -> None:
+def _show_reset(restored: ResetIntent | None) -> None:
     if restored is not None:
         since = f"generation {restored.generation} since {restored.at:%F %T}Z"
         console().print(f"{since}: {restored.why}", markup=False, soft_wrap=True)
 
 
-def last_reset(layout: Layout, declared: Pipeline) -> Intent | None:
+def last_reset(layout: Layout, declared: Pipeline) -> ResetIntent | None:
     """The last reset of the tables; None if there was none."""
     from headgate.history.savepoints.resets import Resets
     from headgate.lake.tables.snapshot import head_table

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.flow.gates.documents import Hold
     from headgate.history.loads.requests import LoadState
-    from headgate.history.savepoints.checkpoints import Checkpoints
+    from headgate.insight.status.checkpoints import Checkpoints
     from headgate.insight.status.freshness import Freshness
     from headgate.insight.status.set_aside import SetAside
     from headgate.insight.status.trend import Trend

@@ -31,7 +31,7 @@ from headgate.cli.startable import check_startable, make_root
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_free, require_tables
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
@@ -80,7 +80,7 @@ def stop(
         taken = None
         if savepoint:
             say("taking a savepoint")
-            taken = create(layout, declared, datetime.now(UTC), "at stop").id
+            taken = create_savepoint(layout, declared, datetime.now(UTC), "at stop").id
     how = "killed" if now else "stopped"
     silent = [job.owner for job in probe(layout, datetime.now(UTC)) if job.is_alive]
     done = [f"{job.job} job {how}" for job in ended if job.owner not in silent]

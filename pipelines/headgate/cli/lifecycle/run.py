@@ -146,9 +146,9 @@ def refreshed(declared: Pipeline, names: Sequence[str]) -> tuple[str, ...]:
 def go_back(declared: Pipeline, layout: Layout, wanted: str) -> None:
     """Restore a savepoint before anything starts. Raises SavepointError, LeaseHeldError."""
     from headgate.cli.restoring import print_passed_over, restore_in_place
-    from headgate.history.savepoints.store import find
+    from headgate.history.savepoints.store import find_savepoint
 
-    savepoint = find(layout, wanted)
+    savepoint = find_savepoint(layout, wanted)
     print_passed_over(declared, layout, savepoint)
     intent = restore_in_place(declared, layout, savepoint, starts=True)
     print(f"restored {savepoint.id}: generation {intent.generation}", file=sys.stderr)

@@ -35,10 +35,10 @@ from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_unchanged
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.deployment import Deployment, deployment
-from headgate.history.savepoints.rebuilds import continued
+from headgate.history.savepoints.deployment import Deployment, deployment_of
+from headgate.history.savepoints.rebuilds import continued_rebuild
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create, settled_snapshot
+from headgate.history.savepoints.store import create_savepoint, settled_snapshot
 from headgate.lake.control.driver_requests import stop_requested
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import snapshot
@@ -79,7 +79,7 @@ def upgrade(
     """
     with waiting("comparing the declaration with the tables"):
         declared, layout = declaration.opened(pipeline, root)
-        found = deployment(layout, declared)
+        found = deployment_of(layout, declared)
         _require_possible(found, declared)
         stopped = stopped_loads(layout)
         _require_startable(declared, layout)
@@ -145,7 +145,7 @@ def _stopped_meanwhile(savepoint: Savepoint) -> UpgradeError:
 
 def _saved(layout: Layout, declared: Pipeline, *, stopped: bool) -> Savepoint:
     try:
-        return create(layout, declared, datetime.now(UTC), "before an upgrade")
+        return create_savepoint(layout, declared, datetime.now(UTC), "before an upgrade")
     except (HeadgateError, OSError) as failed:
         error = known(failed)
         note = "; the pipeline was stopped for the upgrade" if stopped else ""
@@ -194,7 +194,7 @@ def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) 
     """The tables to rebuild that have processed no batch although bronze has one, and those whose
     rebuild has not begun."""
     at = snapshot(layout, declared)
-    rebuild = continued(layout, declared, at.bronze.state.generation)
+    rebuild = continued_rebuild(layout, declared, at.bronze.state.generation)
     if rebuild is None:  # not begun, or published
         made_as = {path: at.tables[path].state.definition for path in found.to_change()}
         return [path for path, digest in made_as.items() if digest != declared.definitions[path]]

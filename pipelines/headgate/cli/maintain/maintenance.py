@@ -28,7 +28,7 @@ from headgate.history.maintenance.retention import KEEP_WHY, LOG_WHY
 from headgate.history.maintenance.retention_context import read_context
 from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from headgate.history.maintenance.vacuum import MOST_KEPT, list_files, plan_vacuum
-from headgate.history.savepoints.clone import require_whole
+from headgate.history.savepoints.clone import require_finished_clone
 from headgate.lake.control.driver_requests import stop_requested
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import encoded
@@ -136,7 +136,7 @@ def _here(
     def now() -> datetime:
         return datetime.now(UTC)
 
-    require_whole(layout)
+    require_finished_clone(layout)
     found = read_context(layout, declared).snapshot.tables
     lease = Lease(layout, layers, declared.name, what)
     with lease.held() as epoch:

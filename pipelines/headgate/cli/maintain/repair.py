@@ -27,8 +27,8 @@ from headgate.history.repair.apply import apply, highest_epoch, put_documents_as
 from headgate.history.repair.documents import LEASES, damaged_documents
 from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import CannotRepairError, Plan
-from headgate.history.savepoints.clone import require_whole
-from headgate.history.savepoints.store import newest_good
+from headgate.history.savepoints.clone import require_finished_clone
+from headgate.history.savepoints.store import newest_restorable
 from headgate.insight.ledger import balance
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import DamagedDocumentError
@@ -55,7 +55,7 @@ def repair(
             remedy="name its folder with --root",
         )
     with suppress(DamagedDocumentError):
-        require_whole(layout)
+        require_finished_clone(layout)
     with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
         if dry_run:
             plan = _examined(layout, declared, Path(scratch))
@@ -142,6 +142,6 @@ def _show_findings(plan: Plan) -> None:
 
 def _good_savepoint(layout: Layout, declared: Pipeline) -> str | None:
     with suppress(HeadgateError):
-        found = newest_good(layout, declared)
+        found = newest_restorable(layout, declared)
         return found.id if found else None
     return None

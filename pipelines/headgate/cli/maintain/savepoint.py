@@ -32,19 +32,18 @@ from headgate.commands import NEW_ROOT
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural, size_text
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints import store, verify
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import (
-    Unreadable,
-    create,
-    delete,
-    find,
-    find_any,
-    is_last_good,
+    UnreadableSavepoint,
+    find_any_savepoint,
+    find_savepoint,
+    is_last_restorable,
     savepoints,
 )
-from headgate.history.savepoints.verify import damaged_today, verify
+from headgate.history.savepoints.verify import damaged_today
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.state import time_of
 
@@ -70,7 +69,7 @@ def create_savepoint(
     """Take a savepoint, whether the pipeline runs or not; nothing waits for it."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     began = time.monotonic()
-    savepoint = create(layout, declared, datetime.now(UTC), note)
+    savepoint = store.create_savepoint(layout, declared, datetime.now(UTC), note)
     seconds = round(time.monotonic() - began, 3)
     respond(
         json,
@@ -99,7 +98,7 @@ def show_savepoint(
 ) -> None:
     """Show the version and the batch of each table, and how far the source was read."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    savepoint = find(layout, id_)
+    savepoint = find_savepoint(layout, id_)
     apart = bool(_reread_only(declared, layout, savepoint))
     tables = {path: vars(saved) for path, saved in savepoint.tables.items()}
     document = described(savepoint, reread_only=apart) | {"tables": tables}
@@ -124,9 +123,9 @@ def verify_savepoint(
 ) -> None:
     """Say whether a savepoint can be restored, and how. Exit code 5 if it cannot."""
     declared, layout = declaration.opened(pipeline, root)
-    savepoint = find(layout, id_)
+    savepoint = find_savepoint(layout, id_)
     gone = print_passed_over(declared, layout, savepoint)
-    found = verify(layout, declared.name, savepoint, read=read, passing=gone)
+    found = verify.verify_savepoint(layout, declared.name, savepoint, read=read, passing=gone)
     problems = [f"{problem.table} {problem.what}".strip() for problem in found]
     if reread:
         problems += _source_problems(layout, declared, savepoint)
@@ -182,7 +181,7 @@ def restore_savepoint(
     """
     target = None if to is None else checked_root(to)
     declared, layout = declaration.opened(pipeline, root)
-    savepoint = find(layout, id_)
+    savepoint = find_savepoint(layout, id_)
     gone = print_passed_over(declared, layout, savepoint)
     if target is None:
         intent = restore_in_place(declared, layout, savepoint, reread=reread)
@@ -193,7 +192,7 @@ def restore_savepoint(
             raise typer.BadParameter(
                 "a copy continues from its own bronze; leave the option out", param_hint="--reread"
             )
-        clone(layout, savepoint, Layout.of(target, declared.name), passing=gone)
+        clone_savepoint(layout, savepoint, Layout.of(target, declared.name), passing=gone)
         done, message = {"root": target}, f"copied {savepoint.id} to {target}"
     done |= {"pipeline": declared.name, "savepoint": savepoint.id, "passed_over": list(gone)}
     under = ["--root", target] if target else []
@@ -216,14 +215,14 @@ def delete_savepoint(
 ) -> None:
     """Delete a savepoint; the next vacuum deletes files that only it needed."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    found = find_any(layout, id_)
-    if not force and is_last_good(layout, declared, found):
+    found = find_any_savepoint(layout, id_)
+    if not force and is_last_restorable(layout, declared, found):
         raise HeadgateError(
             f"{found.id} is the last savepoint that can be restored",
             remedy=f"take another one first: {command('savepoint create')}\n"
             f"or delete it all the same: {command('savepoint delete', found.id, '--force')}",
         )
-    delete(layout, found)
+    store.delete_savepoint(layout, found)
     document = {"pipeline": declared.name, "deleted": found.id}
     respond(json, document, f"deleted savepoint {found.id}")
 
@@ -248,7 +247,9 @@ REREAD_ONLY = "with --reread only"
 
 
 def show_list(
-    declared: Pipeline, found: Sequence[Savepoint | Unreadable], reread_only: Collection[str]
+    declared: Pipeline,
+    found: Sequence[Savepoint | UnreadableSavepoint],
+    reread_only: Collection[str],
 ) -> None:
     """``reread_only`` are the ids of the savepoints that can be restored only with ``--reread``."""
     table = grid("", "id", "taken", "batch:", "rows:", "size:", "declaration", "note")
@@ -287,7 +288,9 @@ def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
     out.print(table)
 
 
-def described(each: Savepoint | Unreadable, *, reread_only: bool = False) -> dict[str, Any]:
+def described(
+    each: Savepoint | UnreadableSavepoint, *, reread_only: bool = False
+) -> dict[str, Any]:
     if not isinstance(each, Savepoint):
         return {"id": each.id, "damaged": each.why}
     return {

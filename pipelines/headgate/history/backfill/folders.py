@@ -14,8 +14,7 @@ from headgate.failpoints import failpoint
 from headgate.flow.operations.backfill import NAME
 from headgate.flow.operations.requests import OperationRequest, waiting_operations
 from headgate.history.savepoints.holds import FOLDER, is_held, savepoints_and_held
-from headgate.history.savepoints.operations import operations_of
-from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.savepoint import Savepoint, saved_operations
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.operation import Operation
@@ -36,7 +35,7 @@ def remove_ended_backfills(layout: Layout, pipeline: Pipeline) -> None:
     known += BronzePayload.of(head_table(layout, pipeline).refresh()).operations
     for savepoint in savepoints_and_held(layout):
         with suppress(LogGapError):  # it cannot be restored in any case
-            known += operations_of(layout, savepoint) if isinstance(savepoint, Savepoint) else ()
+            known += saved_operations(layout, savepoint) if isinstance(savepoint, Savepoint) else ()
     asked = {str(each.document.get("backfill")) for each in known if each.name == NAME}
     for name in ended:
         failpoint("backfill.removing")

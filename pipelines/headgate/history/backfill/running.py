@@ -17,7 +17,7 @@ from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.plan import BackfillPlan, plan_backfill
 from headgate.history.backfill.report import BackfillReport, write_report
 from headgate.history.backfill.selection import LATEST, EventTimeRange, first_begin
-from headgate.history.savepoints.holds import FOLDER, keep
+from headgate.history.savepoints.holds import FOLDER, record_hold
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import settled_snapshot
 from headgate.lake.storage.layout import Layout
@@ -85,7 +85,7 @@ def compute_backfill(
     """Compute, compare, and keep the report. The caller holds the folder ``id_``
     (``savepoints.holds``). Raises as ``preview_backfill``."""
     at = settled_snapshot(layout, asked.deployed)
-    keep(layout, id_, _read(at, asked, now))
+    record_hold(layout, id_, _read(at, asked, now))
     failpoint("backfill.held")
     # A plan may read duplicates of bronze for long, so a vacuum must keep them by now.
     plan = plan_backfill(at, asked.deployed, asked.used, asked.ranges)

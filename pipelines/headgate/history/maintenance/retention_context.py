@@ -14,10 +14,10 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import ResetOpenError
 from headgate.history.savepoints.holds import savepoints_and_held
-from headgate.history.savepoints.rebuilds import begun, files_of
-from headgate.history.savepoints.resets import awaiting, why
+from headgate.history.savepoints.rebuilds import begun_rebuild, rebuild_files
+from headgate.history.savepoints.resets import last_reset_reason, tables_awaiting_reset
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import Unreadable
+from headgate.history.savepoints.store import UnreadableSavepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
@@ -55,11 +55,11 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
     """Raises HeadgateError if there are no tables, ResetOpenError if a declared table awaits a
     reset, LogGapError if a log is damaged, NotLevelError if a savepoint is damaged."""
     found = snapshot(layout, pipeline)
-    waiting = awaiting(found)
+    waiting = tables_awaiting_reset(found)
     if declared := pipeline.definitions.keys() & waiting:
-        raise ResetOpenError(pipeline.name, declared, why(found))
+        raise ResetOpenError(pipeline.name, declared, last_reset_reason(found))
     generation, bronze = found.bronze.state.generation, BronzePayload.of(found.bronze.state)
-    rebuild = begun(layout, generation)
+    rebuild = begun_rebuild(layout, generation)
     steps = rebuild.steps(layout, pipeline.name) if rebuild else ()
     return RetentionContext(
         snapshot=found,
@@ -68,7 +68,7 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
         boundaries=tuple(sorted(bronze.boundaries)),
         is_open=bool(waiting),
         n=min((found.n, *(step.n for step in steps))),
-        rebuilt=partial(files_of, layout, pipeline.name, generation),
+        rebuilt=partial(rebuild_files, layout, pipeline.name, generation),
     )
 
 
@@ -77,7 +77,7 @@ def all_savepoints(layout: Layout) -> tuple[Savepoint, ...]:
     a savepoint is damaged, because what it needs is then unknown."""
     found: list[Savepoint] = []
     for each in savepoints_and_held(layout):
-        if isinstance(each, Unreadable):
+        if isinstance(each, UnreadableSavepoint):
             raise NotLevelError(
                 f"savepoint {each.id} is damaged ({each.why}): what it needs is unknown",
                 remedy="put it back from a backup, or forget it: "

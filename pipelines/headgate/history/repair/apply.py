@@ -15,7 +15,7 @@ from headgate.failpoints import failpoint
 from headgate.history.loads.reopening import reopen_done_loads
 from headgate.history.repair.logs import Aside, mend_log, put_log_aside
 from headgate.history.repair.plan import CannotRepairError, Plan
-from headgate.history.savepoints.resets import Resets, intend
+from headgate.history.savepoints.resets import Resets, intend_reset
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.log import read_commit
 from headgate.lake.tables.log_folder import log_folder
@@ -66,7 +66,7 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
         _place(tables[path], version, now)
     bronze = tables.get(head.path)
     if bronze is not None and plan.targets:
-        intend(bronze, plan.targets, now, why="repair", above=plan.above)
+        intend_reset(bronze, plan.targets, now, why="repair", above=plan.above)
     for path in lost:
         put_log_aside(layout.storage, path, aside)
     if bronze is not None:

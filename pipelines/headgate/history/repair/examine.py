@@ -27,8 +27,7 @@ from headgate.history.repair.lost_records import lost_records
 from headgate.history.repair.plan import Damage, Plan
 from headgate.history.repair.rebuilding import rebuilt
 from headgate.history.repair.way_back import SourceHolds, way_back
-from headgate.history.savepoints.resets import Resets, Target, is_built
-from headgate.history.savepoints.undeclared import undeclared_targets
+from headgate.history.savepoints.resets import Resets, ResetTarget, is_built, undeclared_targets
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.agreement import disagreements
 from headgate.lake.tables.checksum import digest_of
@@ -110,7 +109,7 @@ class _Examination:
             return replace(plan, refusal="; ".join(reasons), way_back=self._way_back())
         return replace(plan, descriptions=tuple(self._descriptions(plan)))
 
-    def _open_resets(self) -> tuple[dict[str, Target], bool]:
+    def _open_resets(self) -> tuple[dict[str, ResetTarget], bool]:
         """The targets of the tables that have not carried out the last intent, and whether the
         intent is lost although some tables may need it."""
         if self._bronze not in self._states:
@@ -199,14 +198,14 @@ class _Examination:
         log = self._logs[source]
         return 0 if log.is_lost else log.newest
 
-    def _targets(self) -> dict[str, Target]:
+    def _targets(self) -> dict[str, ResetTarget]:
         """The targets of an intent that replaces an unfinished one; empty if none is needed."""
         again = {*self._rebuilt, *([self._bronze] if self._goes_back else [])}
         if not again:
             return {}
         undeclared = self._states.keys() - self._pipeline.definitions.keys()
         left = undeclared_targets(filter(is_built, undeclared), again)
-        return {**self._awaiting, **left, **dict.fromkeys(sorted(self._rebuilt), Target())}
+        return {**self._awaiting, **left, **dict.fromkeys(sorted(self._rebuilt), ResetTarget())}
 
     def _lost_ends(self) -> Iterator[Damage]:
         """Disagreements between tables. Those of a table with a torn or lost log are left out,

@@ -13,7 +13,7 @@ from headgate.errors import HeadgateError
 if TYPE_CHECKING:
     from headgate.history.repair.documents import DamagedDocument
     from headgate.history.repair.logs import Log
-    from headgate.history.savepoints.resets import Target
+    from headgate.history.savepoints.resets import ResetTarget
 
 Kind = Literal["document", "log", "checkpoint", "file", "position"]
 
@@ -50,7 +50,7 @@ class Plan:
     findings: tuple[Damage, ...] = ()
     documents: tuple[DamagedDocument, ...] = ()
     logs: tuple[Log, ...] = ()
-    targets: Mapping[str, Target] = field(default_factory=dict)
+    targets: Mapping[str, ResetTarget] = field(default_factory=dict)
     above: int = 0
     goes_back: bool = False
     positions: Mapping[str, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from headgate.declaration.model import Pipeline
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
-from headgate.history.savepoints.verify import passed_over, verify
+from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import batches
@@ -62,10 +62,10 @@ def newest_intact(layout: Layout, pipeline: Pipeline, bad: Bad) -> Savepoint | N
     for found in savepoints(layout):
         if isinstance(found, Savepoint):
             gone = passed_over(layout, pipeline, found)
-            cheap = verify(layout, pipeline.name, found, passing=gone)
+            cheap = verify_savepoint(layout, pipeline.name, found, passing=gone)
             if cheap or _needs_any(layout, found, bad):
                 continue
-            if not verify(layout, pipeline.name, found, read=True, passing=gone):
+            if not verify_savepoint(layout, pipeline.name, found, read=True, passing=gone):
                 return found
     return None
 

@@ -2,26 +2,27 @@
 
 The copy of a table has its log up to the savepoint's version, the files that are live in it, and
 the files of batches that downstream tables have not processed. An incomplete copy is marked, and no
-driver starts on it.
+driver starts on it. Loads of history are copied, too: if the declared record of the copy changes,
+bronze is read again, and what it has of the loads is read from these copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from deltalake import DeltaTable
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command
-from headgate.declaration.kinds import kind_of
+from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.history.savepoints.copied_loads import copy_loads
+from headgate.history.loads.requests import all_requests, load_folder, write_request
 from headgate.history.savepoints.errors import FolderTakenError, SavepointError
-from headgate.history.savepoints.holds import keeping
-from headgate.history.savepoints.operations import files_of
-from headgate.history.savepoints.savepoint import SavedTable, Savepoint
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.holds import holding_savepoint
+from headgate.history.savepoints.savepoint import SavedTable, Savepoint, operation_files
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import RELEASES, Layout, mark_copy
@@ -29,17 +30,20 @@ from headgate.lake.storage.places import parent
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.log import read_commit
 from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 
 _UNFINISHED = Layout.document("clone")
+_LOG = "/_delta_log/"
 
 
 class UnfinishedCloneError(HeadgateError, code=exit_codes.LOG_GAP):
     """A folder contains an incomplete clone."""
 
 
-def clone(
+def clone_savepoint(
     layout: Layout, savepoint: Savepoint, to: Layout, *, passing: Collection[str] = ()
 ) -> None:
     """Copy a pipeline as of a savepoint, without the tables ``passing``. Repeatable: after a kill,
@@ -56,7 +60,7 @@ def clone(
         )
     if unfinished is not None and unfinished["savepoint"] != savepoint.id:
         raise _unfinished(to, unfinished)
-    with keeping(layout, savepoint):
+    with holding_savepoint(layout, savepoint):
         _clone(layout, savepoint, to, passing)
 
 
@@ -66,7 +70,7 @@ def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection
             f"savepoint {savepoint.id} has been deleted meanwhile",
             remedy=f"other ones: {pipeline_command('savepoint list')}",
         )
-    if problems := verify(layout, savepoint.pipeline, savepoint, passing=passing):
+    if problems := verify_savepoint(layout, savepoint.pipeline, savepoint, passing=passing):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be cloned: {problems[0].table} {problems[0].what}",
             remedy=f"older ones: {pipeline_command('savepoint list')}",
@@ -79,7 +83,7 @@ def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection
         table = Table(layout.storage, path, pipeline=savepoint.pipeline)
         _copy(table, to.storage.at(path), saved, lowest)
         failpoint("clone.table_done")
-    for path in files_of(layout, savepoint):
+    for path in operation_files(layout, savepoint):
         layout.storage.copy(path, to.storage)
     copy_loads(layout, savepoint, to)
     for stat in layout.storage.list(RELEASES, recursive=True):
@@ -96,7 +100,7 @@ def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection
     to.storage.remove(_UNFINISHED)
 
 
-def require_whole(layout: Layout) -> None:
+def require_finished_clone(layout: Layout) -> None:
     """Raises UnfinishedCloneError if a clone into this folder is not finished."""
     if (unfinished := read_document(layout.storage, _UNFINISHED)) is not None:
         raise _unfinished(layout, unfinished)
@@ -135,3 +139,48 @@ def _files(table: Table, saved: SavedTable, lowest: int) -> Iterator[str]:
         if commit.state.kind == "data":
             files = (file.path for file in commit.files if file.path not in live)
             yield from (path for path in files if table.storage.exists(path))
+
+
+def copy_loads(layout: Layout, savepoint: Savepoint, to: Layout) -> None:
+    """Copy the loads that bronze had read, at least in part, at a savepoint. A load that was done
+    later continues in the copy. A load that a person has ended or held stays so. Repeatable."""
+    paths = {path: saved for path, saved in savepoint.tables.items() if kind_of(path) == BRONZE}
+    for path, saved in paths.items():
+        bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
+        state = next(lineage(bronze, saved.version)).state
+        payload = BronzePayload.of(state)
+        for request in all_requests(layout):
+            load = payload.load(request.id)
+            if load is None or BRONZE.path(request.source) != path:
+                continue
+            _copy_load_folder(
+                load_folder(layout, request.id), load_folder(to, request.id), state.epoch
+            )
+            goes_on = request.wish == "done" and not request.is_read(load)
+            write_request(to, replace(request, wish="open") if goes_on else request)
+            failpoint("clone.load_done")
+
+
+def _copy_load_folder(folder: Storage, to: Storage, epoch: int) -> None:
+    """Copy what a source keeps for a load. Of logs, copy only the entries of drivers up to
+    ``epoch``: a driver of the copy has a higher epoch, but newer entries may have a still higher
+    one."""
+    # The logs are listed before the files that their entries name.
+    tables = {path.partition(_LOG)[0] for path in _paths(folder) if _LOG in path}
+    logs = [f"{path}/{entry}" for path in tables for entry in _entries(folder.at(path), epoch)]
+    files = [path for path in _paths(folder) if _LOG not in path]
+    for path in (*files, *logs):
+        folder.copy(path, to)
+
+
+def _paths(folder: Storage) -> tuple[str, ...]:
+    return tuple(stat.path for stat in folder.list(recursive=True))
+
+
+def _entries(table: Storage, epoch: int) -> Iterator[str]:
+    found = log_folder(table)
+    for version in found.entries:
+        commit = read_commit(table, version)
+        if commit is not None and commit.state.epoch > epoch:
+            return
+        yield from (path for at, path in found.paths if at == version)

@@ -21,14 +21,14 @@ from headgate.lake.storage.documents import ids_in, read_document, write_documen
 from headgate.lake.storage.layout import Layout
 
 
-def keep(layout: Layout, pipeline: Pipeline) -> None:
+def keep_declaration(layout: Layout, pipeline: Pipeline) -> None:
     """Keep the text of a declaration that tables are made from, and those of its suites. It is then
     the newest one."""
     content = {"file": str(pipeline.file), "text": pipeline.text, "suites": pipeline.suites}
     write_document(layout.storage, Layout.declaration(pipeline.digest), content)
 
 
-def all_kept(layout: Layout) -> Iterator[Pipeline]:
+def kept_declarations(layout: Layout) -> Iterator[Pipeline]:
     """The kept declarations that can still be read, the newest one last."""
     return _read(layout, _digests(layout))
 
@@ -51,7 +51,7 @@ def _digests(layout: Layout) -> list[str]:
 def _read(layout: Layout, digests: Iterable[str]) -> Iterator[Pipeline]:
     for digest in digests:
         with suppress(HeadgateError, KeyError, TypeError):
-            yield kept(layout, digest)
+            yield kept_declaration(layout, digest)
 
 
 def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str]) -> str:
@@ -60,9 +60,9 @@ def declaration_of(layout: Layout, pipeline: Pipeline, made_as: Mapping[str, str
     tables' own digests by path. Tables that are no longer declared are ignored."""
     if _made_from(pipeline, made_as):
         if not _is_kept(layout, pipeline):
-            keep(layout, pipeline)
+            keep_declaration(layout, pipeline)
         return pipeline.digest
-    found = [p.digest for p in all_kept(layout) if _made_from(p, made_as)]
+    found = [p.digest for p in kept_declarations(layout) if _made_from(p, made_as)]
     return found[-1] if found else ""
 
 
@@ -78,7 +78,7 @@ def _made_from(pipeline: Pipeline, made_as: Mapping[str, str]) -> bool:
     return all(made_as.get(path) == digest for path, digest in pipeline.definitions.items())
 
 
-def kept(
+def kept_declaration(
     layout: Layout, digest: str, *, beside: Path | None = None, needs_secrets: bool = False
 ) -> Pipeline:
     """The kept declaration with a digest. Relative paths in it refer to ``beside``, by default to

@@ -13,18 +13,20 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.flow.sources.deployed_source import DeployedSource
+from headgate.history.loads.reopening import changes_to_reopen, loads_into
+from headgate.history.loads.requests import load_folder
 from headgate.history.savepoints import rebuilds
-from headgate.history.savepoints.additions import nested_columns, only_adds
-from headgate.history.savepoints.compatibility import (
-    Deployed,
+from headgate.history.savepoints.declaration_changes import (
+    DeployedTable,
     DeploymentAction,
     TablePlan,
-    compare,
-    worst,
+    compare_declarations,
+    late_again,
+    nested_columns,
+    only_adds,
+    worst_action,
 )
-from headgate.history.savepoints.declarations import all_kept, declaration_of
-from headgate.history.savepoints.late_again import late_again
-from headgate.history.savepoints.loads_again import LoadAgain, loads_again
+from headgate.history.savepoints.declarations import declaration_of, kept_declarations
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.extending import extended
@@ -48,7 +50,7 @@ class Deployment:
 
     @property
     def action(self) -> DeploymentAction:
-        return "new" if self.engine is None else worst(self.tables)
+        return "new" if self.engine is None else worst_action(self.tables)
 
     @property
     def engine_changed(self) -> bool:
@@ -63,7 +65,7 @@ class Deployment:
         return (*self.to_rebuild(), *extended)
 
 
-def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
+def deployment_of(layout: Layout, pipeline: Pipeline) -> Deployment:
     """Read logs and kept declarations, and compare. If bronze changes, the source is queried too.
 
     Raises LogGapError if a log is damaged.
@@ -75,7 +77,7 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     bronze = states.get(graph_of(pipeline).head.path)
     meanings = _meanings(layout)
     plans = _plans(pipeline, tables, meanings, can_reread=False)
-    is_refused = bronze is not None and worst(plans) == "refuse"
+    is_refused = bronze is not None and worst_action(plans) == "refuse"
     loads: tuple[LoadAgain, ...] = ()
     if is_refused:
         gone = _missing(layout, pipeline)
@@ -95,7 +97,9 @@ def deployment(layout: Layout, pipeline: Pipeline) -> Deployment:
     return Deployment(plans, wrote, declaration, loads)
 
 
-def to_extend(layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]) -> dict[str, Schema]:
+def schemas_to_extend(
+    layout: Layout, pipeline: Pipeline, tables: Mapping[str, Table]
+) -> dict[str, Schema]:
     """The new schemas of the tables that are to be extended, by path, upstream tables first.
     ``tables`` are all tables of the pipeline, refreshed."""
     declared, meanings = meaning_of(pipeline), _meanings(layout)
@@ -122,11 +126,11 @@ def _plans(
     can_reread: bool,
 ) -> tuple[TablePlan, ...]:
     deployed = {
-        path: Deployed(table.state.definition, meanings.get((path, table.state.definition)))
+        path: DeployedTable(table.state.definition, meanings.get((path, table.state.definition)))
         for path, table in tables.items()
         if kind_of(path) in (BRONZE, SILVER, GOLD)
     }
-    return compare(
+    return compare_declarations(
         meaning_of(pipeline),
         pipeline.definitions,
         deployed,
@@ -150,7 +154,7 @@ def _under_way(
     layout: Layout, pipeline: Pipeline, bronze: State, plans: Iterable[TablePlan]
 ) -> Iterator[TablePlan]:
     """The plans. Tables whose rebuild from the current declaration is under way get ``resume``."""
-    rebuild = rebuilds.continued(layout, pipeline, bronze.generation)
+    rebuild = rebuilds.continued_rebuild(layout, pipeline, bronze.generation)
     for plan in plans:
         if rebuild is not None and plan.table in rebuild.tables:
             yield TablePlan(plan.table, "resume", ("it is being rebuilt",))
@@ -199,7 +203,7 @@ def _with_replays(
 def _meanings(layout: Layout) -> dict[tuple[str, str], Meaning]:
     """The meanings of kept declarations, by the path and the digest of each of their tables."""
     found: dict[tuple[str, str], Meaning] = {}
-    for meant in map(meaning_of, all_kept(layout)):
+    for meant in map(meaning_of, kept_declarations(layout)):
         found |= dict.fromkeys(table_digests(meant).items(), meant)
     return found
 
@@ -211,3 +215,27 @@ def _missing(layout: Layout, pipeline: Pipeline) -> list[str]:
     )
     found = (connector_of(place.source).missing(place) for place in places)
     return [why for why in found if why is not None]
+
+
+@dataclass(frozen=True)
+class LoadAgain:
+    """``gone`` is a message about the part that can no longer be read; None if all can be read.
+    ``folds``: its late rows are folded again, too, because it was not ended or held."""
+
+    id: str
+    what: str
+    gone: str | None
+    folds: bool
+
+
+def loads_again(layout: Layout, pipeline: Pipeline) -> Iterator[LoadAgain]:
+    """Starts no JVM. Raises LogGapError if bronze's log is damaged."""
+    tables = {BRONZE.path(name): source for name, source in pipeline.sources.items()}
+    for request, load in loads_into(layout, pipeline.name, tables):
+        if load is not None:
+            source = tables[BRONZE.path(request.source)]
+            place = DeployedSource(layout.storage, pipeline.name, source)
+            plan = replace(request.plan, ends=load.offsets)
+            gone = connector_of(source).gone_of_load(place, plan, load_folder(layout, request.id))
+            until = changes_to_reopen(request, load).get("until", request.until)
+            yield LoadAgain(request.id, request.plan.what, gone, folds=until is None)

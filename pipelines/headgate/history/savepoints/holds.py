@@ -14,7 +14,7 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import Unreadable, savepoints
+from headgate.history.savepoints.store import UnreadableSavepoint, savepoints
 from headgate.lake.storage.documents import read_document, write_document
 from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.machine.process_tree.locks import is_locked
@@ -44,13 +44,13 @@ def holding(layout: Layout, name: str) -> Iterator[str]:
         os.close(lock)
 
 
-def keep(layout: Layout, name: str, reads: Savepoint) -> None:
+def record_hold(layout: Layout, name: str, reads: Savepoint) -> None:
     """Record what the process that holds a folder reads, from now until it ends."""
     write_document(layout.storage, f"{FOLDER}/{name}/{_READS}", reads.document())
 
 
 @contextmanager
-def keeping(layout: Layout, savepoint: Savepoint) -> Iterator[None]:
+def holding_savepoint(layout: Layout, savepoint: Savepoint) -> Iterator[None]:
     """Keep what a savepoint needs while this process copies it, also if it is deleted meanwhile. If
     this process cannot write to the pipeline's folder, nothing is kept."""
     name = f"copy-{savepoint.id}-{os.getpid()}"
@@ -58,7 +58,7 @@ def keeping(layout: Layout, savepoint: Savepoint) -> Iterator[None]:
         with suppress(OSError):
             path = stack.enter_context(holding(layout, name))
             stack.callback(_remove, layout, path)
-            keep(layout, name, savepoint)
+            record_hold(layout, name, savepoint)
         yield
 
 
@@ -70,7 +70,7 @@ def _remove(layout: Layout, path: str) -> None:
         Path(layout.storage.uri(FOLDER)).rmdir()
 
 
-def held(layout: Layout) -> Iterator[Savepoint]:
+def held_reads(layout: Layout) -> Iterator[Savepoint]:
     """What the processes that hold a folder now read."""
     for name in layout.storage.folders(FOLDER):
         if is_held(layout, name):
@@ -80,11 +80,11 @@ def held(layout: Layout) -> Iterator[Savepoint]:
                     yield Savepoint.from_document(found)
 
 
-def savepoints_and_held(layout: Layout) -> Iterator[Savepoint | Unreadable]:
+def savepoints_and_held(layout: Layout) -> Iterator[Savepoint | UnreadableSavepoint]:
     """All savepoints, then what the processes that hold a folder now read. In this order, nothing
     is missed if a savepoint is deleted meanwhile while it is copied."""
     yield from savepoints(layout)
-    yield from held(layout)
+    yield from held_reads(layout)
 
 
 def is_held(layout: Layout, name: str) -> bool:

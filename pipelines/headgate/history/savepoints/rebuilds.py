@@ -18,8 +18,13 @@ from deltalake.exceptions import DeltaError
 from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.history.savepoints.resets import Resets, Target, intend
-from headgate.history.savepoints.undeclared import undeclared, undeclared_targets
+from headgate.history.savepoints.resets import (
+    Resets,
+    ResetTarget,
+    intend_reset,
+    undeclared_tables,
+    undeclared_targets,
+)
 from headgate.lake.storage.documents import encoded, read_value, write_document
 from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.lake.tables.errors import LogGapError
@@ -35,7 +40,7 @@ FOLDER = f"{CONTROL}/rebuild"
 
 
 @dataclass(frozen=True)
-class Step:
+class RebuildStep:
     """The batch id up to which the rebuild of a table is done."""
 
     table: str
@@ -62,12 +67,12 @@ class Rebuild:
         declared = pipeline.definitions
         return frozenset(p for p, made_as in self.tables.items() if declared.get(p) == made_as)
 
-    def steps(self, layout: Layout, pipeline: str) -> Iterator[Step]:
+    def steps(self, layout: Layout, pipeline: str) -> Iterator[RebuildStep]:
         """The progress of the tables that have a commit at every step."""
         for path in reversed(self.in_order()):
             if kind_of(path) in (BRONZE, SILVER, GOLD):
                 table = self.table(layout, pipeline, path)
-                yield Step(path, table.refresh().n if table.exists else 0)
+                yield RebuildStep(path, table.refresh().n if table.exists else 0)
 
     def in_order(self) -> tuple[str, ...]:
         """The paths, each table before its upstream tables."""
@@ -75,7 +80,7 @@ class Rebuild:
         return tuple(sorted(self.tables, key=lambda path: order.index(kind_of(path))))
 
 
-def begun(layout: Layout, generation: int) -> Rebuild | None:
+def begun_rebuild(layout: Layout, generation: int) -> Rebuild | None:
     """The rebuild that is under way, for a bronze table of some generation.
 
     A rebuild that was begun at a lower generation is void: tables were reset since. Raises
@@ -85,20 +90,20 @@ def begun(layout: Layout, generation: int) -> Rebuild | None:
     return None if found is None or found.generation <= generation else found
 
 
-def continued(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | None:
+def continued_rebuild(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | None:
     """The rebuild under way, if it builds the tables as declared now."""
-    found = begun(layout, generation)
+    found = begun_rebuild(layout, generation)
     if found is None:
         return None
     return found if found.still_declared(pipeline) == found.tables.keys() else None
 
 
-def record(layout: Layout, rebuild: Rebuild) -> None:
+def record_rebuild(layout: Layout, rebuild: Rebuild) -> None:
     """Record that a rebuild is under way. Any other rebuild becomes void."""
     write_document(layout.storage, DOCUMENT, encoded(rebuild))
 
 
-def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
+def remove_void_rebuilds(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
     """Remove the logs of void rebuilds. Vacuum removes their data files.
 
     Raises FencedError: a rebuild that looks void may belong to a newer driver.
@@ -110,7 +115,7 @@ def remove_void(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
         layout.storage.remove(path)
 
 
-def publish(
+def publish_rebuild(
     layout: Layout, pipeline: Pipeline, rebuild: Rebuild, resets: Resets, now: datetime
 ) -> bool:
     """Request the publication of a rebuild, once it has processed all batches of the current
@@ -119,24 +124,26 @@ def publish(
 
     Downstream tables that are no longer declared lose their positions.
     """
-    asked = targets(layout, pipeline, rebuild)
+    asked = rebuild_targets(layout, pipeline, rebuild)
     # Only the last intent is ever read, so an open intent is carried out first.
     if asked is None or any(map(resets.awaits, tables_of(layout, pipeline.name))):
         return False
     failpoint("rebuild.ready")
     bronze = resets.bronze
-    others = undeclared(layout, pipeline)
+    others = undeclared_tables(layout, pipeline)
     kept = undeclared_targets((table.name for table in others), asked)
     left = [table for table in others if table.name in kept]
     for table in left:
         table.fence(bronze.epoch)
     reread = asked.pop(bronze.name, None)
-    intend(bronze, asked | kept, now, why=rebuild.why, reread=reread)
+    intend_reset(bronze, asked | kept, now, why=rebuild.why, reread=reread)
     resets.carry_out(left, now)
     return True
 
 
-def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, Target] | None:
+def rebuild_targets(
+    layout: Layout, pipeline: Pipeline, rebuild: Rebuild
+) -> dict[str, ResetTarget] | None:
     """The reset targets of a rebuild's tables, once it has processed all batches and operations of
     the current tables, and the gates of gold tables have validated just these versions; None before
     that.
@@ -147,7 +154,7 @@ def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, T
     tables = [rebuild.table(layout, pipeline.name, path) for path in rebuild.in_order()]
     seen = {table.name: (table.version, table.state) for table in tables}
     n = min(state.n for path, (_, state) in seen.items() if kind_of(path).is_dense)
-    found, taken = dict[str, Target](), dict[str, State]()
+    found, taken = dict[str, ResetTarget](), dict[str, State]()
     for table in tables:
         version, newest = seen[table.name]
         commit = next(c for c in lineage(table, version) if c.state.n <= n)
@@ -157,7 +164,7 @@ def targets(layout: Layout, pipeline: Pipeline, rebuild: Rebuild) -> dict[str, T
         if not _may_be_seen(pipeline, table.name, state):
             return None
         log = f"{rebuild.folder}/{table.name}"
-        found[table.name] = Target(commit.version, state.files, rebuilt=log)
+        found[table.name] = ResetTarget(commit.version, state.files, rebuilt=log)
         taken[table.name] = state
     return found if _reaches(layout, pipeline.name, taken) else None
 
@@ -191,7 +198,7 @@ def _reaches(layout: Layout, pipeline: str, taken: Mapping[str, State]) -> bool:
     )
 
 
-def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
+def rebuild_files(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
     """The data files of a table's rebuild that is under way at bronze's ``generation``.
 
     They include those of all versions, because it is not known which version is published. No
@@ -200,7 +207,7 @@ def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> froze
     Call this before reading the current table: then files that are published in between are in one
     of the two.
     """
-    rebuild = begun(layout, generation)
+    rebuild = begun_rebuild(layout, generation)
     if rebuild is None or path not in rebuild.tables:
         return frozenset()
     table = rebuild.table(layout, pipeline, path)
@@ -209,6 +216,6 @@ def files_of(layout: Layout, pipeline: str, generation: int, path: str) -> froze
             return frozenset()
         return frozenset(file.path for commit in lineage(table) for file in commit.files)
     except (DeltaError, LogGapError, OSError):
-        if begun(layout, generation) == rebuild:
+        if begun_rebuild(layout, generation) == rebuild:
             raise
         return frozenset()  # it was published or abandoned meanwhile

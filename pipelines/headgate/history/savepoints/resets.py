@@ -5,6 +5,10 @@ The intent is one commit on bronze, so it is fenced and ordered among the batche
 intent awaits the reset while its generation is lower than the intent's, and carries it out in one
 commit of its own. After a crash, the next driver that owns the table finishes the reset. No Spark
 is needed (docs/exactly-once.md).
+
+Tables that are no longer declared keep their rows. If their upstream table is reset, the batches
+that they have processed are no longer those of the upstream table, and they must not continue from
+their position when they are declared again.
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ from deltalake.exceptions import TableNotFoundError
 
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.contracts.operation import operation_named
-from headgate.declaration.kinds import kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of
+from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.lake.storage.documents import Document, decoded, encoded
+from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.checksum import NO_FILES, digest_of
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.errors import LogGapError
@@ -31,13 +37,13 @@ from headgate.lake.tables.log import read_commit
 from headgate.lake.tables.log_folder import log_folder
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.snapshot import ConsistentSnapshot
+from headgate.lake.tables.snapshot import ConsistentSnapshot, tables_of
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Target:
+class ResetTarget:
     """What a table gets: the files and the state of the log version ``version``, whose live files
     have the digest ``files``. Without a ``version`` the table is emptied. ``rebuilt`` is the folder
     of the log if it is that of a rebuild. With ``keep`` a table keeps its rows but loses its
@@ -50,12 +56,12 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Intent:
+class ResetIntent:
     """``why`` is a message. ``savepoint`` is the id of the restored savepoint, if there is one.
     ``reread`` says whether bronze itself is reset."""
 
     generation: int
-    tables: Mapping[str, Target]
+    tables: Mapping[str, ResetTarget]
     why: str
     at: datetime
     savepoint: str | None = None
@@ -70,15 +76,15 @@ class Intent:
         """Whether tables get their rebuilds and none goes back to an earlier version."""
         return any(target.rebuilt for target in self.tables.values())
 
-    def asks(self, path: str, generation: int) -> Target | None:
+    def asks(self, path: str, generation: int) -> ResetTarget | None:
         """The target of a table at ``generation``; None if it has no reset to carry out."""
         return self.tables.get(path) if generation < self.generation else None
 
     @staticmethod
-    def of(state: State) -> Intent:
+    def of(state: State) -> ResetIntent:
         """The intent in the state of a reset commit of bronze."""
         content = BronzePayload.of(state).reset or {}
-        return decoded({**content, "generation": state.generation}, Intent)
+        return decoded({**content, "generation": state.generation}, ResetIntent)
 
 
 class Resets:
@@ -86,17 +92,17 @@ class Resets:
 
     def __init__(self, bronze: Table) -> None:
         self.bronze = bronze
-        self._read: tuple[int, Intent | None] = 0, None
+        self._read: tuple[int, ResetIntent | None] = 0, None
 
     @property
-    def intent(self) -> Intent | None:
+    def intent(self) -> ResetIntent | None:
         """None if no table was ever reset, or all resets are known to be done."""
         version = BronzePayload.of(self.bronze.refresh()).reset_commit
         if version != self._read[0]:
             self._read = version, self._intent_at(version)
         return self._read[1]
 
-    def _intent_at(self, version: int) -> Intent | None:
+    def _intent_at(self, version: int) -> ResetIntent | None:
         try:
             commit = read_commit(self.bronze.storage, version)
         except LogGapError:
@@ -104,7 +110,7 @@ class Resets:
             if log_folder(self.bronze.storage).is_trimmed(version):
                 return None
             raise
-        return Intent.of(commit.state) if commit else None
+        return ResetIntent.of(commit.state) if commit else None
 
     def awaits(self, table: Table) -> bool:
         """Whether a reset of a table is requested and not done. Nothing may build on the table."""
@@ -115,7 +121,7 @@ class Resets:
         intent = self._open_at(generation) if is_built(path) else None
         return intent is not None and intent.asks(path, generation) is not None
 
-    def _open_at(self, generation: int) -> Intent | None:
+    def _open_at(self, generation: int) -> ResetIntent | None:
         """The intent if it may be open at a generation. A finished one is not read: its entry may
         be damaged."""
         return self.intent if generation < self.bronze.refresh().generation else None
@@ -131,17 +137,17 @@ class Resets:
         intent = self._open_at(min(seen.values())) if seen else None
         for table, generation in seen.items():
             if intent and (target := intent.asks(table.name, generation)):
-                reset(table, target, intent.generation, now)
+                reset_table(table, target, intent.generation, now)
                 failpoint("reset.table_done")
 
 
-def awaiting(at: ConsistentSnapshot) -> tuple[str, ...]:
+def tables_awaiting_reset(at: ConsistentSnapshot) -> tuple[str, ...]:
     """The tables of a snapshot that await a reset."""
     resets = Resets(at.bronze.table)
     return tuple(p for p, s in at.tables.items() if resets.awaits_at(p, s.state.generation))
 
 
-def why(at: ConsistentSnapshot) -> str:
+def last_reset_reason(at: ConsistentSnapshot) -> str:
     """The reason of the last reset of a snapshot's tables."""
     intent = Resets(at.bronze.table).intent
     return intent.why if intent else "it has been completed meanwhile"
@@ -152,17 +158,17 @@ def is_built(path: str) -> bool:
     return kind_of(path).is_built
 
 
-def intend(
+def intend_reset(
     bronze: Table,
-    tables: Mapping[str, Target],
+    tables: Mapping[str, ResetTarget],
     now: datetime,
     *,
     why: str,
     savepoint: str | None = None,
-    reread: Target | None = None,
+    reread: ResetTarget | None = None,
     above: int = 0,
     asked: Collection[Operation] | None = None,
-) -> Intent:
+) -> ResetIntent:
     """Request the reset of some tables. ``reread`` resets bronze itself in the same commit. The new
     generation is also higher than ``above``. ``asked`` are bronze's operations at the savepoint:
     bronze has them again as they were then, and later operations may be taken back.
@@ -173,7 +179,7 @@ def intend(
         _extend_first(bronze, reread, now)
     held = bronze.refresh()
     generation = max(held.generation, above) + 1
-    intent = Intent(generation, tables, why, now, savepoint, reread is not None)
+    intent = ResetIntent(generation, tables, why, now, savepoint, reread is not None)
     version = bronze.version
     back = _Back(replace(held.held("reset", bronze.epoch), origin=version))
     if reread is not None:
@@ -200,7 +206,7 @@ def _as_of(
     )
 
 
-def reset(table: Table, target: Target, generation: int, now: datetime) -> State:
+def reset_table(table: Table, target: ResetTarget, generation: int, now: datetime) -> State:
     """Give a table the files and the position of a target, in one commit with a new generation.
 
     Raises LogGapError if the version's files do not have the target's digest.
@@ -221,7 +227,7 @@ class _Back:
     schema: Schema | None = None
 
 
-def _back(table: Table, held: State, target: Target) -> _Back:
+def _back(table: Table, held: State, target: ResetTarget) -> _Back:
     if target.keep:
         return _Back(State(held.payload.emptied(), kind="reset", origin=table.version))
     now = {file.path: file for file in live_files(table.handle)}
@@ -266,7 +272,7 @@ def _back(table: Table, held: State, target: Target) -> _Back:
     return _Back(state, added, removed)
 
 
-def _extend_first(table: Table, target: Target, now: datetime) -> None:
+def _extend_first(table: Table, target: ResetTarget, now: datetime) -> None:
     """Give a table the fields that a target has, before the commit that brings back its files: if
     some files stay, that commit cannot change columns."""
     if target.version is None or target.rebuilt:
@@ -276,3 +282,22 @@ def _extend_first(table: Table, target: Target, now: datetime) -> None:
     schema, held = there.schema(), table.handle.schema()
     if schema != held and extends(schema, held) and live_paths(there) & live_paths(table.handle):
         extend(table, schema, table.state.definition, now)
+
+
+def undeclared_tables(layout: Layout, pipeline: Pipeline) -> tuple[Table, ...]:
+    """The existing undeclared tables of a pipeline that were built from bronze."""
+    declared = pipeline.definitions
+    found = tables_of(layout, pipeline.name)
+    return tuple(t for t in found if is_built(t.name) and t.name not in declared)
+
+
+def undeclared_targets(undeclared: Iterable[str], reset: Collection[str]) -> dict[str, ResetTarget]:
+    """The targets of undeclared tables downstream of the tables in ``reset``: they lose their
+    definitions, so that they are rebuilt if they are declared again. All are paths."""
+    kinds = {kind_of(path) for path in reset}
+    if BRONZE in kinds:
+        return {path: ResetTarget(keep=True) for path in undeclared}
+    if SILVER not in kinds:
+        return {}
+    below = (path for path in undeclared if kind_of(path) in (GOLD, LATE))
+    return {path: ResetTarget(keep=True) for path in below}

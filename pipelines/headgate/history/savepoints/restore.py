@@ -17,9 +17,15 @@ from headgate.failpoints import failpoint
 from headgate.history.loads.reopening import take_back_loads
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.errors import SavepointError
-from headgate.history.savepoints.resets import Intent, Resets, Target, intend, is_built
+from headgate.history.savepoints.resets import (
+    ResetIntent,
+    Resets,
+    ResetTarget,
+    intend_reset,
+    is_built,
+)
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.verify import passed_over, verify
+from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
@@ -29,7 +35,7 @@ from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
 
 
-def restore(
+def restore_savepoint(
     layout: Layout,
     pipeline: Pipeline,
     savepoint: Savepoint,
@@ -37,7 +43,7 @@ def restore(
     now: datetime,
     *,
     reread: bool = False,
-) -> Intent:
+) -> ResetIntent:
     """Restore a savepoint in place. ``epoch`` is that of the lease over all layers.
 
     Repeatable: after a kill, the next restore or the next driver finishes it. Raises SavepointError
@@ -45,7 +51,7 @@ def restore(
     CommitRefusedError. Tables that are neither declared nor present are skipped.
     """
     gone = passed_over(layout, pipeline, savepoint)
-    if problems := verify(layout, pipeline.name, savepoint, passing=gone):
+    if problems := verify_savepoint(layout, pipeline.name, savepoint, passing=gone):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be restored: {problems[0].table} {problems[0].what}"
             + (f", and {len(problems) - 1} more" if problems[1:] else ""),
@@ -73,10 +79,10 @@ def restore(
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (path for path in tables if is_built(path) and path not in targets)
-    targets |= {path: Target(keep=path not in declared) for path in younger}
+    targets |= {path: ResetTarget(keep=path not in declared) for path in younger}
     # Request the reset of all tables, even if the same restore was interrupted: tables that it had
     # reset may have processed batches since.
-    intent = intend(
+    intent = intend_reset(
         bronze,
         {path: target for path, target in targets.items() if path in tables},
         now,
@@ -111,7 +117,7 @@ def _require_in_lineage(savepoint: Savepoint, bronze: Table) -> None:
         )
 
 
-def _prove(savepoint: Savepoint, tables: dict[str, Table], intent: Intent) -> None:
+def _prove(savepoint: Savepoint, tables: dict[str, Table], intent: ResetIntent) -> None:
     """Check that every table has exactly the files and the position of the savepoint."""
     for path, target in intent.tables.items():
         saved, state = savepoint.tables.get(path), tables[path].refresh()

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from headgate.declaration.contracts.operation import OPERATIONS
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
-from headgate.history.savepoints.resets import Target
+from headgate.history.savepoints.resets import ResetTarget
+from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.engine import engine
+from headgate.lake.tables.history import lineage
 from headgate.lake.tables.live_files import live_files
+from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.lake.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class SavedTable:
         )
 
     @property
-    def target(self) -> Target:
-        return Target(self.version, self.files)
+    def target(self) -> ResetTarget:
+        return ResetTarget(self.version, self.files)
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ class Savepoint:
     def _data(self) -> dict[str, SavedTable]:
         return {p: t for p, t in self.tables.items() if kind_of(p) in RECORDS}
 
-    def targets(self) -> dict[str, Target]:
+    def targets(self) -> dict[str, ResetTarget]:
         """The reset targets of a restore: all tables that are built from bronze."""
         return {p: t.target for p, t in self.tables.items() if kind_of(p).is_built}
 
@@ -136,3 +141,17 @@ class Savepoint:
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def saved_operations(layout: Layout, savepoint: Savepoint) -> Sequence[Operation]:
+    """Raises LogGapError if bronze's log no longer has the savepoint's version."""
+    path = next(path for path in savepoint.tables if kind_of(path) == BRONZE)
+    bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
+    return BronzePayload.of(next(lineage(bronze, savepoint.bronze.version)).state).operations
+
+
+def operation_files(layout: Layout, savepoint: Savepoint) -> Iterator[str]:
+    """The files beside the tables, in the pipeline's folder. Raises as :func:`operations_of`."""
+    for each in saved_operations(layout, savepoint):
+        if (kind := OPERATIONS.get(each.name)) is not None:
+            yield from kind.files(each.document)

@@ -12,9 +12,9 @@ from headgate.errors import HeadgateError
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.declarations import declaration_of
 from headgate.history.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
-from headgate.history.savepoints.resets import awaiting, why
+from headgate.history.savepoints.resets import last_reset_reason, tables_awaiting_reset
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.verify import passed_over, verify
+from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.documents import ids_in, read_document, write_document
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -26,14 +26,16 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class UnreadableSavepoint:
     """A savepoint with a damaged document."""
 
     id: str
     why: str
 
 
-def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") -> Savepoint:
+def create_savepoint(
+    layout: Layout, pipeline: Pipeline, now: datetime, note: str = ""
+) -> Savepoint:
     """Take a savepoint of a pipeline, running or not. A running driver does not wait for it.
 
     Raises HeadgateError if there are no tables, ResetOpenError if a reset or rebuild of some of
@@ -50,15 +52,15 @@ def create(layout: Layout, pipeline: Pipeline, now: datetime, note: str = "") ->
 def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """A consistent snapshot in which no table awaits a reset.
 
-    Raises as ``create`` does.
+    Raises as ``create_savepoint`` does.
     """
     for _ in range(ATTEMPTS):
         before = _newest_reset(layout, pipeline)
         at = snapshot(layout, pipeline)
-        waiting = awaiting(at)
+        waiting = tables_awaiting_reset(at)
         if not waiting and BronzePayload.of(at.bronze.state).reset_commit == before:
             return at
-    raise ResetOpenError(pipeline.name, waiting, why(at))
+    raise ResetOpenError(pipeline.name, waiting, last_reset_reason(at))
 
 
 def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
@@ -66,20 +68,20 @@ def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
     return BronzePayload.of(bronze.refresh()).reset_commit if bronze.exists else 0
 
 
-def savepoints(layout: Layout) -> tuple[Savepoint | Unreadable, ...]:
+def savepoints(layout: Layout) -> tuple[Savepoint | UnreadableSavepoint, ...]:
     """The savepoints of a pipeline, newest first, without those that are deleted meanwhile."""
     ids = ids_in(layout.storage, Layout.savepoint("").rpartition("/")[0])
     read = (read_savepoint(layout, id_) for id_ in reversed(ids))
     return tuple(each for each in read if each is not None)
 
 
-def find(layout: Layout, wanted: str) -> Savepoint:
+def find_savepoint(layout: Layout, wanted: str) -> Savepoint:
     """A savepoint by its id, by a prefix of its id, or the ``latest`` that can be read.
 
     Raises NoSuchSavepointError if there is none, SavepointError if it is damaged.
     """
-    found = find_any(layout, wanted)
-    if isinstance(found, Unreadable):
+    found = find_any_savepoint(layout, wanted)
+    if isinstance(found, UnreadableSavepoint):
         raise SavepointError(
             f"savepoint {found.id} is damaged: {found.why}",
             remedy=f"take an older one: {pipeline_command('savepoint list')}; forget this one: "
@@ -88,8 +90,8 @@ def find(layout: Layout, wanted: str) -> Savepoint:
     return found
 
 
-def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
-    """As ``find``, but also returns damaged savepoints."""
+def find_any_savepoint(layout: Layout, wanted: str) -> Savepoint | UnreadableSavepoint:
+    """As ``find_savepoint``, but also returns damaged savepoints."""
     found = savepoints(layout)
     if wanted == LATEST:
         for each in found:
@@ -106,12 +108,12 @@ def find_any(layout: Layout, wanted: str) -> Savepoint | Unreadable:
     return matching[0]
 
 
-def delete(layout: Layout, savepoint: Savepoint | Unreadable) -> None:
+def delete_savepoint(layout: Layout, savepoint: Savepoint | UnreadableSavepoint) -> None:
     """Delete a savepoint. The tables stay; vacuum may remove files that only this one needed."""
     layout.storage.remove(Layout.savepoint(savepoint.id))
 
 
-def prune(
+def prune_savepoints(
     layout: Layout,
     pipeline: Pipeline,
     now: datetime,
@@ -130,11 +132,13 @@ def prune(
         good = next((each for each in old if _any_good(layout, pipeline, [each])), None)
         old = [each for each in old if each != good]
     for each in old:
-        delete(layout, each)
+        delete_savepoint(layout, each)
     return tuple(old)
 
 
-def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unreadable) -> bool:
+def is_last_restorable(
+    layout: Layout, pipeline: Pipeline, savepoint: Savepoint | UnreadableSavepoint
+) -> bool:
     """Whether this is the only savepoint that can be restored."""
     others = [e for e in savepoints(layout) if isinstance(e, Savepoint) and e.id != savepoint.id]
     if _any_good(layout, pipeline, others):
@@ -142,7 +146,7 @@ def is_last_good(layout: Layout, pipeline: Pipeline, savepoint: Savepoint | Unre
     return isinstance(savepoint, Savepoint) and _any_good(layout, pipeline, [savepoint])
 
 
-def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
+def newest_restorable(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
     """The newest savepoint that can be restored without resetting bronze. Raises LogGapError."""
     lineage = BronzeLineage(head_table(layout, pipeline))
     held = (
@@ -153,12 +157,14 @@ def newest_good(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
 
 def _any_good(layout: Layout, pipeline: Pipeline, found: Iterable[Savepoint]) -> bool:
     return any(
-        not verify(layout, pipeline.name, each, passing=passed_over(layout, pipeline, each))
+        not verify_savepoint(
+            layout, pipeline.name, each, passing=passed_over(layout, pipeline, each)
+        )
         for each in found
     )
 
 
-def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable | None:
+def read_savepoint(layout: Layout, id_: str) -> Savepoint | UnreadableSavepoint | None:
     """A savepoint by its whole id; None if there is none, or none any more."""
     try:
         document = read_document(layout.storage, Layout.savepoint(id_))
@@ -166,9 +172,9 @@ def read_savepoint(layout: Layout, id_: str) -> Savepoint | Unreadable | None:
             return None
         savepoint = Savepoint.from_document(document)
         if savepoint.id != id_:
-            return Unreadable(id_, f"it contains the id {savepoint.id}")
+            return UnreadableSavepoint(id_, f"it contains the id {savepoint.id}")
         return savepoint
     except HeadgateError as error:
-        return Unreadable(id_, error.message)
+        return UnreadableSavepoint(id_, error.message)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return Unreadable(id_, str(error))
+        return UnreadableSavepoint(id_, str(error))

@@ -10,9 +10,8 @@ from deltalake.exceptions import DeltaError
 
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline
-from headgate.history.savepoints.operations import files_of
 from headgate.history.savepoints.resets import is_built
-from headgate.history.savepoints.savepoint import SavedTable, Savepoint
+from headgate.history.savepoints.savepoint import SavedTable, Savepoint, operation_files
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.checksum import digest_of
@@ -27,30 +26,30 @@ from headgate.lake.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Problem:
+class SavepointProblem:
     """The reason why a table cannot be restored."""
 
     table: str
     what: str
 
 
-def verify(
+def verify_savepoint(
     layout: Layout,
     pipeline: str,
     savepoint: Savepoint,
     *,
     read: bool = False,
     passing: Collection[str] = (),
-) -> tuple[Problem, ...]:
+) -> tuple[SavepointProblem, ...]:
     """The problems of a savepoint; empty if it can be restored.
 
     Logs are compared with the savepoint's digests, files by existence and size. With ``read``, the
     checksum of every page of every file is checked too. The tables ``passing`` are skipped.
     """
     if savepoint.pipeline != pipeline:
-        return (Problem("", f"it is a savepoint of {savepoint.pipeline}"),)
+        return (SavepointProblem("", f"it is a savepoint of {savepoint.pipeline}"),)
     found = [
-        Problem(path, what)
+        SavepointProblem(path, what)
         for path, saved in savepoint.tables.items()
         if path not in passing
         for what in _problems(Table(layout.storage, path, pipeline=pipeline), saved, read)
@@ -58,10 +57,10 @@ def verify(
     return tuple(found or _missing_beside(layout, savepoint))
 
 
-def _missing_beside(layout: Layout, savepoint: Savepoint) -> Iterator[Problem]:
-    for path in files_of(layout, savepoint):
+def _missing_beside(layout: Layout, savepoint: Savepoint) -> Iterator[SavepointProblem]:
+    for path in operation_files(layout, savepoint):
         if not layout.storage.exists(path):
-            yield Problem("", f"{path}, which a published backfill needs, is missing")
+            yield SavepointProblem("", f"{path}, which a published backfill needs, is missing")
 
 
 def damaged_today(layout: Layout, pipeline: str) -> tuple[str, ...]:

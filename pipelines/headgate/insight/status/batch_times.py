@@ -11,7 +11,7 @@ from itertools import takewhile
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.history.savepoints.checkpoints import Checkpoint, history
+from headgate.insight.status.checkpoints import Checkpoint, checkpoint_history
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
@@ -37,7 +37,7 @@ def batch_times(
     layout: Layout, declared: Pipeline, bronze: TablePosition, most: int
 ) -> tuple[BatchTime, ...]:
     """The last batches, the oldest first. Raises LogGapError if a log is damaged."""
-    batches = history(bronze, most)
+    batches = checkpoint_history(bronze, most)
     if not batches:
         return ()
     graph = graph_of(declared)

@@ -12,7 +12,7 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, UsageError
 from headgate.flow.gates.documents import Hold, Rejection
 from headgate.history.loads import requests as loads
-from headgate.history.savepoints.rebuilds import begun
+from headgate.history.savepoints.rebuilds import begun_rebuild
 from headgate.insight.status.held_versions import HeldVersion, operation_of
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
@@ -52,7 +52,7 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             f"{hold.title} is held by the load {load.id}, which would fold these rows again",
             remedy=f"cancel it first: {pipeline_command('load', '--cancel')}",
         )
-    rebuild = begun(layout, head_table(layout, declared).refresh().generation)
+    rebuild = begun_rebuild(layout, head_table(layout, declared).refresh().generation)
     if rebuild is not None and GOLD.path(hold.table) in rebuild.tables:
         raise HeadgateError(
             f"{hold.title} is being rebuilt, and the rebuild carries the operation out, too",

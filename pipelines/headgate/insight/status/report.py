@@ -10,7 +10,7 @@ from typing import Any
 from headgate.commands import Place, commands_in, rendered
 from headgate.flow.gates.documents import Hold
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import Unreadable
+from headgate.history.savepoints.store import UnreadableSavepoint
 from headgate.insight.ledger import Ledger
 from headgate.insight.status.batch_times import BatchTime
 from headgate.insight.status.freshness import Freshness
@@ -87,7 +87,7 @@ class TablesReport:
     quality can be reported."""
 
     account: Account | None = None
-    savepoints: Sequence[Savepoint | Unreadable] | None = None
+    savepoints: Sequence[Savepoint | UnreadableSavepoint] | None = None
     history: Sequence[BatchTime] | None = None
     freshness: Freshness | None = None
     held: Sequence[Hold] | None = ()
@@ -159,7 +159,7 @@ def _account(account: Account) -> dict[str, Any]:
     }
 
 
-def _savepoints(found: Sequence[Savepoint | Unreadable]) -> dict[str, Any]:
+def _savepoints(found: Sequence[Savepoint | UnreadableSavepoint]) -> dict[str, Any]:
     """``newest`` are those that are not damaged."""
     good = [each for each in found if isinstance(each, Savepoint)]
     return {

@@ -19,7 +19,7 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.flow.operations.carrying_out import Operations, intend_operation
 from headgate.flow.operations.place import StageTable
-from headgate.history.savepoints.checkpoints import checkpoints
+from headgate.insight.status.checkpoints import checkpoints
 from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -10,7 +10,7 @@ import pytest
 from deltalake import Schema
 
 from headgate.flow.publish.changes import changes
-from headgate.history.savepoints.resets import Target, reset
+from headgate.history.savepoints.resets import ResetTarget, reset_table
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.extending import extend
@@ -53,9 +53,9 @@ def live(table: Table) -> set[str]:
 def test_rows_that_a_restore_has_kept_are_sent_after_columns_were_added(table: Table) -> None:
     for n in (1, 2):
         process(table, n, f"{n}")
-    kept = Target(files=table.refresh().files, version=table.version)
+    kept = ResetTarget(files=table.refresh().files, version=table.version)
     process(table, 3, "3")
-    reset(table, kept, 1, NOON)
+    reset_table(table, kept, 1, NOON)
     process(table, 3, "3-again")
     before = sent(table)
     extend(table, Schema.from_arrow(WIDE), "wide", NOON)
@@ -69,6 +69,6 @@ def test_rows_with_other_columns_that_a_reset_has_replaced_are_not_sent(table: T
     process(table, 1, "1")
     extend(table, Schema.from_arrow(WIDE), "wide", NOON)
     process(table, 2, "2")
-    reset(table, Target(), 1, NOON)
+    reset_table(table, ResetTarget(), 1, NOON)
     process(table, 1, "1-again")
     assert sent(table) == ["1-again"]

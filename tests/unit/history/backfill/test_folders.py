@@ -15,10 +15,10 @@ from headgate.flow.operations.carrying_out import intend_operation
 from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
 from headgate.history.backfill.folders import SCRATCH, remove_ended_backfills
 from headgate.history.backfill.report import KEPT, BackfillReport, backfill_reports, write_report
-from headgate.history.savepoints.holds import FOLDER, held, holding, is_held, keep
-from headgate.history.savepoints.restore import restore
-from headgate.history.savepoints.store import create
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.holds import FOLDER, held_reads, holding, is_held, record_hold
+from headgate.history.savepoints.restore import restore_savepoint
+from headgate.history.savepoints.store import create_savepoint
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -85,20 +85,20 @@ def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake)
 def test_a_savepoint_keeps_the_patches_that_it_needs(lake: Lake) -> None:
     """Bronze has gone back to a savepoint before the backfill, and may go to the one after it."""
     leave(lake.layout, "old")
-    before = create(lake.layout, lake.pipeline, NOW)
+    before = create_savepoint(lake.layout, lake.pipeline, NOW)
     patches = {"tables": {"per_minute": vars(Patch(PATCH, "", "", 0, ("events",), (0, 0)))}}
     (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
     operation = Operation(1, "backfill", 2, {**request(lake, "old"), **patches})
     state = bronze.refresh()
     payload = replace(BronzePayload.of(state), operations=(operation,))
     bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
-    after = create(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
-    restore(lake.layout, lake.pipeline, before, 7, NOW, reread=True)
+    after = create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
+    restore_savepoint(lake.layout, lake.pipeline, before, 7, NOW, reread=True)
     remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == {"old/t.patch/rows.parquet"}
-    assert verify(lake.layout, "tiny", after) == ()
+    assert verify_savepoint(lake.layout, "tiny", after) == ()
     lake.layout.storage.remove(PATCH)
-    (problem,) = verify(lake.layout, "tiny", after)
+    (problem,) = verify_savepoint(lake.layout, "tiny", after)
     assert problem.what == f"{PATCH}, which a published backfill needs, is missing"
 
 
@@ -117,14 +117,14 @@ def test_a_running_backfill_keeps_its_folder_and_what_it_reads_until_it_is_kille
         before = files(lake.layout)
         remove_ended_backfills(lake.layout, lake.pipeline)
         assert files(lake.layout) == before
-        reads = create(lake.layout, lake.pipeline, NOW)
-        keep(lake.layout, "running", reads)
-        assert [*held(lake.layout)] == [reads]
+        reads = create_savepoint(lake.layout, lake.pipeline, NOW)
+        record_hold(lake.layout, "running", reads)
+        assert [*held_reads(lake.layout)] == [reads]
     finally:
         process.kill()
         process.communicate()
     assert not is_held(lake.layout, "running")
-    assert [*held(lake.layout)] == []
+    assert [*held_reads(lake.layout)] == []
     remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == set()
 
@@ -133,4 +133,4 @@ def test_a_running_backfill_keeps_its_folder_and_what_it_reads_until_it_is_kille
 def test_a_damaged_hold_protects_nothing_and_stops_no_vacuum(lake: Lake, damage: bytes) -> None:
     with holding(lake.layout, "running") as folder:
         lake.layout.storage.write(f"{folder}/reads.json", damage)
-        assert [*held(lake.layout)] == []
+        assert [*held_reads(lake.layout)] == []

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from deltalake import DeltaTable
 
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.log_folder import log_folder
 from headgate.lake.tables.snapshot import tables_of
@@ -70,14 +70,14 @@ def test_vacuum_that_dies_after_every_single_step(
         upstream.refresh()
         upstream.require_intact()
         assert rows(lake.layout, SILVER) == before[SILVER]
-        assert verify(lake.layout, "tiny", savepoint, read=True, passing=others) == ()
+        assert verify_savepoint(lake.layout, "tiny", savepoint, read=True, passing=others) == ()
         for after in (0, 8):
             found = batches(upstream, after, 11)
             assert found[-1].state.n == 11
             assert all(upstream.storage.exists(f.path) for c in found for f in c.files)
     assert deaths > 10
     assert log_folder(lake.layout.storage.at(SILVER)).oldest > 0
-    assert verify(lake.layout, "tiny", savepoint, read=True) == ()
+    assert verify_savepoint(lake.layout, "tiny", savepoint, read=True) == ()
     check(lake, before)
 
 

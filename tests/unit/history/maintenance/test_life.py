@@ -17,11 +17,11 @@ import pytest
 from headgate.declaration.load import load
 from headgate.driver.lease import highest_epoch
 from headgate.history.maintenance import retention
-from headgate.history.savepoints.resets import Resets, Target, intend
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import delete
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.store import delete_savepoint
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
@@ -127,7 +127,7 @@ class Life:
     def build_anew(self, silver_too: bool) -> None:
         paths = ([SILVER] if silver_too else []) + ["late/per_minute", GOLD]
         (table,) = owned(self.lake, BRONZE)
-        intend(table, {p: Target() for p in paths}, NOON, why="a test")
+        intend_reset(table, {p: ResetTarget() for p in paths}, NOON, why="a test")
         Resets(table).carry_out(owned(self.lake, *paths), NOON)
 
     # What people do
@@ -143,13 +143,15 @@ class Life:
         # If bronze no longer has that past, it has to go back as well.
         reread = reread or self.past[: len(past)] != past
         epoch = 1 + highest_epoch(self.lake.layout, "tiny")
-        restore(self.lake.layout, self.lake.pipeline, savepoint, epoch, NOON, reread=reread)
+        restore_savepoint(
+            self.lake.layout, self.lake.pipeline, savepoint, epoch, NOON, reread=reread
+        )
         self.past = past if reread else self.past
 
     def forget_savepoint(self, which: int) -> None:
         if self.taken:
             each = self.taken.pop(which % len(self.taken))
-            delete(self.lake.layout, each[0])
+            delete_savepoint(self.lake.layout, each[0])
 
     # Maintenance
 
@@ -158,7 +160,7 @@ class Life:
             compacted(self.lake)
         vacuumed(self.lake)
         for savepoint, past in self.taken:
-            assert verify(self.lake.layout, "tiny", savepoint) == ()
+            assert verify_savepoint(self.lake.layout, "tiny", savepoint) == ()
             self.a_copy_can_go_back_and_on(savepoint, past)
         for above, path in ((BRONZE, SILVER), (SILVER, GOLD)):
             self.stage_can_go_on(above, self.state(path).n)

@@ -12,14 +12,14 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.history.maintenance.retention_context import NotLevelError
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.errors import ResetOpenError, SavepointError
 from headgate.history.savepoints.rebuilds import DOCUMENT
-from headgate.history.savepoints.resets import Resets, Target, intend
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import delete
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.store import delete_savepoint
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
@@ -68,8 +68,8 @@ def test_a_savepoint_can_be_restored_after_all_of_it(fill: Fill) -> None:
     assert done["silver/good"].kept["batches"].files == 5
     assert done["gold/per_minute"].removed.files == 5
     maintain(lake)
-    assert verify(lake.layout, "tiny", savepoint, read=True) == ()
-    restore(lake.layout, lake.pipeline, savepoint, 99, NOON)
+    assert verify_savepoint(lake.layout, "tiny", savepoint, read=True) == ()
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 99, NOON)
     now = all_rows(lake.layout)
     assert {path: now[path] for path in BUILT} == {path: then[path] for path in BUILT}
     # The stages also find every later batch, in the files that were merged since.
@@ -86,7 +86,7 @@ def test_a_copy_of_a_savepoint_can_be_made_after_all_of_it(
     lake, before = maintained
     savepoint = take(lake)
     there = Layout.of(str(tmp_path / "copy"), "tiny")
-    clone(lake.layout, savepoint, there)
+    clone_savepoint(lake.layout, savepoint, there)
     assert all_rows(there) == before
     assert balance(there, lake.pipeline).balanced
 
@@ -99,12 +99,12 @@ def test_a_copy_keeps_what_it_reads(fill: Fill, tmp_path: Path) -> None:
     def vacuum(place: str) -> None:
         if place == "clone.table_done" and not done:
             done.append(place)
-            delete(lake.layout, savepoint)
+            delete_savepoint(lake.layout, savepoint)
             vacuumed(lake)
 
     there = Layout.of(str(tmp_path / "copy"), "tiny")
     with passing(vacuum):
-        clone(lake.layout, savepoint, there)
+        clone_savepoint(lake.layout, savepoint, there)
     assert done
     assert all_rows(there) == then
     assert vacuumed(lake)["silver/good"].removed.files == 6
@@ -115,9 +115,9 @@ def test_a_savepoint_that_is_deleted_before_its_copy_begins_is_not_copied(
 ) -> None:
     lake = fill(3)
     savepoint = take(lake)
-    delete(lake.layout, savepoint)
+    delete_savepoint(lake.layout, savepoint)
     with pytest.raises(SavepointError, match="has been deleted meanwhile"):
-        clone(lake.layout, savepoint, Layout.of(str(tmp_path / "copy"), "tiny"))
+        clone_savepoint(lake.layout, savepoint, Layout.of(str(tmp_path / "copy"), "tiny"))
     assert not any((tmp_path / "copy").rglob("*.parquet"))
 
 
@@ -125,7 +125,7 @@ def test_a_savepoint_that_is_deleted_before_its_copy_begins_is_not_copied(
 def test_what_only_a_savepoint_needed_goes_with_it(fill: Fill) -> None:
     lake, savepoint, _ = saved_and_compacted(fill, 6)
     vacuumed(lake)
-    delete(lake.layout, savepoint)
+    delete_savepoint(lake.layout, savepoint)
     assert vacuumed(lake)["silver/good"].removed.files == 6
 
 
@@ -135,8 +135,8 @@ def test_files_that_a_restore_has_brought_back_are_kept_for_readers(fill: Fill) 
     began, old = datetime.now(UTC), live_at(lake, savepoint)
     for path in old:
         os.utime(path, (0, 0))
-    restore(lake.layout, lake.pipeline, savepoint, 99, began + timedelta(hours=1))
-    delete(lake.layout, savepoint)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 99, began + timedelta(hours=1))
+    delete_savepoint(lake.layout, savepoint)
     compacted(lake, "silver/good")
     assert not old & live_at(lake)
     vacuumed(lake, keep_for=timedelta(hours=1), now=began + timedelta(hours=1, minutes=30))
@@ -203,7 +203,7 @@ def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, B
     held.fence(99)
     gold = table(lake, "gold/per_minute")
     gold.fence(99)
-    intend(held, {"gold/per_minute": Target()}, NOON, why="a test")
+    intend_reset(held, {"gold/per_minute": ResetTarget()}, NOON, why="a test")
     Resets(held).carry_out([gold], NOON)
     upstream = table(lake, "silver/good")
     found = batches(upstream, 0, 12)
@@ -241,7 +241,7 @@ def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fil
 def test_nothing_is_touched_while_a_reset_is_open(fill: Fill) -> None:
     lake = fill(4)
     held = owned(lake, "bronze/events")[0]
-    intend(held, {"silver/good": Target()}, NOON, why="restore of savepoint s1")
+    intend_reset(held, {"silver/good": ResetTarget()}, NOON, why="restore of savepoint s1")
     for act in (compacted, vacuumed):
         with pytest.raises(ResetOpenError, match=r"restore of savepoint s1\): silver/good") as e:
             act(lake)
@@ -252,7 +252,7 @@ def test_nothing_is_touched_while_a_reset_is_open(fill: Fill) -> None:
 def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
     lake = fill(4)
     held, gold = (owned(lake, p)[0] for p in ("bronze/events", "gold/per_minute"))
-    intend(held, {"gold/per_minute": Target()}, NOON, why="a test")
+    intend_reset(held, {"gold/per_minute": ResetTarget()}, NOON, why="a test")
     Resets(held).carry_out([gold], NOON)
     for n in range(1, 5):
         rows_ = [{"window_start": NOON + timedelta(minutes=n), "events": 1}]
@@ -264,4 +264,4 @@ def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
     maintain(lake)
     assert log_folder(lake.layout.storage.at("bronze/events")).oldest > asked
     assert Resets(table(lake, "bronze/events")).intent is None
-    restore(lake.layout, lake.pipeline, take(lake), 99, NOON)
+    restore_savepoint(lake.layout, lake.pipeline, take(lake), 99, NOON)

@@ -14,7 +14,7 @@ from headgate.history.maintenance.retention_context import read_context
 from headgate.history.maintenance.steps import compact_tables, vacuum_tables
 from headgate.history.maintenance.vacuum import list_files, plan_vacuum
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.files import Storage
@@ -185,4 +185,4 @@ def test_a_savepoint_that_is_taken_while_it_runs_counts(fill: Fill) -> None:
         return nullcontext()
 
     tuple(vacuum_tables(*around, timedelta(), turn, later()))
-    assert verify(lake.layout, "tiny", savepoints[0]) == ()
+    assert verify_savepoint(lake.layout, "tiny", savepoints[0]) == ()

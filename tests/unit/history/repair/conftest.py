@@ -20,7 +20,7 @@ from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import Plan
 from headgate.history.repair.way_back import SourceHolds
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.tables.table import Table
 from tests.support import lake as support
 from tests.support.fake_stages import Record, without_spark
@@ -95,7 +95,7 @@ class Lake(support.Lake):
         return [(f.sequence, f.path, f.size, f.status) for f in log.files]
 
     def take(self) -> Savepoint:
-        return create(self.layout, self.pipeline, NOW)
+        return create_savepoint(self.layout, self.pipeline, NOW)
 
     def examine(self, scratch: Path, source_holds: SourceHolds = lambda *_: None) -> Plan:
         return examine(self.layout, self.pipeline, scratch, source_holds)

@@ -16,7 +16,7 @@ from headgate.declaration.model import Pipeline, Publication
 from headgate.history.repair.apply import apply
 from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import CannotRepairError, Plan
-from headgate.history.savepoints.resets import Target, intend
+from headgate.history.savepoints.resets import ResetTarget, intend_reset
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table
@@ -216,7 +216,9 @@ def test_bronze_goes_back_and_what_nobody_declares_loses_its_place(
 def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     """What the tables hold may come from other batches than those that bronze has now."""
     bronze = lake.tables[BRONZE]
-    intend(bronze, dict.fromkeys(BUILT, Target()), NOW, why="by hand", reread=Target())
+    intend_reset(
+        bronze, dict.fromkeys(BUILT, ResetTarget()), NOW, why="by hand", reread=ResetTarget()
+    )
     lake.open()
     lake.run()
     before = lake.all_rows()
@@ -310,13 +312,13 @@ def test_an_unfinished_reset_is_finished_or_its_table_is_rebuilt(
     lake.run(2)
     before = lake.all_rows()
     targets = {path: savepoint.tables[path].target for path in (GOLD[0], LATE[0])}
-    intend(lake.tables[BRONZE], targets, NOW, why="by hand")
+    intend_reset(lake.tables[BRONZE], targets, NOW, why="by hand")
     if is_damaged:
         (file,) = (f for f in lake.data_files(GOLD[0]) if "0-5-" in str(f))
         harm(file, "flipped")
     plan = lake.examine(tmp_path / "look")
     assert plan.is_damage == is_damaged
-    assert plan.targets == ({GOLD[0]: Target(), LATE[0]: Target()} if is_damaged else {})
+    assert plan.targets == ({GOLD[0]: ResetTarget(), LATE[0]: ResetTarget()} if is_damaged else {})
     assert plan.is_needed
     lake.repair(plan)
     assert not lake.examine(tmp_path / "again").is_needed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.verify import verify_savepoint
 from tests.support.damage import harm
 from tests.support.failing import dying
 from tests.support.rounds import IN_FULL
@@ -95,7 +95,7 @@ def test_versions_are_never_given_twice(lake: Lake, tmp_path: Path) -> None:
     table = lake.tables[GOLD[0]].reader()
     table.refresh()
     assert table.version > newest
-    (problem,) = verify(lake.layout, "tiny", savepoint)
+    (problem,) = verify_savepoint(lake.layout, "tiny", savepoint)
     assert problem.table == GOLD[0]
 
 

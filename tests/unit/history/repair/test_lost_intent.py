@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
-from headgate.history.savepoints.resets import Resets, Target, intend
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.damage import harm
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, of_two]
 
 def test_a_savepoint_of_after_it_is_restored(lake: Lake, tmp_path: Path) -> None:
     older, bronze = lake.take(), lake.tables[BRONZE]
-    intend(bronze, {GOLD[0]: Target()}, NOW, why="asked for by hand")
+    intend_reset(bronze, {GOLD[0]: ResetTarget()}, NOW, why="asked for by hand")
     asked = BronzePayload.of(bronze.refresh()).reset_commit
     lake.open()
     newer = lake.run(1).take()
@@ -39,7 +39,7 @@ def test_a_savepoint_of_after_it_is_restored(lake: Lake, tmp_path: Path) -> None
     lineage = BronzeLineage(lake.tables[BRONZE])
     assert (lineage.has(older), lineage.has(newer)) == (False, True)
     lake.epoch += 1
-    restore(lake.layout, lake.pipeline, newer, lake.epoch, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, newer, lake.epoch, NOW)
     assert not lake.examine(tmp_path / "again").is_damage
     lake.open()
     lake.run()

@@ -9,10 +9,10 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.history.repair.plan import Plan
-from headgate.history.savepoints.clone import clone
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.clone import clone_savepoint
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.unit.history.repair.conftest import BRONZE, FILES, GOLD, NOW, Lake
@@ -24,7 +24,7 @@ NEW_ROOT = "⟦headgate run PIPELINE --root ANOTHER_FOLDER⟧"
 
 
 def take(lake: Lake, minutes: int) -> Savepoint:
-    return create(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))
+    return create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))
 
 
 def command(savepoint: Savepoint, *options: str) -> str:
@@ -51,7 +51,7 @@ def test_bronze_goes_back_to_the_newest_savepoint_without_the_damage(
     assert "silver/good has these ids of the same batches: " in plan.refusal
     assert command(good, "--reread") in plan.way_back
     lake.epoch += 1
-    restore(lake.layout, lake.pipeline, good, lake.epoch, NOW, reread=True)
+    restore_savepoint(lake.layout, lake.pipeline, good, lake.epoch, NOW, reread=True)
     assert not lake.examine(tmp_path / "again").is_needed
     lake.open()
     lake.run()
@@ -107,7 +107,7 @@ def test_a_copy_where_a_log_keeps_the_tables_from_going_back(
     plan = refused(lake, tmp_path)
     assert command(good, "--to", "ANOTHER_FOLDER") in plan.way_back
     assert ("is lost)" in plan.way_back) == (part == "of files")
-    clone(lake.layout, good, Layout.of(str(tmp_path / "copy"), "tiny"))
+    clone_savepoint(lake.layout, good, Layout.of(str(tmp_path / "copy"), "tiny"))
     copy = Lake(lake.pipeline, tmp_path / "copy")
     copy.list_new()
     copy.run()
@@ -146,7 +146,7 @@ def test_gold_cannot_be_rebuilt_over_a_lost_entry_of_bronze(lake: Lake, tmp_path
     assert "bronze/events: its log has lost entries that other tables need" in (plan.refusal or "")
     assert command(good) in plan.way_back
     lake.epoch += 1
-    restore(lake.layout, lake.pipeline, good, lake.epoch, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, good, lake.epoch, NOW)
     lake.open()
     lake.run()
     assert lake.all_rows() == before

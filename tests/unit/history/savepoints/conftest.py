@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.rebuilds import FOLDER, Rebuild, record
+from headgate.history.savepoints.rebuilds import FOLDER, Rebuild, record_rebuild
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.tables.table import Table
 from tests.support.copies import put
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake, bronze, late, silver
@@ -50,7 +50,7 @@ def add_batch(lake: Lake, n: int) -> None:
 
 
 def take(lake: Lake, minutes: int = 0) -> Savepoint:
-    return create(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))
+    return create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))
 
 
 def begin(lake: Lake, paths: Iterable[str]) -> Rebuild:
@@ -62,5 +62,5 @@ def begin(lake: Lake, paths: Iterable[str]) -> Rebuild:
         schema = pa.schema(lake._tables[path].handle.schema().to_arrow())
         table = rebuild.table(lake.layout, "tiny", path)
         table.create(schema, definition, time_column="time", generation=generation + 1)
-    record(lake.layout, rebuild)
+    record_rebuild(lake.layout, rebuild)
     return rebuild

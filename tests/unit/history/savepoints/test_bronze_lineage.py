@@ -9,7 +9,7 @@ import pytest
 from headgate.declaration.graph import graph_of
 from headgate.flow.operations.carrying_out import intend_operation
 from headgate.history.savepoints.bronze_lineage import BronzeLineage
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.log import Commit
@@ -41,7 +41,7 @@ def test_it_is_what_every_commit_of_the_lineage_says(lake: Lake, seed: int) -> N
         else:
             into = chance.choice(taken)
             reread = not BronzeLineage(bronze_of(lake)).has(into) or chance.random() < 0.6
-            restore(lake.layout, lake.pipeline, into, 100 * step, NOW, reread=reread)
+            restore_savepoint(lake.layout, lake.pipeline, into, 100 * step, NOW, reread=reread)
         bronze = bronze_of(lake)
         had = {batches_at(commit) for commit in lineage(bronze)}
         for savepoint in taken:
@@ -60,7 +60,7 @@ def test_one_of_the_same_batches_lies_in_it_whatever_was_committed_between(lake:
     corrected = take(lake, 2)
     add_batch(lake, 3)
     longer = take(lake, 3)
-    restore(lake.layout, lake.pipeline, first, 8, NOW, reread=True)
+    restore_savepoint(lake.layout, lake.pipeline, first, 8, NOW, reread=True)
     found = BronzeLineage(bronze_of(lake))
     assert [found.has(each) for each in (first, same, corrected, longer)] == [
         True,
@@ -68,4 +68,4 @@ def test_one_of_the_same_batches_lies_in_it_whatever_was_committed_between(lake:
         False,
         False,
     ]
-    restore(lake.layout, lake.pipeline, same, 9, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, same, 9, NOW)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.clone import clone
-from headgate.history.savepoints.resets import Resets, Target, intend
+from headgate.history.savepoints.clone import clone_savepoint
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.table import Table
@@ -41,13 +41,13 @@ def test_a_copy_has_the_batches_of_a_silver_table_that_no_gold_table_reads(
     compacted(lake)
     tables = {table.name: table for table in owned(lake)}
     bronze = tables["bronze/events"]
-    intend(bronze, {"silver/side": Target()}, NOW, why="a full refresh")
+    intend_reset(bronze, {"silver/side": ResetTarget()}, NOW, why="a full refresh")
     Resets(bronze).carry_out(tables.values(), NOW)
     process(tables["silver/side"], range(1, 3))
     savepoint = take(lake)
     assert savepoint.n == 2
     there = Layout.of(str(tmp_path / "copy"), "tiny")
-    clone(lake.layout, savepoint, there)
+    clone_savepoint(lake.layout, savepoint, there)
     read, copied = (
         [(c.state.from_n, c.state.n, len(c.files)) for c in batches(each, 2, 6)]
         for each in (bronze, Table(there.storage, "bronze/events", pipeline="tiny"))

@@ -8,7 +8,11 @@ import pytest
 
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
-from headgate.history.savepoints.declarations import all_kept, keep, kept
+from headgate.history.savepoints.declarations import (
+    keep_declaration,
+    kept_declaration,
+    kept_declarations,
+)
 from headgate.lake.storage.layout import Layout
 from tests.unit.insight.ledger.conftest import DECLARATION
 
@@ -30,10 +34,10 @@ def test_the_one_that_was_deployed_last_is_the_last(tmp_path: Path) -> None:
     for minutes in range(1, 5):
         file.write_text(DECLARATION.replace("1 minute}", f"{minutes} minutes}}"))
         made.append(load(file))
-        keep(layout, made[-1])
+        keep_declaration(layout, made[-1])
     for pipeline in made:
-        keep(layout, pipeline)
-        assert [*all_kept(layout)][-1].digest == pipeline.digest
+        keep_declaration(layout, pipeline)
+        assert [*kept_declarations(layout)][-1].digest == pipeline.digest
 
 
 def test_one_is_found_after_the_variable_of_its_password_is_gone(
@@ -44,9 +48,9 @@ def test_one_is_found_after_the_variable_of_its_password_is_gone(
     monkeypatch.setenv("OLD_PW", "open sesame")
     pipeline = load(file)
     layout = Layout.of(str(tmp_path / "lake"), pipeline.name)
-    keep(layout, pipeline)
+    keep_declaration(layout, pipeline)
     monkeypatch.delenv("OLD_PW")
-    (found,) = all_kept(layout)
+    (found,) = kept_declarations(layout)
     assert (found.digest, found.definitions) == (pipeline.digest, pipeline.definitions)
     with pytest.raises(DeclarationError, match="OLD_PW is not set"):
-        kept(layout, pipeline.digest, needs_secrets=True)
+        kept_declaration(layout, pipeline.digest, needs_secrets=True)

@@ -14,9 +14,9 @@ from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.stages import Stages
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import SavepointError
-from headgate.history.savepoints.rebuilds import publish
-from headgate.history.savepoints.resets import Resets, intend
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.rebuilds import publish_rebuild
+from headgate.history.savepoints.resets import Resets, intend_reset
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.tables.errors import FencedError, LogGapError
 from headgate.lake.tables.history import batches
@@ -48,13 +48,13 @@ def test_what_was_built_from_another_past_of_bronze_is_not_brought_back(lake: La
     first = take(lake)
     add_batch(lake, 3)
     second = take(lake, 1)
-    restore(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
+    restore_savepoint(lake.layout, lake.pipeline, first, 7, NOW, reread=True)
     # The source is read again, in other batches: the old records of batch 3 are now in 4.
     for n, first_offset in ((3, 90), (4, 9)):
         rows = [bronze(first_offset + i) for i in range(3)]
         lake.commit(BRONZE, n, rows, {"read": 3, "duplicate": 0, "differing": 0})
     try:
-        restore(lake.layout, lake.pipeline, second, 8, NOW)
+        restore_savepoint(lake.layout, lake.pipeline, second, 8, NOW)
     except SavepointError:
         return
     # Silver is after a batch 3 that it never read, and will get offsets 9 to 11 a second time.
@@ -75,7 +75,7 @@ def test_no_savepoint_is_taken_of_tables_that_await_a_reset(lake: Lake) -> None:
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
     try:
         torn = take(lake, 1)
     except HeadgateError:
@@ -88,7 +88,7 @@ def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(lake: Lake) -> 
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     seen = tables(lake)
     Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
     try:
@@ -96,7 +96,7 @@ def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(lake: Lake) -> 
     except HeadgateError:
         return
     Resets(seen[BRONZE]).carry_out([seen[LATE], seen[GOLD]], NOW)
-    restore(lake.layout, lake.pipeline, torn, 8, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, torn, 8, NOW)
     counts = {"read": 3, "duplicate": 0, "differing": 0}
     lake.commit(BRONZE, 4, [bronze(12), bronze(13), bronze(14)], counts)
     lake.commit(SILVER, 4, [silver(10), silver(11), silver(13), silver(14)], {"silver": 4})
@@ -130,7 +130,7 @@ def test_a_job_that_runs_ends_when_a_paused_restore_asks_for_resets(lake: Lake) 
     paused = tables(lake, 7)
     job = job_of_silver(lake)
     job.open(8, NOW)
-    intend(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
+    intend_reset(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
     with pytest.raises(FencedError, match="requested a reset"):
         job.catch_up(NOW)
     assert job.resets.awaits(tables(lake)[SILVER])
@@ -150,7 +150,7 @@ def test_a_gap_behind_a_reset_that_is_asked_for_is_no_damage(lake: Lake) -> None
 
     def step(*_: object) -> None:
         targets = savepoint.targets()
-        intend(paused[BRONZE], targets, NOW, why="a restore", reread=savepoint.bronze.target)
+        intend_reset(paused[BRONZE], targets, NOW, why="a restore", reread=savepoint.bronze.target)
         raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
 
     job.stages.silver["events"].catch_up = step
@@ -182,7 +182,9 @@ def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
 
     def looked_after() -> Iterator[Table]:
         yield own[QUARANTINE]
-        intend(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
+        intend_reset(
+            paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id
+        )
         yield own[SILVER]
 
     resets = Resets(own[BRONZE])
@@ -197,11 +199,11 @@ def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(lake:
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     seen = tables(lake)
     Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
     lake.commit(SILVER, 3, [silver(10), silver(11)], {"silver": 2})
-    restore(lake.layout, lake.pipeline, savepoint, 8, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 8, NOW)
     assert {tables(lake)[path].refresh().n for path in (QUARANTINE, SILVER, LATE, GOLD)} == {2}
 
 
@@ -214,7 +216,7 @@ def test_a_table_that_is_not_declared_goes_with_the_bronze_it_was_built_from(lak
     seen = tables(lake, 7)
     rebuild = begin(lake, SCHEMAS.keys() - {FILES})
     resets = Resets(seen[BRONZE])
-    assert publish(lake.layout, lake.pipeline, rebuild, resets, NOW)
+    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, resets, NOW)
     resets.carry_out(seen.values(), NOW)
     assert seen[BRONZE].refresh().n == seen[SILVER].refresh().n == 0
     assert seen[path].refresh().n == 0

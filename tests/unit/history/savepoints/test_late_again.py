@@ -13,9 +13,9 @@ from headgate.declaration.digest import meaning_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.flow.operations.late_replay import replay_document
-from headgate.history.savepoints.declarations import keep
-from headgate.history.savepoints.deployment import deployment
-from headgate.history.savepoints.late_again import late_again
+from headgate.history.savepoints.declaration_changes import late_again
+from headgate.history.savepoints.declarations import keep_declaration
+from headgate.history.savepoints.deployment import deployment_of
 from headgate.lake.tables.operation import Operation
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.unit.cli.conftest import Ask
@@ -85,14 +85,14 @@ def test_a_bronze_that_is_read_again_has_no_replays_but_those_of_loads(tmp_path:
 @pytest.mark.usefixtures("ask")
 def test_a_plan_says_it_and_names_the_command(tmp_path: Path, ask: Ask) -> None:
     lake = Lake(tmp_path / "lake", declare(tmp_path / "tiny.yml"))
-    keep(lake.layout, lake.pipeline)
+    keep_declaration(lake.layout, lake.pipeline)
     bronze = lake.table("bronze/events")
     state = bronze.refresh()
     payload = replace(BronzePayload.of(state), operations=asked(AMOUNT, AMOUNT))
     bronze.commit(replace(state, payload=payload))
     arguments = ("plan", lake.pipeline.file, "--root", tmp_path / "lake")
     assert "late again" not in ask(*arguments)[1]
-    found = deployment(lake.layout, declare(tmp_path / "tiny.yml", OTHER))
+    found = deployment_of(lake.layout, declare(tmp_path / "tiny.yml", OTHER))
     assert {plan.table for plan in found.tables if plan.late_again} == {"gold/per_minute"}
     code, out, _ = ask(*arguments)
     assert code == 0

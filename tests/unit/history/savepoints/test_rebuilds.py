@@ -20,14 +20,14 @@ from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.rebuilds import (
     DOCUMENT,
     FOLDER,
-    begun,
-    continued,
-    publish,
-    targets,
+    begun_rebuild,
+    continued_rebuild,
+    publish_rebuild,
+    rebuild_targets,
 )
-from headgate.history.savepoints.resets import Resets, Target, intend
-from headgate.history.savepoints.restore import restore
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.restore import restore_savepoint
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.storage.documents import DamagedDocumentError
 from headgate.lake.tables.errors import FencedError, LogGapError
 from headgate.lake.tables.history import batches
@@ -55,7 +55,7 @@ BUILT = (SILVER, LATE, GOLD)
 def process(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
     """Let the rebuild of some tables process bronze up to a batch. The tables have no files, which
     does not matter to the code that publishes them."""
-    rebuild = begun(lake.layout, tables(lake)[BRONZE].refresh().generation)
+    rebuild = begun_rebuild(lake.layout, tables(lake)[BRONZE].refresh().generation)
     assert rebuild is not None
     for path in paths:
         table = rebuild.table(lake.layout, "tiny", path)
@@ -69,12 +69,14 @@ def count(lake: Lake, path: str) -> int:
 
 def test_it_is_ready_when_it_has_what_the_current_tables_have(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None
     process(lake, 2, SILVER)
     process(lake, 1, LATE, GOLD)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None, "gold has not processed batch 2"
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None, (
+        "gold has not processed batch 2"
+    )
     process(lake, 2, GOLD)
-    found = targets(lake.layout, lake.pipeline, rebuild)
+    found = rebuild_targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert found.keys() == set(BUILT)
     assert found[LATE].version == 1, "it skips the batches that have no rows for it"
@@ -87,8 +89,8 @@ def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> 
     pipeline = replace(lake.pipeline, gold=gated)
     rebuild = begin(lake, BUILT)
     process(lake, 2, *BUILT)
-    assert targets(lake.layout, lake.pipeline, rebuild) is not None
-    assert targets(lake.layout, pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is not None
+    assert rebuild_targets(lake.layout, pipeline, rebuild) is None
 
     table = rebuild.table(lake.layout, "tiny", GOLD)
     table.epoch = table.refresh().epoch
@@ -101,9 +103,9 @@ def test_only_a_version_that_its_gate_has_validated_is_published(lake: Lake) -> 
 
     for n, operation, is_ready in ((1, 1, False), (2, 0, False), (2, 1, True)):
         validated(n, operation)
-        assert (targets(lake.layout, pipeline, rebuild) is not None) == is_ready
+        assert (rebuild_targets(lake.layout, pipeline, rebuild) is not None) == is_ready
     table.commit(table.state.held("fence", table.epoch))
-    assert targets(lake.layout, pipeline, rebuild) is not None
+    assert rebuild_targets(lake.layout, pipeline, rebuild) is not None
 
 
 def operate(table: Table, number: int) -> None:
@@ -120,14 +122,14 @@ def test_it_is_not_ready_without_the_operations_of_the_current_tables(
     hold it, or another job may still work on it. Readers would lose the rows of the operation."""
     rebuild = begin(lake, BUILT)
     process(lake, 2, *BUILT)
-    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is not None
     operate(tables(lake)[path], 2)
     built = rebuild.table(lake.layout, "tiny", path)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None
     operate(built, 1)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None
     operate(built, 2)
-    found = targets(lake.layout, lake.pipeline, rebuild)
+    found = rebuild_targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert found[path].version == 3, "the version after the last operation"
 
@@ -143,9 +145,9 @@ def test_a_version_that_its_gate_let_pass_is_not_published_without_a_held_operat
     table.epoch = table.refresh().epoch
     said = {"suite": "any", "at": 0, "n": 2, "operation": 0}
     table.commit(table.state.advanced_to(2, NOW, GoldPayload(gate=said)))
-    assert targets(lake.layout, pipeline, rebuild) is not None
+    assert rebuild_targets(lake.layout, pipeline, rebuild) is not None
     operate(tables(lake)[GOLD], 1)
-    assert targets(lake.layout, pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, pipeline, rebuild) is None
 
 
 def test_it_is_published_although_its_bronze_has_no_operations(lake: Lake) -> None:
@@ -155,7 +157,7 @@ def test_it_is_published_although_its_bronze_has_no_operations(lake: Lake) -> No
     table = rebuild.table(lake.layout, "tiny", BRONZE)
     table.commit(table.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 5})))
     operate(tables(lake)[GOLD], 1)
-    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is not None
 
 
 def test_a_rebuild_carries_out_the_operations_and_is_published(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_all_tables_are_taken_at_one_batch(lake: Lake) -> None:
         process(lake, n, SILVER)
     process(lake, 2, GOLD)
     process(lake, 3, LATE)
-    found = targets(lake.layout, lake.pipeline, rebuild)
+    found = rebuild_targets(lake.layout, lake.pipeline, rebuild)
     assert found is not None
     assert {path: target.version for path, target in found.items()} == {SILVER: 2, LATE: 0, GOLD: 1}
 
@@ -201,7 +203,7 @@ def test_tables_that_pass_each_other_are_not_published(lake: Lake) -> None:
     rebuild = begin(lake, BUILT)
     process(lake, 3, SILVER)
     process(lake, 2, GOLD)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None
 
 
 def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
@@ -212,11 +214,13 @@ def test_bronze_is_published_when_it_has_read_as_far(lake: Lake) -> None:
     table = rebuild.table(lake.layout, "tiny", BRONZE)
     table.commit(table.refresh().advanced_to(1, NOW, BronzePayload({"sequence": 4})))
     process(lake, 1, SILVER, GOLD)
-    assert targets(lake.layout, lake.pipeline, rebuild) is None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None
     table.commit(table.refresh().advanced_to(2, NOW, BronzePayload({"sequence": 5})))
-    assert targets(lake.layout, lake.pipeline, rebuild) is None, "silver has not processed it"
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is None, (
+        "silver has not processed it"
+    )
     process(lake, 2, SILVER, GOLD)
-    assert targets(lake.layout, lake.pipeline, rebuild) is not None
+    assert rebuild_targets(lake.layout, lake.pipeline, rebuild) is not None
 
 
 def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> None:
@@ -224,15 +228,15 @@ def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> No
     process(lake, 2, *BUILT, rows=7)
     before = count(lake, GOLD)
     with dying("reset.intended"):
-        publish(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
+        publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
     assert count(lake, GOLD) == before > 0
     seen = tables(lake, 8)
     resets = Resets(seen[BRONZE])
     assert [p for p in seen if resets.awaits(seen[p])] == [GOLD, LATE, SILVER]
     resets.carry_out(seen.values(), NOW)
     assert {seen[path].refresh().total["rows"] for path in BUILT} == {7}
-    assert begun(lake.layout, seen[BRONZE].refresh().generation) is None
-    assert create(lake.layout, lake.pipeline, NOW).n == 2
+    assert begun_rebuild(lake.layout, seen[BRONZE].refresh().generation) is None
+    assert create_savepoint(lake.layout, lake.pipeline, NOW).n == 2
 
 
 def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
@@ -245,7 +249,7 @@ def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
     stage = SimpleNamespace(write_to=lambda _: None)
     job._declared, job.bronze = job.stages, {"events": stage}
     process(lake, 2, *BUILT, rows=7)
-    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     job.catch_up(NOW)
     assert tables(lake)[SILVER].refresh().total["rows"] == 7
     assert job.rebuild is None
@@ -255,15 +259,17 @@ def test_a_restore_makes_it_void(lake: Lake) -> None:
     savepoint = take(lake)
     begin(lake, BUILT)
     add_batch(lake, 3)
-    restore(lake.layout, lake.pipeline, savepoint, 9, NOW)
-    assert begun(lake.layout, tables(lake)[BRONZE].refresh().generation) is None
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 9, NOW)
+    assert begun_rebuild(lake.layout, tables(lake)[BRONZE].refresh().generation) is None
 
 
 def test_it_is_not_continued_by_another_declaration(lake: Lake) -> None:
     rebuild = begin(lake, (LATE, GOLD))
-    assert continued(lake.layout, lake.pipeline, 0) == rebuild
+    assert continued_rebuild(lake.layout, lake.pipeline, 0) == rebuild
     definitions = {**lake.pipeline.definitions, GOLD: "another"}
-    assert continued(lake.layout, replace(lake.pipeline, definitions=definitions), 0) is None
+    assert (
+        continued_rebuild(lake.layout, replace(lake.pipeline, definitions=definitions), 0) is None
+    )
 
 
 def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None:
@@ -272,15 +278,15 @@ def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None
     other = Table(storage, LATE, pipeline="tiny", log=f"{FOLDER}/3/{LATE}")
     other.create(lake._schema(LATE), "digest", time_column="time")
     bronze = tables(lake, 8)[BRONZE]
-    rebuilds.remove_void(lake.layout, bronze, rebuild)
+    rebuilds.remove_void_rebuilds(lake.layout, bronze, rebuild)
     assert storage.folders(FOLDER) == ("7",)
     tables(lake, 9)
     with pytest.raises(FencedError):
-        rebuilds.remove_void(lake.layout, bronze, None)
+        rebuilds.remove_void_rebuilds(lake.layout, bronze, None)
     assert storage.folders(FOLDER) == ("7",)
-    rebuilds.remove_void(lake.layout, tables(lake, 10)[BRONZE], None)
+    rebuilds.remove_void_rebuilds(lake.layout, tables(lake, 10)[BRONZE], None)
     assert storage.folders(FOLDER) == ()
-    assert begun(lake.layout, 0) is None
+    assert begun_rebuild(lake.layout, 0) is None
 
 
 def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
@@ -288,7 +294,7 @@ def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
     storage = lake.layout.storage
     storage.write(DOCUMENT, storage.read(DOCUMENT).replace(b"by hand", b"by mind"))
     with pytest.raises(DamagedDocumentError, match=r"rebuild\.json"):
-        begun(lake.layout, 0)
+        begun_rebuild(lake.layout, 0)
 
 
 def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: Lake) -> None:
@@ -296,7 +302,7 @@ def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: 
     rebuild = begin(lake, BUILT)
     process(lake, 2, *BUILT)
     seen = tables(lake, 8)
-    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
     assert batches(seen[SILVER], 0, 2)
     with pytest.raises(LogGapError, match="batches 2 to 2"):
@@ -308,8 +314,8 @@ def test_it_waits_for_a_reset_that_is_open(lake: Lake) -> None:
     process(lake, 2, LATE, GOLD)
     seen = tables(lake, 8)
     resets = Resets(seen[BRONZE])
-    intend(seen[BRONZE], {SILVER: Target()}, NOW, why="a test")
-    assert not publish(lake.layout, lake.pipeline, rebuild, resets, NOW)
+    intend_reset(seen[BRONZE], {SILVER: ResetTarget()}, NOW, why="a test")
+    assert not publish_rebuild(lake.layout, lake.pipeline, rebuild, resets, NOW)
     assert resets.awaits(seen[SILVER])
 
 
@@ -317,7 +323,7 @@ def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.Monk
     rebuild = begin(lake, BUILT)
     process(lake, 2, *BUILT)
     seen = tables(lake, 8)
-    assert publish(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
     lake.layout.storage.remove(rebuild.folder)
     with pytest.raises(LogGapError, match="the log of this rebuild is gone"):
         Resets(seen[BRONZE]).carry_out(seen.values(), NOW)

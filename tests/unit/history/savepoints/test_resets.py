@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import Schema
 
-from headgate.history.savepoints.resets import Resets, Target, intend
+from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.errors import CommitRefusedError, FencedError, LogGapError
@@ -54,16 +54,16 @@ def paths(table: Table) -> set[str]:
     return {f.path for f in live_files(table.handle)}
 
 
-def version_of(table: Table, n: int) -> Target:
+def version_of(table: Table, n: int) -> ResetTarget:
     """The commit that reached batch ``n``, as a savepoint would have noted it."""
     commit = next(c for c in lineage(table) if c.state.n == n and c.state.kind == "data")
-    return Target(commit.version, commit.state.files)
+    return ResetTarget(commit.version, commit.state.files)
 
 
 def test_a_table_goes_back_and_on(tables: dict[str, Table]) -> None:
     bronze, silver = tables.values()
     target = version_of(silver, 2)
-    intend(bronze, {silver.name: target}, NOON, why="a test", savepoint="s1")
+    intend_reset(bronze, {silver.name: target}, NOON, why="a test", savepoint="s1")
     resets = Resets(bronze)
     assert resets.awaits(silver)
     resets.carry_out([silver], NOON)
@@ -87,7 +87,7 @@ def test_a_generation_is_above_any_that_bronze_has_lost(tables: dict[str, Table]
     """Silver carried out the reset of generation 4, but bronze lost the commit that requested
     it."""
     bronze, silver = tables.values()
-    intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test", above=4)
+    intend_reset(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test", above=4)
     assert bronze.refresh().generation == 5
     Resets(bronze).carry_out([silver], NOON)
     assert silver.refresh().generation == 5
@@ -95,7 +95,7 @@ def test_a_generation_is_above_any_that_bronze_has_lost(tables: dict[str, Table]
 
 def test_carrying_out_again_does_nothing(tables: dict[str, Table]) -> None:
     bronze, silver = tables.values()
-    intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
+    intend_reset(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
     for _ in range(2):
         Resets(bronze).carry_out([silver, bronze], NOON)
     process(silver, 3)
@@ -117,7 +117,7 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
     assert (silver.refresh().definition, len(paths(silver))) == ("digest", 5)
     newest = version_of(rebuilt, 4)
     target = replace(newest, rebuilt=log)
-    intend(bronze, {silver.name: target}, NOON, why="a test")
+    intend_reset(bronze, {silver.name: target}, NOON, why="a test")
     Resets(bronze).carry_out([silver], NOON)
     state = silver.refresh()
     assert (state.n, state.definition, state.total, state.generation) == (4, "new", {"rows": 2}, 1)
@@ -130,7 +130,7 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
         ["data/1-2-2.parquet", "data/1-4-4.parquet"],
         ["data/1-5-5.parquet"],
     ]
-    intend(bronze, {silver.name: before}, NOON, why="back again")
+    intend_reset(bronze, {silver.name: before}, NOON, why="back again")
     Resets(bronze).carry_out([silver], NOON)
     assert silver.refresh().definition == "digest"
     assert [f.name for f in silver.handle.schema().fields] == ["id", "time"]
@@ -141,7 +141,7 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
 def test_bronze_goes_back_in_the_same_commit(tables: dict[str, Table]) -> None:
     bronze, silver = tables.values()
     targets = {silver.name: version_of(silver, 2)}
-    intend(bronze, targets, NOON, why="a test", reread=version_of(bronze, 3))
+    intend_reset(bronze, targets, NOON, why="a test", reread=version_of(bronze, 3))
     assert bronze.refresh().n == 3
     assert len(paths(bronze)) == 3
     assert Resets(bronze).awaits(silver)
@@ -157,11 +157,11 @@ def test_two_resets_keep_to_their_own_past(tables: dict[str, Table]) -> None:
     """Batch 4 was committed twice; each past has its own."""
     bronze, silver = tables.values()
     at_two, at_five = version_of(silver, 2), version_of(silver, 5)
-    intend(bronze, {silver.name: at_two}, NOON, why="first")
+    intend_reset(bronze, {silver.name: at_two}, NOON, why="first")
     Resets(bronze).carry_out([silver], NOON)
     process(silver, 3, "second")
     process(silver, 4, "second")
-    intend(bronze, {silver.name: at_five}, NOON, why="second")
+    intend_reset(bronze, {silver.name: at_five}, NOON, why="second")
     Resets(bronze).carry_out([silver], NOON)
     assert [b.files[0].path for b in batches(silver, 2, 5)] == [
         f"data/0-{n}-{n}.parquet" for n in (3, 4, 5)
@@ -171,7 +171,7 @@ def test_two_resets_keep_to_their_own_past(tables: dict[str, Table]) -> None:
 def test_a_version_that_is_not_what_it_was_is_refused(tables: dict[str, Table]) -> None:
     bronze, silver = tables.values()
     wrong = replace(version_of(silver, 2), files="0" * 31 + "1")
-    intend(bronze, {silver.name: wrong}, NOON, why="a test")
+    intend_reset(bronze, {silver.name: wrong}, NOON, why="a test")
     with pytest.raises(LogGapError, match="no longer lists the files it recorded"):
         Resets(bronze).carry_out([silver], NOON)
     assert silver.refresh().n == 5
@@ -184,7 +184,7 @@ def test_a_zombie_gets_nothing_in(tables: dict[str, Table], tmp_path: Path) -> N
     stale = zombie.refresh().advanced_to(6, NOON)
     for table in (bronze, silver):
         table.fence(2)
-    intend(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
+    intend_reset(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")
     with pytest.raises(CommitRefusedError):
         zombie.commit(stale, (file("data/0-6-zombie.parquet"),))
     Resets(bronze).carry_out([silver], NOON)
@@ -221,11 +221,11 @@ def test_added_fields_stay_where_files_stay(tmp_path: Path, path: str) -> None:
     process(table, 2)
     wide = version_of(table, 2)
 
-    def go(target: Target) -> State:
+    def go(target: ResetTarget) -> State:
         if table is bronze:
-            intend(bronze, {}, NOON, why="a test", reread=target)
+            intend_reset(bronze, {}, NOON, why="a test", reread=target)
         else:
-            intend(bronze, {path: target}, NOON, why="a test")
+            intend_reset(bronze, {path: target}, NOON, why="a test")
             Resets(bronze).carry_out([silver], NOON)
         return table.refresh()
 

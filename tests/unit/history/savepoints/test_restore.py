@@ -13,12 +13,16 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
 from headgate.flow.operations.carrying_out import intend_operation
 from headgate.history.backfill.selection import backfills_in_force
-from headgate.history.savepoints.clone import UnfinishedCloneError, clone, require_whole
+from headgate.history.savepoints.clone import (
+    UnfinishedCloneError,
+    clone_savepoint,
+    require_finished_clone,
+)
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.resets import Resets
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger import balance
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
@@ -50,7 +54,7 @@ def test_what_is_built_from_bronze_goes_back_and_bronze_stays(lake: Lake) -> Non
     savepoint = take(lake)
     add_batch(lake, 3)
     newer = all_rows(lake.layout)
-    intent = restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    intent = restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     assert intent.generation == 1
     now = all_rows(lake.layout)
     assert {path: now[path] for path in BUILT} == {path: then[path] for path in BUILT}
@@ -71,7 +75,7 @@ def test_a_source_with_another_name_is_refused_before_anything_changes(lake: Lak
     assert [*renamed.sources] == ["visits"]
     before = [table.refresh().epoch for table in tables_of(lake.layout, "tiny")]
     with pytest.raises(SavepointError, match="the tables have no bronze/visits"):
-        restore(lake.layout, renamed, savepoint, 7, NOW)
+        restore_savepoint(lake.layout, renamed, savepoint, 7, NOW)
     assert [table.refresh().epoch for table in tables_of(lake.layout, "tiny")] == before
 
 
@@ -80,13 +84,13 @@ def test_a_restore_proves_itself(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
     add_batch(lake, 3)
     monkeypatch.setattr(Resets, "carry_out", lambda *_: None)
     with pytest.raises(LogGapError, match="it differs from the savepoint"):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
 
 
 def test_history_and_table_say_that_there_was_a_restore(lake: Lake) -> None:
     savepoint = take(lake)
     add_batch(lake, 3)
-    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     said = DeltaTable(lake.layout.storage.uri("gold/per_minute")).history(1)[0]["headgate"]
     assert (said["kind"], said["generation"], said["n"]) == ("reset", 1, 2)
     told = DeltaTable(lake.layout.storage.uri("bronze/events")).history(1)[0]["headgate"]
@@ -97,7 +101,7 @@ def test_bronze_goes_back_too_where_it_is_read_again(lake: Lake) -> None:
     then = all_rows(lake.layout)
     savepoint = take(lake)
     add_batch(lake, 3)
-    restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
     assert all_rows(lake.layout) == then
 
 
@@ -108,7 +112,7 @@ def test_a_restore_after_a_restore(lake: Lake) -> None:
     then = all_rows(lake.layout)
     second = take(lake, 1)
     for epoch, savepoint in enumerate((first, second, second, first, second), start=7):
-        intent = restore(lake.layout, lake.pipeline, savepoint, epoch, NOW)
+        intent = restore_savepoint(lake.layout, lake.pipeline, savepoint, epoch, NOW)
         assert intent.generation == epoch - 6
     assert all_rows(lake.layout) == then
 
@@ -126,7 +130,7 @@ def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> No
 
     def in_force_after(savepoint: Savepoint, *, reread: bool = False) -> list[str]:
         bronze.fence(bronze.refresh().epoch + 1)
-        restore(lake.layout, lake.pipeline, savepoint, bronze.epoch, NOW, reread=reread)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, bronze.epoch, NOW, reread=reread)
         asked = BronzePayload.of(bronze.refresh()).operations
         return [each.document["backfill"] for each in backfills_in_force(asked)]
 
@@ -152,7 +156,7 @@ def test_a_table_that_is_younger_begins_anew(lake: Lake) -> None:
     savepoint = take(lake)
     without = {p: t for p, t in savepoint.tables.items() if "per_minute" not in p}
     object.__setattr__(savepoint, "tables", without)
-    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     assert rows(lake.layout, "gold/per_minute") == rows(lake.layout, "late/per_minute") == []
 
 
@@ -172,12 +176,14 @@ def test_nothing_happens_where_a_file_is_not_what_it_was(lake: Lake, harm, told)
     file = next(Path(lake.layout.storage.uri("silver/good/data")).glob("0-2-*/*.parquet"))
     content = file.read_bytes()
     harm(file)
-    assert [problem.table for problem in verify(lake.layout, "tiny", savepoint)] == ["silver/good"]
+    assert [problem.table for problem in verify_savepoint(lake.layout, "tiny", savepoint)] == [
+        "silver/good"
+    ]
     with pytest.raises(SavepointError, match=told):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     file.write_bytes(content)
     assert all_rows(lake.layout) == before
-    assert not verify(lake.layout, "tiny", savepoint, read=True)
+    assert not verify_savepoint(lake.layout, "tiny", savepoint, read=True)
 
 
 @pytest.mark.long
@@ -193,13 +199,13 @@ def test_no_flipped_byte_of_a_file_goes_unseen(lake: Lake) -> None:
         flipped = bytearray(written)
         flipped[place] ^= 0x10
         file.write_bytes(flipped)
-        problems = verify(lake.layout, "tiny", of_bronze, read=True)
+        problems = verify_savepoint(lake.layout, "tiny", of_bronze, read=True)
         if not problems:
             passed += 1
             assert rows(lake.layout, BRONZE) == expected, place
     assert passed < 0.2 * len(places)
     file.write_bytes(written)
-    assert not verify(lake.layout, "tiny", savepoint, read=True)
+    assert not verify_savepoint(lake.layout, "tiny", savepoint, read=True)
 
 
 def test_a_log_that_tells_another_story_is_found(lake: Lake) -> None:
@@ -208,7 +214,7 @@ def test_a_log_that_tells_another_story_is_found(lake: Lake) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     kept = [line for line in lines if "add" not in line]
     path.write_text("\n".join(map(json.dumps, kept)))
-    (problem,) = verify(lake.layout, "tiny", savepoint)
+    (problem,) = verify_savepoint(lake.layout, "tiny", savepoint)
     assert (problem.table, problem.what) == (
         "gold/per_minute",
         "has other files at version 2 of its log",
@@ -222,12 +228,12 @@ def test_a_copy_is_the_pipeline_as_it_was(lake: Lake, tmp_path: Path) -> None:
     add_batch(lake, 3)
     before = snapshot(tmp_path / "lake")
     there = Layout.of(str(tmp_path / "copy"), "tiny")
-    clone(lake.layout, savepoint, there)
+    clone_savepoint(lake.layout, savepoint, there)
     assert all_rows(there) == then
     assert snapshot(tmp_path / "lake") == before
     assert balance(there, lake.pipeline).balanced
     with pytest.raises(SavepointError, match="there is a pipeline already"):
-        clone(lake.layout, savepoint, there)
+        clone_savepoint(lake.layout, savepoint, there)
 
 
 def test_an_original_that_can_only_be_read_is_copied(
@@ -243,7 +249,7 @@ def test_an_original_that_can_only_be_read_is_copied(
         write(storage, path)
 
     monkeypatch.setattr(Storage, "make_folder", refused)
-    clone(lake.layout, savepoint, there)
+    clone_savepoint(lake.layout, savepoint, there)
     assert all_rows(there) == all_rows(lake.layout)
 
 
@@ -251,11 +257,11 @@ def test_half_a_copy_is_no_pipeline(lake: Lake, tmp_path: Path) -> None:
     savepoint = take(lake)
     there = Layout.of(str(tmp_path / "copy"), "tiny")
     with dying("clone.", 3):
-        clone(lake.layout, savepoint, there)
+        clone_savepoint(lake.layout, savepoint, there)
     with pytest.raises(UnfinishedCloneError, match="was not finished"):
-        require_whole(there)
-    clone(lake.layout, savepoint, there)
-    require_whole(there)
+        require_finished_clone(there)
+    clone_savepoint(lake.layout, savepoint, there)
+    require_finished_clone(there)
     assert all_rows(there) == all_rows(lake.layout)
 
 
@@ -285,8 +291,8 @@ def test_a_restore_that_was_cut_short_is_finished_by_the_next(
     add_batch(lake, 3)
     newer = all_rows(lake.layout)
     with dying(place, nth):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=reread)
-    restore(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=reread)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=reread)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=reread)
     expected = then if reread else {**then, "bronze/events": newer["bronze/events"]}
     expected["_headgate/files/events"] = newer["_headgate/files/events"]
     assert all_rows(lake.layout) == expected

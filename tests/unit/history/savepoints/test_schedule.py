@@ -85,7 +85,7 @@ def test_one_that_was_taken_is_not_taken_again_where_forgetting_fails(
     def fail(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("headgate.driver.schedules.prune", fail)
+    monkeypatch.setattr("headgate.driver.schedules.prune_savepoints", fail)
     assert schedule.run_due(NOW) is None
     assert schedule.trouble is not None
     assert schedule.run_due(NOW + AGAIN_AFTER) is None

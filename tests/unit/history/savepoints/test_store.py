@@ -9,22 +9,22 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.history.maintenance.retention_context import all_savepoints
-from headgate.history.savepoints.clone import clone
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.errors import NoSuchSavepointError, SavepointError
-from headgate.history.savepoints.restore import restore
+from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import (
-    Unreadable,
-    create,
-    delete,
-    find,
-    find_any,
-    is_last_good,
-    prune,
+    UnreadableSavepoint,
+    create_savepoint,
+    delete_savepoint,
+    find_any_savepoint,
+    find_savepoint,
+    is_last_restorable,
+    prune_savepoints,
     read_savepoint,
     savepoints,
 )
-from headgate.history.savepoints.verify import verify
+from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
@@ -38,12 +38,12 @@ def path_of(lake: Lake, savepoint: Savepoint) -> Path:
 
 
 def test_what_was_taken_is_found_again(lake: Lake) -> None:
-    first = create(lake.layout, lake.pipeline, NOW, "before the holidays")
+    first = create_savepoint(lake.layout, lake.pipeline, NOW, "before the holidays")
     add_batch(lake, 3)
     second = take(lake, 1)
     assert savepoints(lake.layout) == (second, first)
-    assert find(lake.layout, "latest") == second
-    assert find(lake.layout, first.id) == first
+    assert find_savepoint(lake.layout, "latest") == second
+    assert find_savepoint(lake.layout, first.id) == first
     assert (first.n, first.note, second.n) == (2, "before the holidays", 3)
     assert first.tables["gold/per_minute"].rows == 2
     assert first.rows == 6 + 2 + 4 + 2 + 2
@@ -65,7 +65,9 @@ def test_no_flipped_byte_of_a_savepoint_is_believed(lake: Lake) -> None:
         flipped[place] ^= 0x04
         path.write_bytes(flipped)
         (found,) = savepoints(lake.layout)
-        assert found == savepoint or isinstance(found, Unreadable), flipped[place - 9 : place + 9]
+        assert found == savepoint or isinstance(found, UnreadableSavepoint), flipped[
+            place - 9 : place + 9
+        ]
 
 
 @pytest.mark.slow
@@ -73,9 +75,9 @@ def test_no_flipped_byte_of_a_savepoint_is_believed(lake: Lake) -> None:
 def test_a_damaged_savepoint_is_named_and_passed_over(lake: Lake, content: bytes) -> None:
     older, newer = take(lake), take(lake, 1)
     path_of(lake, newer).write_bytes(content)
-    assert find(lake.layout, "latest") == older
+    assert find_savepoint(lake.layout, "latest") == older
     with pytest.raises(SavepointError, match=f"{newer.id} is damaged") as error:
-        find(lake.layout, newer.id)
+        find_savepoint(lake.layout, newer.id)
     assert f"headgate savepoint delete PIPELINE {newer.id}" in error.value.remedy
 
 
@@ -94,14 +96,14 @@ def test_one_that_is_deleted_while_all_are_read_is_none(
         write_document(lake.layout.storage, Layout.savepoint(newer.id), newer.document())
         assert looked_at(lake.layout) == (older,)
     assert read_savepoint(lake.layout, newer.id) is None
-    for found in (find, find_any):
+    for found in (find_savepoint, find_any_savepoint):
         write_document(lake.layout.storage, Layout.savepoint(newer.id), newer.document())
         with pytest.raises(NoSuchSavepointError, match="no savepoint has this name") as error:
             found(lake.layout, newer.id)
         assert "headgate savepoint list PIPELINE" in error.value.remedy
     lake.layout.storage.remove(Layout.savepoint(older.id))
     with pytest.raises(NoSuchSavepointError, match="no savepoint has this name"):
-        find(lake.layout, "latest")
+        find_savepoint(lake.layout, "latest")
 
 
 def test_one_that_may_not_be_read_stops_nothing(
@@ -115,7 +117,7 @@ def test_one_that_may_not_be_read_stops_nothing(
 
     monkeypatch.setattr("headgate.history.savepoints.store.read_document", refuse)
     (found,) = savepoints(lake.layout)
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, UnreadableSavepoint)
     assert found.id == savepoint.id
     assert "Permission denied" in found.why
 
@@ -129,7 +131,7 @@ def test_what_is_counted_is_what_was_seen(lake: Lake) -> None:
     savepoint = Savepoint.of(at, "tiny", "digest", NOW)
     assert savepoint.bronze.rows == 6
     write_document(lake.layout.storage, Layout.savepoint(savepoint.id), savepoint.document())
-    assert not verify(lake.layout, "tiny", savepoint)
+    assert not verify_savepoint(lake.layout, "tiny", savepoint)
 
 
 @pytest.mark.slow
@@ -138,11 +140,11 @@ def test_somebodys_optimize_is_overlooked_as_a_driver_does(lake: Lake, tmp_path:
     for path in ("bronze/events", "silver/good"):
         DeltaTable(lake.layout.storage.uri(path)).optimize.compact()
     savepoint = take(lake)
-    assert verify(lake.layout, "tiny", savepoint, read=True) == ()
-    clone(lake.layout, savepoint, Layout.of(str(tmp_path / "copy"), "tiny"))
+    assert verify_savepoint(lake.layout, "tiny", savepoint, read=True) == ()
+    clone_savepoint(lake.layout, savepoint, Layout.of(str(tmp_path / "copy"), "tiny"))
     add_batch(lake, 3)
-    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
-    restore(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=True)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=True)
     again = DeltaTable(lake.layout.storage.uri("bronze/events")).to_pyarrow_table().num_rows
     assert again == rows
 
@@ -151,17 +153,17 @@ def test_a_name_that_is_not_one_is_told_with_those_there_are(lake: Lake) -> None
     savepoint = take(lake)
     for wrong in ("../../etc/passwd", "1999", ""):
         with pytest.raises(SavepointError, match=savepoint.id):
-            find(lake.layout, wrong)
+            find_savepoint(lake.layout, wrong)
     take(lake, 1)
     with pytest.raises(SavepointError, match="several savepoints begin with it"):
-        find(lake.layout, "2026")
+        find_savepoint(lake.layout, "2026")
 
 
 @pytest.mark.slow
 def test_age_and_number_say_what_is_forgotten(lake: Lake) -> None:
     taken = [take(lake, minutes) for minutes in range(6)]
     now = NOW + timedelta(minutes=6)
-    gone = prune(lake.layout, lake.pipeline, now, keep=2, keep_for=timedelta(minutes=4))
+    gone = prune_savepoints(lake.layout, lake.pipeline, now, keep=2, keep_for=timedelta(minutes=4))
     assert {each.id for each in gone} == {each.id for each in taken[:2]}
     assert savepoints(lake.layout) == tuple(reversed(taken[2:]))
 
@@ -169,11 +171,16 @@ def test_age_and_number_say_what_is_forgotten(lake: Lake) -> None:
 @pytest.mark.slow
 def test_one_s_own_savepoints_are_forgotten_and_nobody_else_s(lake: Lake) -> None:
     ours = [
-        create(lake.layout, lake.pipeline, NOW + timedelta(minutes=n), "ours") for n in range(3)
+        create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=n), "ours")
+        for n in range(3)
     ]
-    theirs = create(lake.layout, lake.pipeline, NOW - timedelta(days=1), "before the move")
+    theirs = create_savepoint(
+        lake.layout, lake.pipeline, NOW - timedelta(days=1), "before the move"
+    )
     now = NOW + timedelta(days=9)
-    gone = prune(lake.layout, lake.pipeline, now, keep=1, keep_for=timedelta(0), note="ours")
+    gone = prune_savepoints(
+        lake.layout, lake.pipeline, now, keep=1, keep_for=timedelta(0), note="ours"
+    )
     assert {each.id for each in gone} == {each.id for each in ours[:2]}
     assert {each.id for each in savepoints(lake.layout) if isinstance(each, Savepoint)} == {
         ours[2].id,
@@ -188,11 +195,11 @@ def test_the_last_that_can_be_restored_is_never_forgotten(lake: Lake) -> None:
     bad = [take(lake, minutes) for minutes in (1, 2)]
     for file in Path(lake.layout.storage.uri("gold/per_minute/data")).glob("0-3-*/*.parquet"):
         file.unlink()
-    assert is_last_good(lake.layout, lake.pipeline, good)
-    assert not is_last_good(lake.layout, lake.pipeline, bad[0])
+    assert is_last_restorable(lake.layout, lake.pipeline, good)
+    assert not is_last_restorable(lake.layout, lake.pipeline, bad[0])
     now = NOW + timedelta(days=9)
-    assert not prune(lake.layout, lake.pipeline, now, keep=2, keep_for=timedelta(0))
-    delete(lake.layout, bad[0])
-    delete(lake.layout, bad[1])
-    assert not prune(lake.layout, lake.pipeline, now, keep=1, keep_for=timedelta(0))
+    assert not prune_savepoints(lake.layout, lake.pipeline, now, keep=2, keep_for=timedelta(0))
+    delete_savepoint(lake.layout, bad[0])
+    delete_savepoint(lake.layout, bad[1])
+    assert not prune_savepoints(lake.layout, lake.pipeline, now, keep=1, keep_for=timedelta(0))
     assert savepoints(lake.layout) == (good,)

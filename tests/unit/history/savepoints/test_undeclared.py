@@ -11,11 +11,17 @@ import pytest
 from headgate.declaration.digest import meaning_of
 from headgate.driver.opening import _finish_undeclared
 from headgate.driver.runtime import PipelineRuntime
-from headgate.history.savepoints.compatibility import Deployed, compare
-from headgate.history.savepoints.resets import Resets, Target, intend, reset
-from headgate.history.savepoints.restore import restore
-from headgate.history.savepoints.store import create
-from headgate.history.savepoints.undeclared import undeclared, undeclared_targets
+from headgate.history.savepoints.declaration_changes import DeployedTable, compare_declarations
+from headgate.history.savepoints.resets import (
+    Resets,
+    ResetTarget,
+    intend_reset,
+    reset_table,
+    undeclared_tables,
+    undeclared_targets,
+)
+from headgate.history.savepoints.restore import restore_savepoint
+from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.snapshot import tables_of
@@ -26,7 +32,7 @@ from tests.unit.history.savepoints.test_found import BRONZE, GOLD, SILVER, table
 from tests.unit.insight.ledger.conftest import Lake, silver
 
 OLD = ("silver/of_old", "gold/of_old", "late/of_old")
-KEPT = Target(keep=True)
+KEPT = ResetTarget(keep=True)
 
 
 def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
@@ -49,7 +55,7 @@ def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
     ],
 )
 def test_what_lost_the_table_above_it_loses_its_place(
-    again: set[str], asked: dict[str, Target]
+    again: set[str], asked: dict[str, ResetTarget]
 ) -> None:
     assert undeclared_targets(OLD, again) == asked
 
@@ -58,7 +64,7 @@ def test_rows_stay_where_a_place_is_lost(lake: Lake) -> None:
     table = tables(lake, 7)[GOLD]
     before = table.refresh()
     files = live_files(table.handle)
-    reset(table, KEPT, before.generation + 1, NOW)
+    reset_table(table, KEPT, before.generation + 1, NOW)
     after = table.refresh()
     assert live_files(table.handle) == files
     assert (after.n, after.definition, dict(after.total)) == (0, "", {})
@@ -67,10 +73,10 @@ def test_rows_stay_where_a_place_is_lost(lake: Lake) -> None:
 
 
 def action(lake: Lake, definition: str) -> str:
-    found = compare(
+    found = compare_declarations(
         meaning_of(lake.pipeline),
         lake.pipeline.definitions,
-        {GOLD: Deployed(definition, None)},
+        {GOLD: DeployedTable(definition, None)},
         can_reread=True,
     )
     return next(plan.action for plan in found if plan.table == GOLD)
@@ -79,7 +85,7 @@ def action(lake: Lake, definition: str) -> str:
 def test_a_younger_one_keeps_its_rows_in_a_restore(lake: Lake) -> None:
     savepoint = take(lake)
     add_undeclared(lake, OLD[0])
-    restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     table = tables(lake)[OLD[0]]
     state = table.refresh()
     assert (state.n, state.definition) == (0, "")
@@ -92,7 +98,7 @@ def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
     savepoint = take(lake)
     add_batch(lake, 3)
     with dying("reset.intended"):
-        restore(lake.layout, lake.pipeline, savepoint, 7, NOW)
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     owned = {t.name: t for t in tables_of(lake.layout, "tiny") if t.name not in OLD}
     for table in owned.values():
         table.fence(8)
@@ -102,14 +108,14 @@ def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
     assert resets.awaits(tables(lake)[OLD[0]])
     _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
     assert not resets.awaits(tables(lake)[OLD[0]])
-    create(lake.layout, lake.pipeline, NOW)
+    create_savepoint(lake.layout, lake.pipeline, NOW)
 
 
 def test_only_what_awaits_a_reset_is_written_to(lake: Lake) -> None:
     bronze = tables(lake, 7)[BRONZE]
     table = add_undeclared(lake, OLD[0])
-    intend(bronze, {GOLD: Target()}, NOW, why="asked for by hand")
-    assert [t.name for t in undeclared(lake.layout, lake.pipeline)] == [OLD[0]]
+    intend_reset(bronze, {GOLD: ResetTarget()}, NOW, why="asked for by hand")
+    assert [t.name for t in undeclared_tables(lake.layout, lake.pipeline)] == [OLD[0]]
     table.refresh()
     before = table.version
     job = SimpleNamespace(layers=("bronze",), resets=Resets(bronze), pipeline=lake.pipeline)

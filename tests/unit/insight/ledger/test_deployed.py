@@ -10,7 +10,7 @@ from headgate.declaration.files import project_folder
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.declarations import keep
+from headgate.history.savepoints.declarations import keep_declaration
 from headgate.insight.ledger import balance, deployed
 from headgate.insight.ledger.by_id import by_id
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
@@ -56,7 +56,7 @@ def test_what_is_there_is_still_compared(empty_lake: Lake) -> None:
 
 
 def test_a_table_that_is_missing_after_it_was_deployed_is_an_error(lake: Lake) -> None:
-    keep(lake.layout, lake.pipeline)
+    keep_declaration(lake.layout, lake.pipeline)
     for folder in ("gold", "late"):
         shutil.rmtree(lake.layout.storage.uri(folder))
     with pytest.raises(HeadgateError, match="has no table"):

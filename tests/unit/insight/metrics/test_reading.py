@@ -13,7 +13,7 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Publication, PublishedLayer
 from headgate.flow.publish.publication import PublishedPosition
 from headgate.flow.publish.sinks.letters import DeadLetters, Letter
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.parts.contract import Place
 from headgate.insight.metrics.tail import TableTail
@@ -228,7 +228,7 @@ def test_a_savepoint_that_is_deleted_while_it_is_read_is_not_damaged(
     lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(lake)
-    create(place.layout, place.declared, NOW)
+    create_savepoint(place.layout, place.declared, NOW)
     monkeypatch.setattr("headgate.insight.metrics.parts.savepoints.read_savepoint", lambda *_: None)
     found = read()
     assert (value(found, "savepoints"), value(found, "savepoints_damaged")) == (0, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.declaration.model import Pipeline
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import Unreadable, create, read_savepoint
+from headgate.history.savepoints.store import UnreadableSavepoint, create_savepoint, read_savepoint
 from headgate.insight.ledger import Ledger, balance
 from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.parts.contract import Place
@@ -43,10 +43,13 @@ def test_savepoints_are_read_once_and_the_newest_counts(
     lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(lake)
-    taken = [create(place.layout, place.declared, NOW - timedelta(hours=hours)) for hours in (5, 2)]
+    taken = [
+        create_savepoint(place.layout, place.declared, NOW - timedelta(hours=hours))
+        for hours in (5, 2)
+    ]
     ids: list[str] = []
 
-    def remembered(at: Layout, id_: str) -> Savepoint | Unreadable | None:
+    def remembered(at: Layout, id_: str) -> Savepoint | UnreadableSavepoint | None:
         ids.append(id_)
         return read_savepoint(at, id_)
 

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.resets import Target, intend, reset
+from headgate.history.savepoints.resets import ResetTarget, intend_reset, reset_table
 from headgate.insight.status.freshness import Freshness, freshness
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
@@ -78,17 +78,17 @@ def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> 
 def test_a_table_that_goes_back_is_as_it_was(lake: Lake) -> None:
     gold = table(lake, "gold/per_minute")
     batch(lake, gold.name, NOON, changed=True)
-    then = Target(gold.refresh().data_commit, gold.refresh().files)
+    then = ResetTarget(gold.refresh().data_commit, gold.refresh().files)
     batch(lake, gold.name, LATER, changed=True)
-    reset(gold, then, 1, LATER + timedelta(hours=1))
+    reset_table(gold, then, 1, LATER + timedelta(hours=1))
     assert fresh(lake).changed == NOON
 
 
 def test_a_table_that_is_emptied_to_be_built_anew_brings_nothing_new(lake: Lake) -> None:
     for path in ("bronze/events", "gold/per_minute"):
         batch(lake, path, NOON, changed=True)
-    reset(table(lake, "gold/per_minute"), Target(), 1, LATER)
-    intend(table(lake, "bronze/events"), {}, LATER, why="a test", reread=Target())
+    reset_table(table(lake, "gold/per_minute"), ResetTarget(), 1, LATER)
+    intend_reset(table(lake, "bronze/events"), {}, LATER, why="a test", reread=ResetTarget())
     assert fresh(lake) == Freshness({"per_minute": NOON}, arrived=NOON)
 
 

@@ -14,7 +14,7 @@ from headgate.cli import restoring
 from headgate.cli.lifecycle.run import go_back
 from headgate.declaration.load import load
 from headgate.driver.lease import Lease
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.insight.status.report import StreamStatus
 from headgate.insight.status.reporting import stream_status
 from headgate.lake.control import ownership
@@ -68,7 +68,7 @@ def owner_is_gone(lake: Lake) -> None:
 
 def test_a_restore_is_reported_until_its_driver_runs(lake: Lake) -> None:
     """It is never reported as an unrequested end, because supervision would then start a driver."""
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)
     found: list[tuple[str, str | None]] = []
 
@@ -95,7 +95,7 @@ def test_a_restore_is_reported_until_its_driver_runs(lake: Lake) -> None:
 def test_a_restore_whose_driver_never_comes_leaves_things_as_they_were(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)
     go_back(lake.pipeline, lake.layout, taken.id)
     monkeypatch.setattr(ownership, "EXPIRES_AFTER", timedelta())
@@ -107,7 +107,7 @@ def test_a_restore_whose_driver_never_comes_leaves_things_as_they_were(
 
 @pytest.mark.slow
 def test_what_is_done_to_a_stopped_stream_does_not_end_its_rest(lake: Lake) -> None:
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     stopped(lake)
     before = seen(lake)
     for _ in range(2):

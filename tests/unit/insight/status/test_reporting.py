@@ -12,7 +12,7 @@ from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold
-from headgate.history.savepoints.store import create
+from headgate.history.savepoints.store import create_savepoint
 from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.report import TablesReport, status_document, tables_document
 from headgate.insight.status.reporting import stream_status, tables_of_stream
@@ -140,7 +140,7 @@ def test_a_damaged_document_is_an_error(layout: Layout) -> None:
 
 def test_the_tables_of_a_stream(lake: Lake) -> None:
     fill(lake)
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC), "a note")
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC), "a note")
     tables = tables_of_stream(lake.layout, lake.pipeline)
     assert tables.problems == {}
     account = tables.account
@@ -198,7 +198,7 @@ def test_a_ledger_that_does_not_balance_is_reported(lake: Lake) -> None:
 
 def test_a_damaged_table_hides_nothing_else(lake: Lake) -> None:
     fill(lake)
-    create(lake.layout, lake.pipeline, datetime.now(UTC))
+    create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     entry = "gold/per_minute/_delta_log/00000000000000000001.json"
     Path(lake.layout.storage.uri(entry)).write_text("{")
     tables = tables_of_stream(lake.layout, lake.pipeline)
@@ -210,7 +210,7 @@ def test_a_damaged_table_hides_nothing_else(lake: Lake) -> None:
 
 def test_a_damaged_savepoint_is_counted(lake: Lake) -> None:
     fill(lake)
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC))
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC))
     Path(lake.layout.storage.uri(Layout.savepoint(taken.id))).write_text("{}")
     found = tables_document(tables_of_stream(lake.layout, lake.pipeline))["savepoints"]
     assert found == {"number": 1, "damaged": 1, "newest": []}
@@ -234,7 +234,7 @@ def test_documents_have_plain_values(lake: Lake) -> None:
 
 def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
     fill(lake)
-    taken = create(lake.layout, lake.pipeline, datetime.now(UTC), "a note")
+    taken = create_savepoint(lake.layout, lake.pipeline, datetime.now(UTC), "a note")
     met = RuleResult("few", "critical", "hold", met=True, observed="1")
     held = Hold("per_minute", 1, 2, NOW, NOW, (met, replace(met, met=False, observed="9")))
     tables = tables_of_stream(lake.layout, lake.pipeline)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from headgate.history.savepoints.savepoint import Savepoint
-from headgate.history.savepoints.store import Unreadable, read_savepoint
+from headgate.history.savepoints.store import UnreadableSavepoint, read_savepoint
 from headgate.insight.metrics.parts.contract import Part, Place
 from headgate.insight.metrics.samples import Samples
 from headgate.lake.storage.files import Stat
@@ -32,7 +32,7 @@ class SavepointsPart(Part):
 
     def __init__(self, place: Place) -> None:
         self._layout = place.layout
-        self._known: dict[Stat, _Taken | Unreadable] = {}
+        self._known: dict[Stat, _Taken | UnreadableSavepoint] = {}
 
     def read(self, samples: Samples, now: datetime) -> None:
         folder = Layout.savepoint("").rpartition("/")[0]
@@ -50,7 +50,7 @@ class SavepointsPart(Part):
         samples.add("savepoint_size_bytes", newest.size)
         samples.add("savepoint_duration_seconds", newest.took.total_seconds())
 
-    def _taken(self, stat: Stat) -> _Taken | Unreadable | None:
+    def _taken(self, stat: Stat) -> _Taken | UnreadableSavepoint | None:
         """None if it is deleted meanwhile."""
         found = read_savepoint(self._layout, stat.path.rpartition("/")[2].removesuffix(".json"))
         if not isinstance(found, Savepoint):

@@ -88,7 +88,7 @@ class Checkpoints:
 def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
     """Raises HeadgateError if the pipeline has no tables, LogGapError if a log is damaged."""
     at = snapshot(layout, pipeline)
-    found = history(at.bronze, most)
+    found = checkpoint_history(at.bronze, most)
     return Checkpoints(
         n=at.bronze.n,
         generation=at.bronze.state.generation,
@@ -99,7 +99,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
     )
 
 
-def history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
+def checkpoint_history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ...]:
     """The last batches of bronze, newest first. Raises LogGapError if its log is damaged."""
     commits = lineage(bronze.table, bronze.version)
     found = []

@@ -12,7 +12,12 @@ from headgate.declaration.digest import meaning_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.declaration.type_parser import parse_type
-from headgate.history.savepoints.compatibility import Deployed, TablePlan, compare, worst
+from headgate.history.savepoints.declaration_changes import (
+    DeployedTable,
+    TablePlan,
+    compare_declarations,
+    worst_action,
+)
 from tests.support.readings import declare
 
 BRONZE, CLEAN, STRONG = "bronze/raw", "silver/clean", "silver/strong"
@@ -137,17 +142,17 @@ def changed(before: Pipeline, folder: Path, old: str, new: str) -> Pipeline:
     return load(file)
 
 
-def deployed(before: Pipeline, *, kept: bool = True) -> dict[str, Deployed]:
+def deployed(before: Pipeline, *, kept: bool = True) -> dict[str, DeployedTable]:
     meaning = meaning_of(before) if kept else None
     layers = ("bronze/", "silver/", "gold/")
     made = {path: d for path, d in before.definitions.items() if path.startswith(layers)}
-    return {path: Deployed(definition, meaning) for path, definition in made.items()}
+    return {path: DeployedTable(definition, meaning) for path, definition in made.items()}
 
 
 def plans(
     before: Pipeline, after: Pipeline, *, can_reread: bool = True, kept: bool = True
 ) -> dict[str, TablePlan]:
-    found = compare(
+    found = compare_declarations(
         meaning_of(after),
         after.definitions,
         deployed(before, kept=kept),
@@ -218,11 +223,11 @@ def test_a_change_of_a_type_names_the_part(
         return dict(meaning_of(replace(before, sources={"raw": replace(source, record=record)})))
 
     old = meant("decimal(12,2)" if type_.startswith("decimal") else NESTED)
-    there = {BRONZE: Deployed("old", old)}
-    (plan,) = compare(meant(type_), {BRONZE: "new"}, there, can_reread=True)
+    there = {BRONZE: DeployedTable("old", old)}
+    (plan,) = compare_declarations(meant(type_), {BRONZE: "new"}, there, can_reread=True)
     action, said = expected
     assert (plan.action, list(plan.reasons)) == (action, [f"record.{each}" for each in said])
-    (plan,) = compare(
+    (plan,) = compare_declarations(
         meant(type_), {BRONZE: "new"}, there, can_reread=True, can_extend=lambda _: False
     )
     assert plan.action == "reread"
@@ -237,7 +242,7 @@ def test_a_source_that_lost_something_is_a_refusal(before: Pipeline, tmp_path: P
     after = changed(before, tmp_path, "level: int", "level: bigint")
     found = plans(before, after, can_reread=False)
     assert found[BRONZE].action == "refuse"
-    assert worst(tuple(found.values())) == "refuse"
+    assert worst_action(tuple(found.values())) == "refuse"
 
 
 def test_a_source_of_another_name_is_a_refusal(before: Pipeline, tmp_path: Path) -> None:
@@ -259,7 +264,7 @@ def test_a_table_that_comes_and_one_that_goes(before: Pipeline, tmp_path: Path) 
     assert found[BANDS].reasons == (
         "gold/tapes has the same definition; a renamed table is rebuilt, and this one stays",
     )
-    assert worst(tuple(found.values())) == "resume"
+    assert worst_action(tuple(found.values())) == "resume"
 
 
 def test_a_declaration_that_is_not_kept_still_has_a_digest(
@@ -272,8 +277,8 @@ def test_a_declaration_that_is_not_kept_still_has_a_digest(
 
 def test_another_meaning_of_the_same_words_is_another_table(before: Pipeline) -> None:
     meant = {**meaning_of(before), "version": 0}
-    old = {p: Deployed("another digest", meant) for p in deployed(before)}
-    found = compare(meaning_of(before), before.definitions, old, can_reread=True)
+    old = {p: DeployedTable("another digest", meant) for p in deployed(before)}
+    found = compare_declarations(meaning_of(before), before.definitions, old, can_reread=True)
     assert {plan.action for plan in found} == {"rebuild", "reread"}
     assert "this version of Headgate interprets the same declaration" in found[0].reasons[0]
 

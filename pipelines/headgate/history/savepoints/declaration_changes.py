@@ -1,20 +1,27 @@
-"""Decides what happens to existing tables when a declaration changes: pure functions."""
+"""Decides what happens to existing tables when a declaration changes: pure functions.
+
+If a change only adds fields inside of columns, no record is read again: the fields are null in
+earlier records (docs/adr/0025). A replay of late rows is stored as it was requested: by values of
+the columns of ``by``. If a declaration has other columns in ``by``, it is unknown which rows were
+meant.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.keys.pipeline import durations
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of, name_of
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of, name_of
+from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.type_parser import parse_type
-from headgate.declaration.types import differences
-from headgate.history.savepoints.additions import only_adds
+from headgate.declaration.types import DataType, Struct, differences, extends, is_nested
+from headgate.lake.tables.operation import Operation
 
 DeploymentAction = Literal["resume", "new", "extend", "rebuild", "reread", "refuse", "left"]
 """``resume``: the table continues; ``new``: it is created and catches up; ``extend``: it gets
@@ -25,6 +32,7 @@ fields inside of columns and continues; ``rebuild``: it is rebuilt from its upst
 Definition = Mapping[str, Any]
 
 _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
+_TYPES = ("type", "argument_type")
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class TablePlan:
 
 
 @dataclass(frozen=True)
-class Deployed:
+class DeployedTable:
     """An existing table: the digest of its definition, and the definition itself,
     if the declaration that it was made from is still kept."""
 
@@ -47,10 +55,10 @@ class Deployed:
     meaning: Definition | None
 
 
-def compare(
+def compare_declarations(
     declared: Definition,
     definitions: Mapping[str, str],
-    deployed: Mapping[str, Deployed],
+    deployed: Mapping[str, DeployedTable],
     *,
     can_reread: bool,
     can_extend: Callable[[str], bool] = lambda _: True,
@@ -77,7 +85,7 @@ def compare(
     return tuple(plans)
 
 
-def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
+def worst_action(plans: tuple[TablePlan, ...]) -> DeploymentAction:
     """The action with the greatest consequences among some plans."""
     order: tuple[DeploymentAction, ...] = ("refuse", "reread", "rebuild", "extend")
     actions = {plan.action for plan in plans}
@@ -87,7 +95,7 @@ def worst(plans: tuple[TablePlan, ...]) -> DeploymentAction:
 def _plan(
     path: str,
     definition: str,
-    deployed: Mapping[str, Deployed],
+    deployed: Mapping[str, DeployedTable],
     declared: Definition,
     can_reread: bool,
     can_extend: Callable[[str], bool],
@@ -108,7 +116,7 @@ def _plan(
     return TablePlan(path, "reread" if can_reread else "refuse", reasons)
 
 
-def _of_no_table(path: str, deployed: Mapping[str, Deployed]) -> TablePlan:
+def _of_no_table(path: str, deployed: Mapping[str, DeployedTable]) -> TablePlan:
     """A pipeline has one bronze table: all other tables were built from the existing one."""
     before = next((other for other in deployed if kind_of(other) == BRONZE), None)
     if kind_of(path) != BRONZE or before is None:
@@ -181,7 +189,9 @@ def _column_differences(place: str, before: Definition, after: Definition) -> It
     yield from (f"{place}: {said}" for said in found)
 
 
-def _renamed(path: str, there: Deployed, declared: Definition, made: set[str]) -> Iterator[str]:
+def _renamed(
+    path: str, there: DeployedTable, declared: Definition, made: set[str]
+) -> Iterator[str]:
     """Messages about an undeclared table and a new one with the same definition."""
     old = _section(there.meaning, path) if there.meaning else None
     for new in sorted(made):
@@ -205,3 +215,113 @@ def _text(key: str, value: Any) -> str:
     if isinstance(value, int) and key in durations():
         return format_duration(timedelta(microseconds=value))
     return "none" if value in (None, "") else str(value)
+
+
+def only_adds(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two declarations of a bronze, silver or gold table and of its upstream tables differ
+    at most in fields that are added at the end of structs inside of columns.
+
+    ``before`` and ``after`` are the meanings of the declarations. A new column does not count as
+    such a field: ``unknown_fields`` applied to undeclared fields when the record was read.
+    """
+    is_same = before["version"] == after["version"] and before["pipeline"] == after["pipeline"]
+    return is_same and all(
+        _only_adds(before[section].get(name), after[section][name])
+        for section, name in _upwards(path, after)
+    )
+
+
+def _upwards(path: str, meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The section and the name of a table, and of each of its upstream tables."""
+    kind, name = kind_of(path), name_of(path)
+    if kind == GOLD:
+        yield "gold", name
+        kind, name = SILVER, meaning["gold"][name]["silver"]
+    if kind == SILVER:
+        yield "silver", name
+        name = meaning["silver"][name]["source"]
+    yield "sources", name
+
+
+def _only_adds(before: Any, after: Any, key: str = "") -> bool:
+    """As ``only_adds``, for the parts of two meanings under ``key``."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return before.keys() == after.keys() and all(
+            _only_adds(before[each], after[each], each) for each in before
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(map(_only_adds, before, after))
+    if before != after and key in _TYPES:
+        # A measure of another package may have a type that no declaration can name.
+        with suppress(Invalid):
+            return extends(parse_type(str(after)), parse_type(str(before)))
+    return bool(before == after)
+
+
+def nested_columns(pipeline: Pipeline, path: str) -> dict[str, DataType]:
+    """The declared types of the columns of a table that fields can be added to."""
+    kind, name = kind_of(path), name_of(path)
+    if kind == BRONZE:
+        return {"record": Struct.of(pipeline.sources[name].record.types)}
+    if kind == LATE:
+        kind, name = SILVER, pipeline.gold[name].silver
+    if kind != SILVER:
+        return {}
+    return {n: type_ for n, type_ in pipeline.silver[name].types.items() if is_nested(type_)}
+
+
+def late_again(
+    table: str,
+    before: Definition | None,
+    after: Definition,
+    asked: Iterable[Operation],
+    *,
+    rereads: bool,
+    folded: Collection[str] = (),
+) -> Iterator[str]:
+    """Messages about the replays of a gold table that is rebuilt. ``before`` and ``after`` are the
+    meanings of the deployed declaration, if it is kept, and of the new one. ``rereads``: bronze
+    is read again, and the new bronze does not have the replays. ``folded`` are the loads whose late
+    rows are then folded again."""
+    of_late = (each.document for each in asked if each.name == "late_replay")
+    replays = [each for each in of_late if each["table"] == table]
+    if rereads:
+        # A load in ``folded`` requests its replays again.
+        if lost := [each for each in replays if each.get("load") not in folded]:
+            yield f"{_Counted(len(lost))} will not be repeated, and the rows will be late again"
+        return
+    new = _by(after, table)
+    old = None if before is None else _by(before, table)
+    gone, changed = _Counted(), _Counted()
+    for each in replays:
+        keys = each["keys"]
+        if old is not None and keys.keys() - old.keys():
+            continue  # its rows are late already
+        if missing := [key for key in keys if key not in new]:
+            gone.add(missing)
+        elif others := [key for key in keys if old is not None and old[key] != new[key]]:
+            changed.add(others)
+    if gone.number:
+        yield f"{gone} cannot be repeated, and their rows will be late again"
+    if changed.number:
+        yield f"{changed} will be repeated with the new meaning, and some rows may be late again"
+
+
+@dataclass
+class _Counted:
+    """Replays of late rows, and the keys that concern them."""
+
+    number: int = 0
+    keys: set[str] = field(default_factory=set)
+
+    def add(self, keys: Iterable[str]) -> None:
+        self.number += 1
+        self.keys.update(keys)
+
+    def __str__(self) -> str:
+        by = f" by {', '.join(sorted(self.keys))}" if self.keys else ""
+        return f"{self.number:,} replay{'' if self.number == 1 else 's'} of late rows{by}"
+
+
+def _by(meaning: Definition, table: str) -> dict[str, Any]:
+    return {each["name"]: each for each in meaning["gold"].get(table, {}).get("by", ())}
