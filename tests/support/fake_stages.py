@@ -191,9 +191,7 @@ class ArrowGold(FoldStage):
     def shapes(self, _: object) -> tuple[TableSchema, ...]:
         return shape_of(self.late), shape_of(self.gold)
 
-    def _prepare_gold(
-        self, held: State, group: Sequence[Commit], now: datetime
-    ) -> tuple[Prepared, int]:
+    def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
         last = group[-1].state
         payload = replace(GoldPayload.of(held), watermark=SilverPayload.of(last).watermark)
         state = held.advanced_to(last.n, now, payload)
@@ -216,8 +214,9 @@ class ArrowGold(FoldStage):
             "late": len(pairs) - len(folded),
             "final": len(final),
         }
+        state = replace(state, payload=replace(payload, open=len(opened_rows)))
         state = state.counting(counts, changed=bool(folded))
-        return Prepared(self.gold, state, files, opened.live), counts["late"]
+        return Prepared(self.gold, state, files, opened.live)
 
     def _prepare_late(
         self, held: State, group: Sequence[Commit], now: datetime, _: int
@@ -257,7 +256,7 @@ def drain(_: DrainOperation, place: StageTable, state: State, __: Document) -> C
         last = commit_time(max(row["window_end"] for row in rows))
         total = add_counts(state.total, {"final": len(rows)})
         held = GoldPayload.of(state)
-        payload = replace(held, closed_through=max(last, held.closed_through or 0))
+        payload = replace(held, closed_through=max(last, held.closed_through or 0), open=0)
         state = replace(state, payload=payload, total=total)
     return Change(state, add=files, remove=opened.live)
 

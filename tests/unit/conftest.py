@@ -10,6 +10,7 @@ import pytest
 from headgate.declaration.expressions import spark
 from headgate.declaration.types import DataType
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables import table
 
 NOT_COVERED = {"wrong": "", "unparsed": True}
 """The analysis of Spark that leads to the message of these rules."""
@@ -27,3 +28,10 @@ def _no_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
 def layout(tmp_path: Path) -> Layout:
     """The folder of a pipeline without any document."""
     return Layout.of(str(tmp_path), "tiny")
+
+
+@pytest.fixture(autouse=True)
+def any_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits of unit tests may state other numbers of rows than their files have: most of these
+    files do not exist. Folders whose tests commit real files replace this fixture."""
+    monkeypatch.setattr(table, "require_stated_rows", lambda *_: None)

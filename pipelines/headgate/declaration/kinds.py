@@ -12,6 +12,8 @@ class Kind:
     ``is_built``: its rows are computed from bronze's, so it can be reset and rebuilt. ``is_dense``:
     it has a commit for every step; a side table, for example, skips the batches without rows for
     it. ``payload`` names what its commits carry beside the position (``tables.payloads``).
+    ``counted_as`` is the count of its rows in the totals of its commits, in gold of its final rows;
+    None for a table without rows.
     """
 
     name: str
@@ -19,21 +21,22 @@ class Kind:
     is_built: bool = True
     is_dense: bool = False
     payload: str = "none"
+    counted_as: str | None = None
 
     def path(self, table: str) -> str:
         """The path of a table of this kind."""
         return f"{self.folder}/{table}"
 
 
-FILES = Kind("files", "_headgate/files", is_built=False)
+FILES = Kind("files", "_headgate/files", is_built=False, counted_as="files")
 """The log of a source's files."""
-BRONZE = Kind("bronze", "bronze", is_built=False, payload="bronze")
-QUARANTINE = Kind("quarantine", "quarantine")
-REJECTED = Kind("rejected", "rejected", payload="rejected")
+BRONZE = Kind("bronze", "bronze", is_built=False, payload="bronze", counted_as="read")
+QUARANTINE = Kind("quarantine", "quarantine", counted_as="quarantined")
+REJECTED = Kind("rejected", "rejected", payload="rejected", counted_as="rejected")
 """The rows of a silver table that broke a rule of its suite."""
-SILVER = Kind("silver", "silver", is_dense=True, payload="silver")
-LATE = Kind("late", "late")
-GOLD = Kind("gold", "gold", is_dense=True, payload="gold")
+SILVER = Kind("silver", "silver", is_dense=True, payload="silver", counted_as="silver")
+LATE = Kind("late", "late", counted_as="late")
+GOLD = Kind("gold", "gold", is_dense=True, payload="gold", counted_as="final")
 PUBLICATION = Kind("publication", "_headgate/publish", is_built=False, payload="publication")
 """The progress of a publication: commits without rows."""
 

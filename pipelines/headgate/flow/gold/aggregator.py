@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import columns_of
@@ -18,6 +19,8 @@ from headgate.flow.gold.states import fold_of, merged_sql, state_type, value_sql
 from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.projection import Projection
 
+_ON_TIME = "_late is null"
+
 
 class Aggregator:
     """The fold of one gold table. Its expressions are built once: building them for every
@@ -27,16 +30,16 @@ class Aggregator:
         """``end`` as in ``Assignment``."""
         measures, columns = table.measures, columns_of(table)
         keys = [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
-        self._key = Projection("*", F.struct(*columns, *keys).alias("_key"))
-        self._partials = [
-            F.expr(field.partial).cast(str(field.type)).alias(_flat(m, name))
-            for m in measures
-            for name, field in fold_of(m).fields.items()
-        ]
+        key = F.struct(*columns, *keys)
+        self._key = Projection("*", key.alias("_key"))
+        self._key_if_on_time = Projection("*", F.when(F.expr(_ON_TIME), key).alias("_key"))
+        self._measures = measures
+        self._partials_on_time = _partials([_on_time(m) for m in measures])
         new = F.struct(*(_state(m, partial(_flat_column, m)) for m in measures)).alias("new")
-        self._new = Projection("_key", new)
+        self._new = Projection("_key", new, "_pairs")
         self._salt = table.salt and _salt(table.salt)
-        self._joined = F.expr(_all_merged(measures, "collect_list(new)")).alias("new")
+        joined = F.expr(_all_merged(measures, "collect_list(new)")).alias("new")
+        self._joined = [joined, F.sum("_pairs").alias("_pairs")]
         open_key = F.struct(*columns, *(f"`{b.name}`" for b in table.by)).alias("_key")
         self._old = Projection(
             open_key, F.col(STATE).alias("old"), F.col("updated_at").alias("old_update")
@@ -47,6 +50,8 @@ class Aggregator:
             F.struct(*(_merge(m) for m in measures)).alias(STATE),
             touched.otherwise(F.col("old_update")).alias("updated_at"),
             "_threshold",
+            "_pairs",
+            F.col("_key").isNull().alias("_is_late"),
         )
         values = (F.expr(value_sql(m, f"{STATE}.`{m.name}`")).alias(m.name) for m in measures)
         is_final = (end <= F.col("_threshold")).alias("final")
@@ -54,33 +59,58 @@ class Aggregator:
         computed = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         computed["revision"] = F.lit(0)
         computed[STATE] = F.when(~F.col("final"), F.col(STATE))
+        self._is_result = ~F.col("_is_late")
+        self._counts = [
+            F.sum("_pairs").alias("pairs"),
+            F.sum(F.when(F.col("_is_late"), F.col("_pairs"))).alias("late"),
+            F.count(F.when(self._is_result, 1)).alias("rows"),
+            F.count(F.when(self._is_result & F.col("final"), 1)).alias("final"),
+        ]
         names = (*gold_type(table).fieldNames(), STATE)
         self._columns = Projection(
             *(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names)
         )
 
-    def partial_states(self, pairs: DataFrame) -> DataFrame:
-        """``_key`` and ``new`` (a state per measure) of every result and key among some pairs."""
-        return self.states_of(self.keyed(pairs))
+    @cached_property
+    def _partials(self) -> Sequence[Column]:
+        return _partials(self._measures)
+
+    def states_on_time(self, pairs: DataFrame) -> DataFrame:
+        """As ``states_of``, of the pairs whose ``_late`` is null. The others are in one row, with a
+        null as its ``_key`` and without values, so that they are counted after the shuffle, too."""
+        return self._states(self._key_if_on_time.of(pairs), self._partials_on_time)
 
     def keyed(self, pairs: DataFrame) -> DataFrame:
         """Some pairs with ``_key``: their result and key."""
         return self._key.of(pairs)
 
     def states_of(self, keyed: DataFrame) -> DataFrame:
-        """As ``partial_states``, of pairs with ``_key``."""
+        """``_key``, ``new`` (a state per measure) and ``_pairs`` (their number) of every result and
+        key among some pairs with ``_key``."""
+        return self._states(keyed, self._partials)
+
+    def _states(self, keyed: DataFrame, partials: Sequence[Column]) -> DataFrame:
         if self._salt is None:
-            return self._new.of(keyed.groupBy("_key").agg(*self._partials))
-        parts = keyed.groupBy("_key", self._salt).agg(*self._partials)
-        return self._new.of(parts).groupBy("_key").agg(self._joined)
+            return self._new.of(keyed.groupBy("_key").agg(*partials))
+        parts = keyed.groupBy("_key", self._salt).agg(*partials)
+        return self._new.of(parts).groupBy("_key").agg(*self._joined)
 
     def open_states(self, open_rows: DataFrame) -> DataFrame:
         """``_key``, ``old`` and ``old_update`` of the open rows of the gold table."""
         return self._old.of(open_rows)
 
-    def folded(self, partials: DataFrame, opened: DataFrame, constants: DataFrame) -> DataFrame:
+    def folded(
+        self,
+        partials: DataFrame,
+        opened: DataFrame,
+        constants: DataFrame,
+        counts: Observation | None = None,
+    ) -> DataFrame:
         """The rows of ``gold_type`` and their states after a batch: every open result, merged with
         the batch's partial states.
+
+        ``counts`` observes, after the last shuffle, how many ``pairs`` the partial states have, how
+        many of them are ``late``, and how many ``rows`` and ``final`` rows there are.
 
         ``constants`` has one row: ``_now`` and ``_threshold``; results that end at or before it are
         final (microseconds). It is a frame, because with a literal that changes with every batch
@@ -88,7 +118,10 @@ class Aggregator:
         """
         joined = partials.join(opened.hint("shuffle_hash"), "_key", "full_outer")
         merged_rows = self._merged.of(joined.crossJoin(F.broadcast(constants)))
-        return self._columns.of(self._measured.of(merged_rows))
+        rows = self._measured.of(merged_rows)
+        if counts is not None:
+            rows = rows.observe(counts, *self._counts).where(self._is_result)
+        return self._columns.of(rows)
 
 
 def batch_constants(spark: SparkSession, now: datetime, threshold: int | None) -> DataFrame:
@@ -101,6 +134,22 @@ def batch_constants(spark: SparkSession, now: datetime, threshold: int | None) -
         }
     )
     return spark.createDataFrame(row)
+
+
+def _partials(measures: Sequence[Measure]) -> list[Column]:
+    """The fields of the partial states of some pairs, and the number of these pairs."""
+    fields = [
+        F.expr(field.partial).cast(str(field.type)).alias(_flat(m, name))
+        for m in measures
+        for name, field in fold_of(m).fields.items()
+    ]
+    return [*fields, F.count(F.lit(1)).alias("_pairs")]
+
+
+def _on_time(measure: Measure) -> Measure:
+    """A measure for which late pairs do not count."""
+    also = "" if measure.filter is None else f" and ({measure.filter})"
+    return replace(measure, filter=f"{_ON_TIME}{also}")
 
 
 def _flat(measure: Measure, field: str) -> str:

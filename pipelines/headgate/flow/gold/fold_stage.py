@@ -8,10 +8,11 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
@@ -34,6 +35,7 @@ from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.payloads.silver import SilverPayload
 from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.staging import Prepared, stage
 from headgate.lake.tables.state import State, just_after
 from headgate.lake.tables.table import TableOf
@@ -56,7 +58,8 @@ class FoldStage:
         self._pairs = Pairs(declared, assignment)
         self._aggregator, self._assignment = aggregator, assignment
         self._time_column = time_column(declared)
-        self._counts = _counted()
+        windows = operator_of(declared).pairs_per_row(declared.operator)
+        self._pairs_per_row = None if declared.where else windows
         self.silver = table(SILVER.path(declared.silver)).reader()
         self.late = table(LATE.path(declared.name))
         self.gold = table(GOLD.path(declared.name))
@@ -86,10 +89,13 @@ class FoldStage:
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
             at = just_after(held, now)
-            gold, late = self._prepare_gold(held, group, at)
+            gold = self._prepare_gold(held, group, at)
             # Late commits before gold: if gold has a batch, its late table must have it too.
-            side = self._prepare_late(held, group, at, late) if late else None
-            replace(gold, side=side).commit()
+            if gold.state.batch["late"]:
+                late = self._prepare_late(held, group, at, gold.state.total["late"])
+                gold = replace(gold, side=late)
+            gold.require_side_rows("late", self.late)
+            gold.commit()
 
     def final_rows(
         self, files: Sequence[DataFile], meant: RecomputedResults, now: datetime
@@ -102,36 +108,42 @@ class FoldStage:
         closed_through = GoldPayload.of(self.gold.refresh()).closed_through
         return self._pairs.of(rows, closed_through).where(F.col("_late").isNotNull())
 
-    def _prepare_gold(
-        self, held: State, group: Sequence[Commit], now: datetime
-    ) -> tuple[Prepared, int]:
-        """The commit of a group, and how many of its pairs are late."""
+    def _prepare_gold(self, held: State, group: Sequence[Commit], now: datetime) -> Prepared:
+        """The commit of a group. Its counts are those of the merged rows, after the last shuffle;
+        they are compared with the rows of the files, with those of the late table, and, if the
+        operator knows how many results a row belongs to, with the rows of silver."""
         last = group[-1].state
         watermark = SilverPayload.of(last).watermark
         payload = replace(GoldPayload.of(held), watermark=watermark)
         state = held.advanced_to(last.n, now, payload)
-        opened = open_rows(self.gold)
+        files, opened = files_after(group), open_rows(self.gold)
         observed = Observation()
-        pairs = self._paired(files_after(group), held).observe(observed, *self._counts)
         rows = self._aggregator.folded(
-            self._aggregator.partial_states(pairs.where(F.col("_late").isNull())),
+            self._aggregator.states_on_time(self._paired(files, held)),
             self._aggregator.open_states(self._gold_rows.of(opened.files)),
             batch_constants(self._spark, now, self._threshold(watermark)),
+            observed,
         )
         staged = stage(self.gold, state, rows, time_column=self._time_column)
-        counts = {k: int(v or 0) for k, v in observed.get.items()}
-        counts["final"] = sum(f.rows for f in staged if f.is_final)
-        state = state.counting(counts, changed=bool(counts["folded"] or counts["final"]))
-        return Prepared(self.gold, state, add=staged, remove=opened.live), counts["late"]
+        found = {name: int(count or 0) for name, count in observed.get.items()}
+        pairs, late, final = (found[each] for each in ("pairs", "late", "final"))
+        if self._pairs_per_row is not None:
+            there = sum(file.rows for file in files) * self._pairs_per_row
+            require_all(self.gold.name, state, pairs, there, "pairs of silver's rows were counted")
+        counts = {"pairs": pairs, "folded": pairs - late, "late": late, "final": final}
+        state = replace(state, payload=replace(payload, open=found["rows"] - final))
+        state = state.counting(counts, changed=bool(counts["folded"] or final))
+        return Prepared(self.gold, state, add=staged, remove=opened.live)
 
     def _prepare_late(
-        self, held: State, group: Sequence[Commit], now: datetime, count: int
+        self, held: State, group: Sequence[Commit], now: datetime, counted: int
     ) -> Prepared | None:
-        """The commit of the late pairs of a group. There are at most ``count`` of them."""
+        """The commit of the late pairs of a group. ``counted`` is the number of all late pairs that
+        gold has counted, with those of the group."""
         late = self.late.refresh()
         # It is ahead of gold if a crash came between the two commits of an earlier step.
-        files = files_after(group, after=late.n)
-        if not files:
+        files, count = files_after(group, after=late.n), counted - late.total.get("late", 0)
+        if not files or count <= 0:
             return None
         state = late.advanced_to(group[-1].state.n, now)
         closed_through = GoldPayload.of(held).closed_through
@@ -144,10 +156,7 @@ class FoldStage:
         else:
             rows = self._late_rows(self._silver_rows.of(files), closed_through)
             staged = stage(self.late, state, rows, time_column=LATE_TIME, most_files=1)
-        if not staged:
-            return None
-        counted = state.counting({"late": sum(f.rows for f in staged)})
-        return Prepared(self.late, counted, staged)
+        return Prepared(self.late, state.counting({"late": count}), staged)
 
     def _late_rows(self, silver: DataFrame, closed_through: int | None) -> DataFrame:
         pairs = self._pairs.of(silver, closed_through)
@@ -169,12 +178,3 @@ class FoldStage:
         }
         names = row_type(self.late).fieldNames()
         return Projection(*(computed.get(name, F.col(f"`{name}`")).alias(name) for name in names))
-
-
-def _counted() -> list[Column]:
-    folded_count = F.count(F.when(F.col("_late").isNull(), 1))
-    return [
-        F.count(F.lit(1)).alias("pairs"),
-        folded_count.alias("folded"),
-        F.count("_late").alias("late"),
-    ]

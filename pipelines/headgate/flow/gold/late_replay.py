@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operation import Document
@@ -26,6 +26,7 @@ from headgate.lake.tables.earlier_files import files_at
 from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.live_files import overlapping_files, partition_files
 from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import State, add_counts, time_of
 from headgate.lake.tables.table import Table
@@ -151,15 +152,19 @@ class LateReplay:
         total = add_counts(state.total, {"replayed": count})
         spans = self._spans(marked)
         old = self._gold_rows.of(files := self._final_files(spans)).drop(STATE)
-        added = self._staged(state, self._changed(self._computed(state, marked, spans), old))
+        changed = self._changed(self._computed(state, marked, spans), old)
+        observed = Observation()
+        added = self._staged(state, changed.observe(observed, *_counts()))
+        found, rows = observed.get, sum(f.rows for f in added)
+        said = "changed rows are in its files"
+        require_all(self._gold.name, state, rows, int(found["rows"]), said)
         total = add_counts(total, self._undone(state, old, added, count))
         if not added:
             return Change(replace(state, total=total))
         keys = self._keyed(self._gold_rows.of(added)).select("_key")
         kept = self._keyed(old).join(keys, "_key", "left_anti").drop("_key")
         moved = self._staged(state, kept.withColumn(FINAL, F.lit(True)))
-        rows = sum(f.rows for f in (*added, *moved)) - sum(f.rows for f in files)
-        total = add_counts(total, {"final": rows})
+        total = add_counts(total, {"final": int(found["new"])})
         state = replace(state, total=total, changed_at=state.at)
         return Change(state, add=added, remove=files, moved=moved)
 
@@ -232,6 +237,12 @@ class LateReplay:
 
     def _staged(self, state: State, rows: DataFrame) -> tuple[DataFile, ...]:
         return stage(self._gold, state, rows, time_column=self._time_column, most_files=1)
+
+
+def _counts() -> Sequence[Column]:
+    """How many rows a replay changes, and how many of them are new."""
+    is_new = F.col("revision") == 0
+    return F.count(F.lit(1)).alias("rows"), F.count(F.when(is_new, 1)).alias("new")
 
 
 def _united(spans: Iterable[Span]) -> Iterator[Span]:

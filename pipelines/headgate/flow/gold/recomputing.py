@@ -65,7 +65,7 @@ def final_rows(
     stored = StructType([*gold_type(fold.declared).fields, state_field(fold.declared)])
     opened = fold.aggregator.open_states(fold.spark.createDataFrame([], stored))
     constants = batch_constants(fold.spark, now, meant.final_through)
-    partials = fold.aggregator.partial_states(folded)
+    partials = fold.aggregator.states_of(fold.aggregator.keyed(folded))
     rows = fold.aggregator.folded(partials, opened, constants)
     return rows.where("final").drop(STATE)
 

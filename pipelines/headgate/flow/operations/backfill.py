@@ -12,6 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from headgate.declaration.contracts.operation import TAKEN_BACK, Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, name_of
@@ -129,8 +132,8 @@ def _patched(place: StageTable, state: State, patch: Patch) -> Change:
     kept = old.join(asked.select("_key"), "_key", "left_anti")
     columns = [f"`{name}`" for name in place.rows(()).drop(STATE).columns]
     add, moved = staged(new.select(*columns)), staged(kept.select(*columns))
-    rows = sum(f.rows for f in (*add, *moved)) - sum(f.rows for f in files)
-    total = add_counts(state.total, {"final": rows, "backfilled": patch.counted})
+    total = add_counts(state.total, {"final": _growth(table.home, patch)})
+    total = add_counts(total, {"backfilled": patch.counted})
     state = replace(state, total=total, changed_at=state.at)
     return Change(state, add=add, remove=files, moved=moved)
 
@@ -147,6 +150,14 @@ def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
         raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
     reader = like.sparkSession.read
     return reader.parquet(literal_pattern(storage.uri(patch.path)))
+
+
+def _growth(storage: Storage, patch: Patch) -> int:
+    """By how many rows a patch makes a table grow."""
+    with storage.open(patch.path) as source:
+        changes = pq.read_table(source, columns=[CHANGE]).column(CHANGE)
+    new, gone = (pc.sum(pc.equal(changes, each)).as_py() or 0 for each in (NEW, GONE))
+    return int(new) - int(gone)
 
 
 def file_digest(storage: Storage, path: str) -> str | None:

@@ -48,8 +48,8 @@ class DrainOperation(TableOperation):
         ends = (last[0] if last else None, held.closed_through)
         closed_through = max((end for end in ends if end is not None), default=None)
         drains = _drains(held, state.operation, closed_through)
-        payload = replace(held, closed_through=closed_through, drains=drains)
-        total = add_counts(state.total, {"final": sum(f.rows for f in staged)})
+        payload = replace(held, closed_through=closed_through, drains=drains, open=0)
+        total = add_counts(state.total, {"final": sum(f.rows for f in opened.live)})
         state = replace(state, payload=payload, changed_at=state.at, total=total)
         return Change(state, add=staged, remove=opened.live)
 

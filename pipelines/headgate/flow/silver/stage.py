@@ -32,6 +32,7 @@ from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.rejected import RejectedPayload
 from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.row_counts import require_all, require_side_rows
 from headgate.lake.tables.staging import Prepared, prepare_together, stage
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table, TableOf
@@ -152,9 +153,24 @@ class SilverStage:
             *(partial(self._prepare_silver, name, group, now) for name in names),
             *([partial(self._prepare_quarantine, group, now)] if quarantining else []),
         )
+        if quarantining:
+            self._require_quarantined(ready)
         # Quarantine commits first: if a silver table has a batch, quarantine must have it too.
         for prepared in reversed(ready):
             prepared.commit()
+
+    def _require_quarantined(self, ready: Sequence[Prepared]) -> None:
+        """Arrow has selected the rows of quarantine, and Spark has counted them for each silver
+        table. Raises MiscountedError if the numbers differ."""
+        there = {p.table.name: p.state for p in ready}.get(
+            self.quarantine.name, self.quarantine.state
+        )
+        for prepared in ready:
+            if prepared.table is not self.quarantine:
+                require_side_rows(
+                    *(prepared.table.name, prepared.state, "quarantined"),
+                    *(self.quarantine.name, there),
+                )
 
     def _prepare_quarantine(self, group: Sequence[Commit], now: datetime) -> Prepared | None:
         held = self.quarantine.refresh()
@@ -165,7 +181,8 @@ class SilverStage:
         rows = self._quarantine_transform.quarantined(self.bronze.storage, files)
         if _is_within(group, held.n):
             rows = new_rows(rows, self.quarantine)
-        return _side(self.quarantine, state, rows, "quarantined", QUARANTINE_TIME)
+        state = state.counting({"quarantined": len(rows)})
+        return _side(self.quarantine, state, rows, QUARANTINE_TIME)
 
     def _prepare_silver(self, name: str, group: Sequence[Commit], now: datetime) -> Prepared | None:
         table = self.silver[name]
@@ -186,6 +203,8 @@ class SilverStage:
         divided_by = IS_REJECTED if suite else None
         staged = stage(table, state, rows, time_column=SILVER_TIME, divided_by=divided_by)
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
+        there = sum(file.rows for file in files)
+        require_all(table.name, state, sum(counts.values()), there, "rows of bronze were counted")
         if suite is None:
             return Prepared(table, state.counting(counts), staged)
         state = replace(state, payload=replace(payload, suite=suite.digest))
@@ -196,8 +215,13 @@ class SilverStage:
         replaced = self._replaced(name, state, transform, files, (kept, apart), counts)
         broken += rules_broken(table.storage, replaced)
         counts |= {count_key(rule): count for rule, count in broken.items()}
-        side = self._prepare_rejected(name, suite, apart, group, now)
-        return Prepared(table, state.counting(counts), [*kept, *replaced], side=side)
+        state = state.counting(counts)
+        side = self._prepare_rejected(
+            name, suite, apart, group, now, state.total.get("rejected", 0)
+        )
+        prepared = Prepared(table, state, [*kept, *replaced], side=side)
+        prepared.require_side_rows("rejected", self.rejected[name])
+        return prepared
 
     def _replaced(
         self,
@@ -251,9 +275,10 @@ class SilverStage:
         apart: Sequence[DataFile],
         group: Sequence[Commit],
         now: datetime,
+        counted: int,
     ) -> Prepared | None:
         """The commit of a table's rejected rows, which silver's query has written to files of their
-        own."""
+        own. ``counted`` is the number of all rejected rows that silver has counted."""
         table = self.rejected[name]
         held = table.state
         files = files_after(group, after=held.n)
@@ -264,18 +289,15 @@ class SilverStage:
         rows = RejectedRows(self._source, suite).of(silver, apart, bronze, files)
         if _is_within(group, held.n):
             rows = new_rows(rows, table)
-        return _side(table, state, rows, "rejected", REJECTED_TIME)
+        state = state.counting({"rejected": counted - held.total.get("rejected", 0)})
+        return _side(table, state, rows, REJECTED_TIME)
 
 
-def _side(
-    table: Table, state: State, rows: pa.Table, counted_as: str, time_column: str
-) -> Prepared | None:
+def _side(table: Table, state: State, rows: pa.Table, time_column: str) -> Prepared | None:
     """The commit of rows of a side table; None if there are none."""
-    staged = stage_arrow(table, state, rows, time_column=time_column)
-    if not staged:
+    if not len(rows):
         return None
-    counted = state.counting({counted_as: sum(file.rows for file in staged)})
-    return Prepared(table, counted, staged)
+    return Prepared(table, state, stage_arrow(table, state, rows, time_column=time_column))
 
 
 def _is_within(group: Sequence[Commit], n: int) -> bool:

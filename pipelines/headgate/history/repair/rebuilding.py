@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, SILVER
-from headgate.lake.tables.agreement import covers
+from headgate.lake.tables.row_counts import covers
 from headgate.lake.tables.state import State
 
 

@@ -8,6 +8,7 @@ from itertools import chain
 
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.kinds import kind_of
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
 from headgate.insight.ledger.account import (
@@ -85,13 +86,10 @@ def _gold(declared: GoldTable, at: Positions) -> GoldAccount:
 
 def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
     held = _Laws()
-    for position, key in (
-        (at.bronze, "read"),
-        (at.quarantine, "quarantined"),
-        *((p, "silver") for p in at.silver.values()),
-        *((p, "rejected") for p in at.rejected.values()),
-        *((p, "late") for p in at.late.values()),
-    ):
+    sides = at.silver, at.rejected, at.late
+    for position in (at.bronze, at.quarantine, *chain.from_iterable(t.values() for t in sides)):
+        key = kind_of(position.table.name).counted_as
+        assert key is not None
         held.check(position, f"rows of its files = {key}", position.total(key), _rows(position))
     for name, silver in at.silver.items():
         _check_silver(silver, at, held)

@@ -18,6 +18,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.lake.tables.row_counts import covers
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
 
@@ -32,12 +33,6 @@ class Disagreement:
 
 States = Mapping[str, tuple[int, State]]
 """Log version and state of each table, by its path."""
-
-
-def covers(side: int, counted_there: int, n: int, counted: int) -> bool:
-    """Whether a side table at batch id ``side`` has all rows up to batch id ``n``: it is past
-    ``n``, or has as many rows as were counted. It skips batches that have no rows for it."""
-    return side > n or counted_there == counted
 
 
 def states_of(layout: Layout, pipeline: Pipeline) -> States:

@@ -26,6 +26,11 @@ class CommitRefusedError(HeadgateError, code=exit_codes.TAKEN_OVER):
     """Another writer committed in between. Final for this driver; a new driver starts clean."""
 
 
+class MiscountedError(HeadgateError, code=exit_codes.MACHINE):
+    """A commit states other numbers of rows than its files have. Nothing was committed: the batch
+    must be computed again, because a file may be lost."""
+
+
 class HeldError(Exception):
     """A version breaks a rule of its table's gate. Nothing was committed; the driver goes on."""
 

@@ -15,6 +15,7 @@ from headgate.declaration.kinds import kind_of
 from headgate.failpoints import failpoint
 from headgate.lake.tables.arrow import attempt_folder, describe
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.row_counts import require_side_rows
 from headgate.lake.tables.side_by_side import side_by_side
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -60,8 +61,15 @@ class Prepared:
     remove: Sequence[DataFile] = ()
     side: Prepared | None = None
 
+    def require_side_rows(self, key: str, table: Table) -> None:
+        """Raises MiscountedError unless a side table has the rows that the commit counts for it
+        under ``key``: after the commit ``side``, or as it is without one. Raises FencedError."""
+        there = table.refresh() if self.side is None else self.side.state
+        require_side_rows(self.table.name, self.state, key, table.name, there)
+
     def commit(self) -> State:
-        """Raises CommitRefusedError if the table has changed since its state was read."""
+        """Raises CommitRefusedError if the table has changed since its state was read,
+        MiscountedError if the files have other rows than the state says."""
         if self.side is not None:
             self.side.commit()
         return self.table.commit(self.state, add=self.add, remove=self.remove)

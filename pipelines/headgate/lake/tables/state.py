@@ -18,6 +18,8 @@ from headgate.registry import Registry
 
 Kind = Literal["create", "data", "fence", "operation", "reset", "maintenance", "extend"]
 Counts = Mapping[str, int]
+ROWS, OPEN_ROWS, FINAL_ROWS = "row", "open row", "final row"
+"""The kinds of rows of a table: gold has open and final rows, other tables have only rows."""
 
 GENERATION_BITS = 40
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,6 +62,15 @@ class Payload:
     def emptied(self) -> Self:
         """The payload after a reset that empties the table."""
         return type(self)()
+
+    def rows(self, counted: int) -> Mapping[str, int]:
+        """How many rows of each kind the table has after the commit. ``counted`` is the total of
+        the count of its rows (``Kind.counted_as``). A kind whose number is not known is left out.
+
+        A commit adds as many rows as it removes, and those that this number grows by
+        (``tables.row_counts``).
+        """
+        return {ROWS: counted}
 
 
 PAYLOADS: Registry[Payload] = Registry("headgate.lake.tables.payloads", Payload)
@@ -121,6 +132,11 @@ class State:
         """The version of the app transaction. The generation is its high part, so that a restore
         can go back to a lower batch id."""
         return (self.generation << GENERATION_BITS) | self.n
+
+    def rows(self, path: str) -> Mapping[str, int]:
+        """As ``Payload.rows``, for the table at a path; empty for a table without rows."""
+        key = kind_of(path).counted_as
+        return {} if key is None else self.payload.rows(self.total.get(key, 0))
 
     def encode(self) -> dict[str, Any]:
         payload = {"kind": self.payload.kind, **self.payload.encode()}

@@ -26,6 +26,7 @@ from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import commit_metadata, has_entry
 from headgate.lake.tables.log_folder import last_checkpoint, log_folder
 from headgate.lake.tables.log_follower import LogFollower
+from headgate.lake.tables.row_counts import require_stated_rows
 from headgate.lake.tables.state import State
 from headgate.lake.tables.writing import write, write_wider
 
@@ -182,8 +183,10 @@ class Table(LogFollower):
         schema that extends the table's (``tables.extending``); then no file may change. ``moved``
         are added files whose rows were in removed ones: publications do not send these rows again.
         Raises CommitRefusedError if there was another commit since; then the caller must end.
+        Raises MiscountedError if the files have other rows than the state says.
         Raises HeldError if the table's gate does not let the new rows become visible.
         """
+        require_stated_rows(self.name, self.state, state, [*add, *moved], remove)
         gate = self.gate if state.kind in ("data", "operation") else None
         if gate is not None and (add or remove or gate.wants_all):
             state = gate(state, [*add, *moved], remove)

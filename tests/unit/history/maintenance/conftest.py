@@ -141,3 +141,8 @@ def maintained(
 
 def table(lake: Lake, path: str) -> Table:
     return Table(lake.layout.storage, path, pipeline="tiny")
+
+
+@pytest.fixture
+def any_counts() -> None:
+    """Here commits must state the rows that their files have."""

@@ -223,7 +223,7 @@ def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fil
     rebuild = begin(lake, ("late/per_minute", "gold/per_minute"))
     rebuilt = rebuild.table(lake.layout, "tiny", "gold/per_minute")
     rows_ = pa.Table.from_pylist([{"events": 1, "time": NOON}], lake._schema("gold/per_minute"))
-    state = rebuilt.refresh().advanced_to(2, NOON)
+    state = rebuilt.refresh().advanced_to(2, NOON).counting({"final": 1})
     (file,) = stage_arrow(rebuilt, state, rows_, time_column="time")
     rebuilt.commit(state, [replace(file, partition={"final": "true"})])
     compacted(lake)

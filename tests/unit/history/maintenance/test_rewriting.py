@@ -72,7 +72,7 @@ def table(tmp_path: Path) -> Table:
     made.create(schema, "digest", time_column="time")
     made.fence(1)
     for n in range(1, 7):
-        state = made.refresh().advanced_to(n, NOON + timedelta(minutes=n))
+        state = made.refresh().advanced_to(n, NOON + timedelta(minutes=n)).counting({"final": 2})
         content = pa.Table.from_pylist([row(2 * n), row(2 * n + 1)], SCHEMA)
         (file,) = stage_arrow(made, state, content, time_column="time")
         made.commit(state, (replace(file, partition={"final": "true"}),))
@@ -170,7 +170,7 @@ def test_a_row_group_is_what_memory_has_to_hold(
 
 def test_batches_that_came_meanwhile_do_not_matter(table: Table) -> None:
     files, file = live(table), merged(table)
-    state = table.refresh().advanced_to(7, NOON)
+    state = table.refresh().advanced_to(7, NOON).counting({"final": 1})
     (new,) = stage_arrow(table, state, pa.Table.from_pylist([row(99)], SCHEMA), time_column="time")
     table.commit(state, (replace(new, partition={"final": "true"}),))
     before = content(table)
@@ -181,7 +181,8 @@ def test_batches_that_came_meanwhile_do_not_matter(table: Table) -> None:
 
 def test_a_file_that_went_meanwhile_stops_it(table: Table) -> None:
     files, file = live(table), merged(table)
-    table.commit(table.refresh().held("operation", 1), (), [files[2]])
+    held = table.refresh().held("operation", 1)
+    table.commit(replace(held, total={"final": 10}), (), [files[2]])
     before = content(table)
     assert not replace_files(table, files, file, NOON)
     assert content(table) == before
@@ -269,7 +270,7 @@ def test_files_from_before_fields_were_added_are_merged_with_others(table: Table
     wide = schema.append(pa.field("final", pa.bool_()))
     table.refresh()
     extend(table, Schema.from_arrow(wide), "digest", NOON)
-    state = table.refresh().advanced_to(7, NOON)
+    state = table.refresh().advanced_to(7, NOON).counting({"final": 1})
     new = row(16) | {"about": {"low": {"min": Decimal(1), "max": Decimal(2)}}}
     (added,) = stage_arrow(table, state, pa.Table.from_pylist([new], schema), time_column="time")
     table.commit(state, (replace(added, partition={"final": "true"}),))

@@ -64,3 +64,8 @@ def begin(lake: Lake, paths: Iterable[str]) -> Rebuild:
         table.create(schema, definition, time_column="time", generation=generation + 1)
     record_rebuild(lake.layout, rebuild)
     return rebuild
+
+
+@pytest.fixture
+def any_counts() -> None:
+    """Here commits must state the rows that their files have."""

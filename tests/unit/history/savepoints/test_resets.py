@@ -39,9 +39,12 @@ def tables(tmp_path: Path) -> dict[str, Table]:
     return found
 
 
+COUNTED = {"bronze/b": "read", "silver/s": "silver"}
+
+
 def process(table: Table, n: int, name: str = "") -> State:
     held = table.refresh()
-    state = held.advanced_to(n, NOON).counting({"rows": 1})
+    state = held.advanced_to(n, NOON).counting({COUNTED[table.name]: 1})
     return table.commit(state, (file(f"data/{held.generation}-{n}-{name or n}.parquet"),))
 
 
@@ -69,7 +72,7 @@ def test_a_table_goes_back_and_on(tables: dict[str, Table]) -> None:
     resets.carry_out([silver], NOON)
     assert not resets.awaits(silver)
     state = silver.refresh()
-    assert (state.n, state.generation, state.kind, state.total) == (2, 1, "reset", {"rows": 2})
+    assert (state.n, state.generation, state.kind, state.total) == (2, 1, "reset", {"silver": 2})
     assert paths(silver) == {"data/0-1-1.parquet", "data/0-2-2.parquet"}
     assert state.files == target.files
     assert bronze.refresh().n == 5
@@ -120,7 +123,8 @@ def test_a_rebuild_takes_the_place_of_a_table_in_one_commit(
     intend_reset(bronze, {silver.name: target}, NOON, why="a test")
     Resets(bronze).carry_out([silver], NOON)
     state = silver.refresh()
-    assert (state.n, state.definition, state.total, state.generation) == (4, "new", {"rows": 2}, 1)
+    found = state.n, state.definition, state.total, state.generation
+    assert found == (4, "new", {"silver": 2}, 1)
     assert state.data_commit == silver.version
     assert paths(silver) == {"data/1-2-2.parquet", "data/1-4-4.parquet"}
     assert [f.name for f in silver.handle.schema().fields] == ["other"]
@@ -181,7 +185,7 @@ def test_a_zombie_gets_nothing_in(tables: dict[str, Table], tmp_path: Path) -> N
     bronze, silver = tables.values()
     zombie = Table(Storage(str(tmp_path)), "silver/s", pipeline="p")
     zombie.epoch = 1
-    stale = zombie.refresh().advanced_to(6, NOON)
+    stale = zombie.refresh().advanced_to(6, NOON).counting({"silver": 1})
     for table in (bronze, silver):
         table.fence(2)
     intend_reset(bronze, {silver.name: version_of(silver, 2)}, NOON, why="a test")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.digest import meaning_of
+from headgate.declaration.kinds import kind_of
 from headgate.driver.opening import _finish_undeclared
 from headgate.driver.runtime import PipelineRuntime
 from headgate.history.savepoints.declaration_changes import DeployedTable, compare_declarations
@@ -41,6 +42,7 @@ def add_undeclared(lake: Lake, path: str, n: int = 2) -> Table:
     schema = lake._schema(SILVER)
     table.create(schema, "digest", time_column="time")
     state = table.refresh().advanced_to(n, NOW)
+    state = state.counting({kind_of(path).counted_as or "": 1})
     rows = pa.Table.from_pylist([silver(4) | {"time": NOW}], schema)
     table.commit(state, stage_arrow(table, state, rows, time_column="time"))
     return table

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.lake.tables.agreement import covers, disagreements
+from headgate.lake.tables.agreement import disagreements
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
 from tests.unit.insight.ledger.conftest import DECLARATION
@@ -94,9 +94,3 @@ def test_what_is_about_to_go_back_is_compared_with_nothing(pipeline: Pipeline) -
     assert told(pipeline, (SILVER, GOLD, LATE, ASIDE), bronze=back) == []
     assert told(pipeline, (LATE,), late=State.empty(LATE)) == []
     assert told(pipeline, (GOLD,), silver=replace(LEVEL[SILVER], n=4)) == []
-
-
-def test_covers() -> None:
-    assert covers(5, 0, 4, 3)
-    assert covers(2, 3, 4, 3)
-    assert not covers(4, 2, 4, 3)

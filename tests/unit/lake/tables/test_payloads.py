@@ -51,6 +51,7 @@ FULL: dict[str, Payload] = {
         closed_through=9,
         gate={"suite": "a", "at": 3, "broken": []},
         drains={"1": 9},
+        open=4,
     ),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4, event="00042-000000007"),
@@ -172,4 +173,4 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     assert held.watermark == 5
     moved = State(replace(held, watermark=7)).encode()
     wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
-    assert moved["payload"] == {**wanted, "gate": None, "drains": {}, "merged": 2}
+    assert moved["payload"] == {**wanted, "gate": None, "drains": {}, "open": None, "merged": 2}

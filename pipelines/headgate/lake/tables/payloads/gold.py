@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from headgate.lake.tables.state import Payload
+from headgate.lake.tables.state import FINAL_ROWS, OPEN_ROWS, Payload
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class GoldPayload(Payload):
     suite: ``suite`` is the digest of the suite, ``at`` the time, ``n`` and ``operation`` are the
     batch id and the operation of the validated version, ``broken`` are the rules that it broke,
     ``released`` says who has released the version, when and why, ``earlier`` who has released what
-    else breaks rules in it. None if there was no validation."""
+    else breaks rules in it. None if there was no validation. ``open`` is the number of open rows,
+    None if it is not known."""
 
     kind: ClassVar[str] = "gold"
 
@@ -26,6 +27,11 @@ class GoldPayload(Payload):
     closed_through: int | None = None
     gate: Mapping[str, Any] | None = None
     drains: Mapping[str, int] = field(default_factory=dict)
+    open: int | None = None
+
+    def rows(self, counted: int) -> Mapping[str, int]:
+        opened = {} if self.open is None else {OPEN_ROWS: self.open}
+        return {FINAL_ROWS: counted, **opened}
 
     def is_validated(self, n: int, operation: int) -> bool:
         """Whether the version at a batch id and an operation was validated itself. Later versions
