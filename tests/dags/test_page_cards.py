@@ -15,7 +15,7 @@ from headgate.history.loads.requests import LoadState
 from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount
 from headgate.insight.status.batch_times import BatchTime
 from headgate.insight.status.freshness import Freshness
-from headgate.insight.status.past import BackfillReport, PastReport, ReplayReport
+from headgate.insight.status.past import PastBackfill, PastReport, ReplayReport
 from headgate.insight.status.report import Account, Notice, StreamStatus, TablesReport
 from headgate.lake.control.driver_reports import Backlog, Failure
 from headgate.lake.control.ownership import LAYERS, Owner
@@ -310,7 +310,7 @@ def test_what_was_done_about_the_past_is_told(cards: Cards) -> None:
     gone = replace(load, id="l-2", state="stopped", why="x<b>.json has vanished")
     replays = (ReplayReport(3, 58, "per_minute", "me: the till was offline"),)
     day = NOW - timedelta(days=1)
-    compared = BackfillReport("b-1", NOW, day, NOW, ("per_minute",), published=True)
+    compared = PastBackfill("b-1", NOW, day, NOW, ("per_minute",), published=True)
     equal = replace(compared, id="b-2", end=None, differing=(), published=False)
     back = replace(compared, id="b-3", taken_back=True, by_end=True)
     back = replace(back, computed_by="other.txt, another declaration")

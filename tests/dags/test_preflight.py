@@ -16,7 +16,7 @@ from headgate.lake.control.driver_requests import request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.launcher import LOCAL
 from headgate.supervision.preflight import StartProblem
-from headgate.supervision.supervisor import condition, supervisor_step
+from headgate.supervision.supervisor import condition_of, supervisor_step
 from tests.support.stream_task import NOON, FakeLauncher
 from tests.unit.insight.ledger.conftest import DECLARATION
 
@@ -67,7 +67,7 @@ def test_a_landing_folder_that_was_never_there_is_a_failure_of_the_stream_once(
     assert failure is not None
     assert held is not None
     assert (failure.code, failure.reason) == (3, f"there is no landing folder {project.landing}")
-    found = condition((), None, failure)
+    found = condition_of((), None, failure)
     assert (found, supervisor_step(found, failure, held.reported)) == ("failed", "watch")
     project.check()  # the next run: `supervise` waits until the stream is started
     project.landing.mkdir()
@@ -97,7 +97,7 @@ def test_it_sees_the_declaration_and_the_secrets_as_a_driver_does(
 def test_a_stream_that_is_stopped_on_request_does_not_fail(project: Project) -> None:
     project.refused()
     request_stop(project.layout)
-    assert condition((), stop_asked(project.layout), last_failure(project.layout)) == "resting"
+    assert condition_of((), stop_asked(project.layout), last_failure(project.layout)) == "resting"
     project.check()
 
 

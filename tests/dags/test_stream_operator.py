@@ -20,7 +20,7 @@ from headgate.lake.control.driver_reports import Failure, last_failure, record_f
 from headgate.lake.control.driver_requests import StopRequest, request_stop, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import StateName
-from headgate.supervision.supervisor import condition
+from headgate.supervision.supervisor import condition_of
 from tests.support.stream_task import (
     JOB,
     NOON,
@@ -155,9 +155,9 @@ def test_a_stop_holds_after_a_first_driver_that_never_had_a_lease(
         FakeLauncher.meanwhile = lambda: request_stop(layout)
     assert len(executed(tmp_path).kwargs["crashes"]) == 1  # type: ignore[index]
     if not during_the_start:
-        assert condition((), stop_asked(layout), last_failure(layout)) == "absent"
+        assert condition_of((), stop_asked(layout), last_failure(layout)) == "absent"
         request_stop(layout)
-    assert condition((), stop_asked(layout), last_failure(layout)) == "resting"
+    assert condition_of((), stop_asked(layout), last_failure(layout)) == "resting"
     FakeLauncher.done.clear()
     resumed(tmp_path, down("absent"))
     executed(tmp_path, "run 2")

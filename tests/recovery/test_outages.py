@@ -18,7 +18,7 @@ from headgate.lake.control.driver_reports import last_failure
 from headgate.lake.storage.layout import Layout
 from headgate.setup.broker import running
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.supervisor import condition
+from headgate.supervision.supervisor import condition_of
 from tests.oracle import derive
 from tests.recovery.test_kafka import PARTITIONS, Station, of_the_past
 from tests.support import impatient, own_broker
@@ -61,7 +61,7 @@ class Watched:
 
     @property
     def condition(self) -> str:
-        return condition(self.jobs, None, last_failure(self.layout))
+        return condition_of(self.jobs, None, last_failure(self.layout))
 
     @property
     def unwell(self) -> tuple[str, ...]:

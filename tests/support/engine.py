@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Pipeline
 from headgate.driver.job_input import PipelineSources, open_sources
-from headgate.driver.lease import Lease, highest_epoch
+from headgate.driver.lease import Lease, highest_table_epoch
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
 from headgate.driver.operating import take_in_requests
@@ -60,7 +60,7 @@ class Engine:
     def __post_init__(self) -> None:
         self.layout = Layout.of(str(self.root), self.pipeline.name)
         # Existing tables refuse a lower epoch, as that of a zombie.
-        self.epoch = highest_epoch(self.layout, self.pipeline.name)
+        self.epoch = highest_table_epoch(self.layout, self.pipeline.name)
         self.start()
 
     def start(self, layers: Sequence[str] = LAYERS) -> Engine:

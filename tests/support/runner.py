@@ -17,7 +17,7 @@ from headgate import failpoints
 from headgate.cli.driving import jars_for
 from headgate.declaration.load import load
 from headgate.driver.driver import Driver
-from headgate.driver.lease import Change, LocalLeases
+from headgate.driver.lease import LeaseChange, LocalLeases
 from headgate.driver.task import Task
 from headgate.errors import HeadgateError
 from headgate.lake.control.ownership import LAYERS
@@ -61,7 +61,7 @@ def freeze_between_renewals() -> None:
         with turn:
             act(name)
 
-    def renew(leases: LocalLeases, change: Change) -> None:
+    def renew(leases: LocalLeases, change: LeaseChange) -> None:
         with turn:
             update(leases, change)
 

@@ -27,7 +27,7 @@ from headgate.driver.session import (
     SessionProvider,
     remove_orphaned,
     scratch_folder,
-    stop,
+    stop_session,
 )
 from headgate.driver.task import Task
 from headgate.flow.operations import drain
@@ -118,7 +118,7 @@ class Driver:
                 raise known from error
             raise
         finally:
-            stop(spark)
+            stop_session(spark)
 
     def _start(self, scratch: Path) -> SparkSession | None:
         """The session; None if the signal that stops this driver ended Spark while it started. No
@@ -208,7 +208,7 @@ class Driver:
         self._say("catching up")
         run.catch_up.run(one_step=True)
         run.progress.caught_up(runtime)
-        stream.process(run)
+        stream.run_batches(run)
         drains = run.task.drain and run.writes_bronze and not control.is_stopping
         if drains and not drain.is_drained(runtime.head.table.refresh()):
             self._say("draining windows")

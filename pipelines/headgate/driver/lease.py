@@ -31,7 +31,7 @@ LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its proc
 
 Leases = Mapping[str, Document | None]
 """The lease of each layer; None if the layer never had one."""
-Change = Callable[[Leases], Mapping[str, Document]]
+LeaseChange = Callable[[Leases], Mapping[str, Document]]
 """Computes new leases from the current ones. The result contains only the leases to replace."""
 RENEW_EVERY = 5.0  # seconds
 
@@ -51,7 +51,7 @@ class LeaseStore(Protocol):
     def read(self) -> Leases:
         """The leases as they are now."""
 
-    def update(self, change: Change) -> None:
+    def update(self, change: LeaseChange) -> None:
         """Replace leases atomically: no other process replaces any while ``change`` runs. Raises
         what ``change`` raises, and LeaseHeldError if another process does not release the lock."""
 
@@ -65,7 +65,7 @@ class LocalLeases:
     def read(self) -> Leases:
         return {layer: read_document(self._storage, lease_path(layer)) for layer in LAYERS}
 
-    def update(self, change: Change) -> None:
+    def update(self, change: LeaseChange) -> None:
         self._storage.make_folder(CONTROL)
         path = self._storage.uri(f"{CONTROL}/lease.lock")
         try:
@@ -87,7 +87,7 @@ def may_take(held: Document | None, now: datetime, *, take_over: bool) -> bool:
     return owner_of(held).is_dead() or now - datetime.fromisoformat(held["renewed"]) > EXPIRES_AFTER
 
 
-def highest_epoch(layout: Layout, pipeline: str) -> int:
+def highest_table_epoch(layout: Layout, pipeline: str) -> int:
     """The highest epoch in a pipeline's tables. Lease documents can be lost; epochs in tables never
     decrease."""
     return max((table.refresh().epoch for table in tables_of(layout, pipeline)), default=0)
@@ -139,7 +139,7 @@ class Lease:
         """Raises LeaseHeldError if another owner holds a layer now. Takes nothing."""
         self._require(self._store.read(), now, take_over=False)
 
-    def take(self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch) -> int:
+    def take(self, *, take_over: bool = False, highest: HighestEpoch = highest_table_epoch) -> int:
         """Take the layers' leases and return the new epoch. It is higher than the epoch of every
         lease and table. Raises LeaseHeldError."""
 
@@ -161,7 +161,7 @@ class Lease:
 
     @contextmanager
     def held(
-        self, *, take_over: bool = False, highest: HighestEpoch = highest_epoch
+        self, *, take_over: bool = False, highest: HighestEpoch = highest_table_epoch
     ) -> Iterator[int]:
         """Hold the leases in a ``with`` block; yields the new epoch. Raises LeaseHeldError. An
         error of the block is raised even if the leases cannot be released after it, as on a full

@@ -70,7 +70,7 @@ class ReferenceReader(DataSourceStreamReader):
         pass
 
 
-def register(spark: SparkSession) -> None:
+def register_reference_source(spark: SparkSession) -> None:
     spark.dataSource.register(ReferenceSource)
 
 

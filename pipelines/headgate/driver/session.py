@@ -87,10 +87,10 @@ def passing_session(name: str, cores: int, jars: Sequence[Path] = ()) -> Iterato
         try:
             yield spark
         finally:
-            stop(spark)
+            stop_session(spark)
 
 
-def stop(spark: SparkSession) -> None:
+def stop_session(spark: SparkSession) -> None:
     """End a session, unless its JVM has died: the error of ``stop`` would hide the first error."""
     if not has_ended(spark, within=0):
         spark.stop()
@@ -115,7 +115,7 @@ def _start(name: str, cores: int, scratch: Path, jars: Sequence[Path]) -> SparkS
     leave_out_checksum_files(spark)
     remember_functions(spark)
     register_null_on_error(spark)
-    planning.register(spark)
+    planning.register_reference_source(spark)
     return spark
 
 

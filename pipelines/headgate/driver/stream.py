@@ -38,7 +38,7 @@ def _ends_path(layer: str) -> str:
     return Layout.document(f"ends-{layer}")
 
 
-def process(run: DriverRun) -> None:
+def run_batches(run: DriverRun) -> None:
     """Run micro-batches until the job's input is processed (``once``) or the run ends.
 
     Raises the error that ended a batch, and FencedError if the lease was lost.

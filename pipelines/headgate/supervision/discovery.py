@@ -18,7 +18,7 @@ import psutil
 from headgate.errors import HeadgateError
 from headgate.lake.control.ownership import LAYERS, lease_path
 from headgate.lake.storage.layout import CONTROL, Layout
-from headgate.supervision.job_state import StateName, overall, probe
+from headgate.supervision.job_state import StateName, overall_state, probe
 from headgate.supervision.logs import FORMAT_OPTION
 
 _WITH_VALUE = (
@@ -116,7 +116,7 @@ def sightings(
             pids = [job.owner.pid for job in jobs if job.is_alive]
             driver = next((by_pid[pid] for pid in pids if pid in by_pid), None)
             file = None if driver is None else driver.file
-            found.append(Sighting(name, root, overall(jobs), next(iter(pids), None), file))
+            found.append(Sighting(name, root, overall_state(jobs), next(iter(pids), None), file))
     return tuple(found)
 
 

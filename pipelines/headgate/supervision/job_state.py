@@ -118,7 +118,7 @@ def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
     )
 
 
-def overall(jobs: Sequence[JobState]) -> StateName:
+def overall_state(jobs: Sequence[JobState]) -> StateName:
     """The state of a pipeline: that of the job that needs attention most."""
     states = {job.state for job in jobs}
     order: tuple[StateName, ...] = ("dead", "stale", "paused", "running")

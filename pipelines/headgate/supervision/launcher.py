@@ -15,7 +15,7 @@ from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.logs import newest_spark_log, run_log, tail
+from headgate.supervision.logs import newest_spark_log, run_log, tail_log
 
 LogOf = Literal["driver", "spark"]
 LOCAL = "headgate.supervision.launcher:LocalLauncher"
@@ -102,7 +102,7 @@ class LocalLauncher:
     def logs(self, stream: Stream, lines: int, of: LogOf = "driver") -> list[str]:
         layout = stream.layout
         log = run_log(layout) if of == "driver" else newest_spark_log(layout)
-        return tail(log, lines) if log else []
+        return tail_log(log, lines) if log else []
 
 
 class NoSuchLauncherError(HeadgateError, code=exit_codes.USAGE):

@@ -25,7 +25,7 @@ from headgate.lake.control.ownership import EXPIRES_AFTER, LAYERS
 from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.machine.process_tree.rotation import rotate
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.logs import as_text, format_of, run_log, start_line, tail
+from headgate.supervision.logs import format_of, line_as_text, run_log, start_line, tail_log
 from headgate.supervision.progress_text import STAGE_PREFIX
 from headgate.supervision.supervisor import NEEDS_A_PERSON
 
@@ -117,7 +117,7 @@ def _relay(log: Path, read: int, say: Callable[[str], None]) -> int:
     with log.open("rb") as lines:
         lines.seek(read)
         whole, newline, _ = lines.read().rpartition(b"\n")
-    for line in map(as_text, whole.decode(errors="replace").splitlines()):
+    for line in map(line_as_text, whole.decode(errors="replace").splitlines()):
         if line.startswith(STAGE_PREFIX):
             # Without the duration, which `say` counts itself.
             say(re.sub(r": \d+ s$", "", line.removeprefix(STAGE_PREFIX)))
@@ -155,7 +155,7 @@ def _ended(
 def _last_output(log: Path) -> str:
     """The lines of the log since the last start."""
     output: list[str] = []
-    for line in reversed(tail(log, 40)):
+    for line in reversed(tail_log(log, 40)):
         if line.startswith("---"):
             break
         if not line.startswith(STAGE_PREFIX):

@@ -12,9 +12,9 @@ from typing import Literal
 
 from headgate.lake.control.driver_reports import Failure
 from headgate.lake.control.driver_requests import StopRequest
-from headgate.supervision.job_state import JobState, overall
+from headgate.supervision.job_state import JobState, overall_state
 
-Condition = Literal[
+StreamCondition = Literal[
     "absent",
     "starting",
     "running",
@@ -32,7 +32,7 @@ stays stopped until it is started; ``failed``: it ended for a reason that only a
 and stays stopped, too; ``ended``: it stopped without such a request; ``dead``: its process has died
 or is silent; ``stuck``: its process runs without progress."""
 
-DOWN: tuple[Condition, ...] = ("absent", "ended", "dead", "stuck")
+DOWN: tuple[StreamCondition, ...] = ("absent", "ended", "dead", "stuck")
 """The conditions in which a supervisor starts a driver."""
 
 NEEDS_A_PERSON = frozenset({2, 3, 5})
@@ -56,7 +56,7 @@ class Observation:
     """The state of a stream at a moment. ``fingerprint`` identifies its progress, and
     ``last_progress`` is when that last changed."""
 
-    condition: Condition
+    condition: StreamCondition
     fingerprint: str
     last_progress: datetime
 
@@ -89,9 +89,9 @@ def _moved(job: JobState) -> str:
     return f"{job.updated} {job.tried}"
 
 
-def condition(
+def condition_of(
     jobs: Sequence[JobState], stop_asked: StopRequest | None, failure: Failure | None = None
-) -> Condition:
+) -> StreamCondition:
     """The condition at one moment. It does not show whether the stream makes progress."""
     return _condition(jobs, False, stop_asked, failure)
 
@@ -101,10 +101,10 @@ def _condition(
     stands_still: bool,
     stop_asked: StopRequest | None,
     failure: Failure | None,
-) -> Condition:
+) -> StreamCondition:
     if _needs_a_person(jobs, stop_asked, failure):
         return "failed"
-    state, holds = overall(jobs), stop_holds(jobs, stop_asked, failure)
+    state, holds = overall_state(jobs), stop_holds(jobs, stop_asked, failure)
     if holds and state in ("stopped", "dead", "stale"):
         return "resting"
     if not jobs:
@@ -141,7 +141,7 @@ SupervisorStep = Literal["watch", "start", "report"]
 
 
 def supervisor_step(
-    found: Condition, failure: Failure | None, reported: datetime | None
+    found: StreamCondition, failure: Failure | None, reported: datetime | None
 ) -> SupervisorStep:
     """What a supervisor does: start a driver if the stream is down; report a failure that needs a
     person, once; else watch. ``reported`` is the time of the failure that was reported last."""

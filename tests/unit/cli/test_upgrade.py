@@ -78,7 +78,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Jobs:
     monkeypatch.setattr(local, "kill", lambda _: ())
     monkeypatch.setattr(local, "launch", jobs.launch)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.probe", lambda *_: ())
-    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.overall", jobs.state)
+    monkeypatch.setattr("headgate.cli.lifecycle.upgrade.overall_state", jobs.state)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.deployment_of", jobs.found)
     monkeypatch.setattr("headgate.cli.lifecycle.upgrade.POLL_EVERY", 0.01)
     return jobs

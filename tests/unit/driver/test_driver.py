@@ -104,7 +104,7 @@ def test_a_stop_ends_the_wait_for_sinks(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also the stop request of another process, which is a document."""
-    monkeypatch.setattr(stream, "process", lambda _: None)
+    monkeypatch.setattr(stream, "run_batches", lambda _: None)
     monkeypatch.setattr(module, "take_in_requests", lambda *_: None)
     tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
     tables.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
@@ -150,7 +150,7 @@ def test_a_run_that_only_catches_up_reports_what_the_tables_have_then(
         tables.commit("gold/one", n=3, total={"late": 7})
 
     monkeypatch.setattr(
-        stream, "process", lambda run: lines.append(progress_line(run.progress, NOW))
+        stream, "run_batches", lambda run: lines.append(progress_line(run.progress, NOW))
     )
     monkeypatch.setattr(module, "take_in_requests", lambda *_: None)
     task = Task(tables.runtime.pipeline, str(tmp_path))

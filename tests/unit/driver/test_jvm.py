@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import headgate
-from headgate.driver.session import stop
+from headgate.driver.session import stop_session
 from headgate.machine.jvm import has_ended, remember_functions
 
 ENGINE = Path(headgate.__file__).parent
@@ -38,10 +38,10 @@ def session(process: subprocess.Popen[bytes] | None) -> Any:
 def test_a_jvm_that_was_killed_has_ended() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         assert not has_ended(session(process), within=0)
-        stop(session(process))
+        stop_session(session(process))
         process.kill()
         assert has_ended(session(process), within=20)
-    stop(session(process))
+    stop_session(session(process))
 
 
 def test_the_jvm_of_another_program_is_not_examined() -> None:

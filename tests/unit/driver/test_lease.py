@@ -10,12 +10,12 @@ from filelock import FileLock
 
 from headgate.driver import lease as module
 from headgate.driver.lease import (
-    Change,
     Lease,
+    LeaseChange,
     LeaseHeldError,
     Leases,
     TablesInUseError,
-    highest_epoch,
+    highest_table_epoch,
 )
 from headgate.lake.control.ownership import LAYERS, lease_path
 from headgate.lake.storage.documents import Document, read_document, write_document
@@ -39,7 +39,7 @@ def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
     """A driver that is killed while it creates its first table leaves such a folder."""
     layout = Layout.of(str(tmp_path), "p")
     layout.storage.make_folder("bronze/b/_delta_log")
-    assert highest_epoch(layout, "p") == 0
+    assert highest_table_epoch(layout, "p") == 0
 
 
 def test_a_frozen_process_in_the_lock_is_told_of(
@@ -143,7 +143,7 @@ class MemoryLeases:
     def read(self) -> Leases:
         return dict(self._held)
 
-    def update(self, change: Change) -> None:
+    def update(self, change: LeaseChange) -> None:
         self._held.update(change(self.read()))
 
 

@@ -12,7 +12,7 @@ from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.job_state import overall, probe, state_of_lease
+from headgate.supervision.job_state import overall_state, probe, state_of_lease
 from tests.unit.supervision.conftest import NOW, lease, report
 
 GONE = Owner(pid=2**22 + 1, host=Owner.here().host, started=0.0)
@@ -21,7 +21,7 @@ FAR = Owner(pid=1, host="another-host", started=0.0)
 
 def test_a_pipeline_that_never_ran_has_no_jobs(layout: Layout) -> None:
     assert probe(layout, NOW) == ()
-    assert overall(()) == "stopped"
+    assert overall_state(()) == "stopped"
 
 
 def test_one_driver_of_all_layers_is_one_job(layout: Layout) -> None:
@@ -117,7 +117,7 @@ def test_a_pipeline_is_paused_while_the_jobs_below_bronze_go_on(layout: Layout) 
     jobs = probe(layout, NOW)
     assert [job.state for job in jobs] == ["paused", "running", "running"]
     assert all(job.is_alive for job in jobs)
-    assert overall(jobs) == "paused"
+    assert overall_state(jobs) == "paused"
     assert jobs[0].paused == NOW
 
 
@@ -125,7 +125,7 @@ def test_the_job_that_needs_attention_decides(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=1, layers=("bronze",))
     lease(layout, GONE, epoch=2, layers=("silver",))
     lease(layout, Owner.here(), epoch=3, layers=("gold",), released=True)
-    assert overall(probe(layout, NOW)) == "dead"
+    assert overall_state(probe(layout, NOW)) == "dead"
 
 
 def test_supervision_loads_neither_spark_nor_the_driver() -> None:

@@ -17,7 +17,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.local import NotAliveError, Started, launch
-from headgate.supervision.logs import json_line, run_log, tail
+from headgate.supervision.logs import json_line, run_log, tail_log
 
 # A launched process outlives the process that launched it.
 pytestmark = pytest.mark.filterwarnings(
@@ -106,8 +106,8 @@ tell()
     assert said == ["opening tables"]
     lines = run_log(layout).read_text().splitlines()
     assert [json.loads(each)["event"] for each in lines] == ["start", "stage"]
-    assert tail(run_log(layout), 1) == ["… opening tables"]
-    assert tail(run_log(layout), 9)[0].startswith("--- 20")
+    assert tail_log(run_log(layout), 1) == ["… opening tables"]
+    assert tail_log(run_log(layout), 9)[0].startswith("--- 20")
 
 
 @pytest.mark.slow

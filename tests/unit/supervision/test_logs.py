@@ -10,7 +10,7 @@ import pytest
 
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import logs
-from headgate.supervision.logs import as_text, format_of, json_line, options_of, start_line
+from headgate.supervision.logs import format_of, json_line, line_as_text, options_of, start_line
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -59,7 +59,7 @@ def test_a_line_is_one_line() -> None:
     ],
 )
 def test_a_line_reads_well(line: str, text: str) -> None:
-    assert as_text(line) == text
+    assert line_as_text(line) == text
 
 
 def test_the_format_comes_from_the_option_else_from_the_environment() -> None:
@@ -84,9 +84,9 @@ def test_logs_are_beside_the_tables(layout: Layout) -> None:
 
 def test_tail_of_a_log(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    assert logs.tail(log, 2) == []
+    assert logs.tail_log(log, 2) == []
     log.write_bytes(b"one\ntwo \xff\nthree\n")
-    assert logs.tail(log, 2) == ["two �", "three"]
+    assert logs.tail_log(log, 2) == ["two �", "three"]
 
 
 def test_follow_yields_whole_lines_only(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_follow_yields_whole_lines_only(tmp_path: Path) -> None:
         with log.open("a") as file:
             file.write(next(parts))
 
-    following = logs.follow(log, wait=grow)
+    following = logs.follow_log(log, wait=grow)
     assert [next(following), next(following)] == ["half", "next"]
 
 
@@ -115,5 +115,5 @@ def test_follow_goes_on_where_a_log_begins_anew(tmp_path: Path) -> None:
             else:
                 file.write(part)
 
-    following = logs.follow(log, wait=grow)
+    following = logs.follow_log(log, wait=grow)
     assert [next(following), next(following)] == ["one", "two"]

@@ -15,9 +15,9 @@ from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.supervisor import (
     DOWN,
-    Condition,
     Observation,
     RestartPolicy,
+    StreamCondition,
     SupervisorStep,
     is_crash,
     observe,
@@ -49,7 +49,7 @@ def seen(
     ("state", "condition"),
     [("running", "running"), ("paused", "paused"), ("dead", "dead"), ("stale", "dead")],
 )
-def test_what_a_job_says_of_itself(state: StateName, condition: Condition) -> None:
+def test_what_a_job_says_of_itself(state: StateName, condition: StreamCondition) -> None:
     assert seen(replace(JOB, state=state)).condition == condition
 
 
@@ -70,7 +70,7 @@ def test_an_operation_makes_no_progress_and_is_not_stuck() -> None:
     + [(each, "watch") for each in ("starting", "running", "waiting", "paused", "resting")],
 )
 def test_a_supervisor_starts_what_is_down_and_watches_all_else(
-    found: Condition, expected: SupervisorStep
+    found: StreamCondition, expected: SupervisorStep
 ) -> None:
     assert supervisor_step(found, failure(7), None) == expected
 
@@ -222,4 +222,4 @@ def test_pauses_double_and_have_a_limit() -> None:
 def test_the_docs_explain_every_condition() -> None:
     text = (REPOSITORY / "docs/operations.md").read_text(encoding="utf-8")
     (table,) = re.findall(r"^\| `condition` .*\n((?:\|.*\n)+)", text, re.M)
-    assert re.findall(r"^\| `(\w+)` ", table, re.M) == [*get_args(Condition)]
+    assert re.findall(r"^\| `(\w+)` ", table, re.M) == [*get_args(StreamCondition)]

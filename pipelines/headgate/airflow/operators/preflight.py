@@ -19,7 +19,7 @@ from headgate.lake.control.claim import Claim, claim, claimed
 from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
 from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.supervision.supervisor import NEEDS_A_PERSON, condition
+from headgate.supervision.supervisor import NEEDS_A_PERSON, condition_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -47,7 +47,7 @@ class Preflight(StreamTask):
             return
         layout = stream.layout
         jobs, failure = self._launcher.probe(stream, datetime.now(UTC)), last_failure(layout)
-        held, state = claimed(layout), condition(jobs, stop_asked(layout), failure)
+        held, state = claimed(layout), condition_of(jobs, stop_asked(layout), failure)
         is_reported = failure is not None and held is not None and held.reported == failure.at
         if any(job.is_alive for job in jobs):
             self.log.info("%s: it runs", self.name)

@@ -15,7 +15,7 @@ from headgate.errors import HeadgateError
 from headgate.lake.control.driver_reports import last_failure
 from headgate.lake.control.driver_requests import stop_asked
 from headgate.supervision.progress_text import progress_line
-from headgate.supervision.supervisor import condition
+from headgate.supervision.supervisor import condition_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -47,7 +47,7 @@ class StopReport(StreamTask):
 
         jobs = self._launcher.probe(stream, now)
         failure = last_failure(stream.layout)
-        found = condition(jobs, stop_asked(stream.layout), failure)
+        found = condition_of(jobs, stop_asked(stream.layout), failure)
         yield f"{stream.name} is {found}"
         if found == "failed" and failure is not None:
             yield f"exit code {failure.code}: {failure.reason}\n{failure.remedy}"

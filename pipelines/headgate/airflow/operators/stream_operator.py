@@ -28,10 +28,10 @@ from headgate.supervision.launcher import Launcher
 from headgate.supervision.supervisor import (
     DOWN,
     NEEDS_A_PERSON,
-    Condition,
     Observation,
     RestartPolicy,
-    condition,
+    StreamCondition,
+    condition_of,
     observe,
     stop_holds,
     supervisor_step,
@@ -98,7 +98,7 @@ class StreamOperator(StreamTask):
         # Start here, not after a deferral: the task would resume within a second or two, which a
         # busy scheduler takes for a failure (PlainTrigger.SETTLES).
         launcher, failure = self._launcher, last_failure(layout)
-        found = condition(launcher.probe(self._stream, now), stop_asked(layout), failure)
+        found = condition_of(launcher.probe(self._stream, now), stop_asked(layout), failure)
         # A failure that no supervisor has reported does not prevent a start.
         if supervisor_step(found, failure, reported) != "watch":
             watch = self._start(launcher, watch, found)
@@ -131,7 +131,9 @@ class StreamOperator(StreamTask):
             self.log.info("%s is %s now", self.name, found)
         self._watch(watch, reported)
 
-    def _condition_after(self, event: Mapping[str, Any], failure: Failure | None) -> Condition:
+    def _condition_after(
+        self, event: Mapping[str, Any], failure: Failure | None
+    ) -> StreamCondition:
         """The condition now. Since the trigger's ``event``, the driver may have recovered (as after
         a machine has slept), or another one may have been started."""
         now, before = datetime.now(UTC), None
@@ -154,7 +156,7 @@ class StreamOperator(StreamTask):
             with suppress(HeadgateError, OSError):
                 take_up(self._stream.layout, self._token)
 
-    def _start(self, launcher: Launcher, watch: Watch, found: Condition) -> Watch:
+    def _start(self, launcher: Launcher, watch: Watch, found: StreamCondition) -> Watch:
         """Start a driver in place of one that is down, unless a stop was requested. The result
         includes the crash, if it counts."""
         layout = self._stream.layout

@@ -20,7 +20,7 @@ from headgate.errors import HeadgateError
 from headgate.lake.control.driver_requests import paused_since
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.discovery import Sighting
-from headgate.supervision.job_state import overall, probe
+from headgate.supervision.job_state import overall_state, probe
 
 
 def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -65,7 +65,7 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
     others = other_pipelines.others(around, declared.name, file, root, has_run=bool(jobs))
     return {
         **about,
-        "state": overall(jobs),
+        "state": overall_state(jobs),
         "has_run": bool(jobs),
         "ended": ended,
         "failure": failure and failure.reason,

@@ -33,12 +33,12 @@ def logs(
     path = files.newest_spark_log(layout) if spark else files.run_log(layout)
     if path is None or (not path.exists() and not follow):
         raise HeadgateError(
-            f"{declared.name} has no log under {files.log_folder(layout)}",
+            f"{declared.name} has no log under {files.logs_folder(layout)}",
             remedy=command("start"),
         )
-    last = files.tail(path, lines)
+    last = files.tail_log(path, lines)
     respond(json, {"log": str(path), "lines": last}, *last)
     if follow:
         with suppress(KeyboardInterrupt):
-            for line in files.follow(path):
+            for line in files.follow_log(path):
                 print(line, flush=True)

@@ -57,14 +57,14 @@ def status(
     or 5 if a job failed with that code, which needs a person first.
     """
     from headgate.insight.status.checkpoints import checkpoints
-    from headgate.supervision.job_state import overall, probe
+    from headgate.supervision.job_state import overall_state, probe
     from headgate.supervision.supervisor import NEEDS_A_PERSON, stop_holds
 
     declared = declaration.load(pipeline, needs_secrets=False)
     now = datetime.now(UTC)
     layout = Layout.of(root, declared.name)
     jobs, paused = probe(layout, now), paused_since(layout)
-    state, left = overall(jobs), waiting(layout, declared)
+    state, left = overall_state(jobs), waiting(layout, declared)
     restored = last_reset(layout, declared)
     words, fresh = describe_freshness(layout, declared, now)
     ended, failure = how_it_ended(layout, jobs)

@@ -16,7 +16,7 @@ from headgate.lake.control.driver_requests import paused_since
 from headgate.lake.control.driver_requests import resume as end_pause
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
-from headgate.supervision.job_state import overall, probe
+from headgate.supervision.job_state import overall_state, probe
 
 
 def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -28,7 +28,7 @@ def pause(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False)
     layout = _known(declared, root)
     with waiting("waiting for the current batch to end"):
         since = local.pause(layout)
-    state = overall(probe(layout, datetime.now(UTC)))
+    state = overall_state(probe(layout, datetime.now(UTC)))
     if state in ("dead", "stopped") and not json:
         is_so = "DEAD: its process ended without releasing its lease" if state == "dead" else state
         print(f"{declared.name}: does not run ({is_so})", file=sys.stderr)

@@ -43,7 +43,7 @@ from headgate.lake.control.driver_requests import stop_requested
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import snapshot
 from headgate.supervision import local
-from headgate.supervision.job_state import overall, probe
+from headgate.supervision.job_state import overall_state, probe
 from headgate.supervision.logs import options_of
 
 POLL_EVERY = 1.0  # seconds
@@ -171,7 +171,7 @@ def _await_progress(
     deadline = time.monotonic() + patience
     say(f"waiting for the first batch of {', '.join(found.to_rebuild()) or 'the new one'}")
     while True:
-        state = overall(probe(layout, datetime.now(UTC)))
+        state = overall_state(probe(layout, datetime.now(UTC)))
         if state in ("stopped", "dead"):
             raise UpgradeError(f"its job is {state}", pipeline_command("logs"))
         paused = state == "paused"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from headgate.history.backfill.selection import EVERYTHING, Span
+from headgate.history.backfill.selection import EVERYTHING, TimeSpan
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.damage import sound_batches
 from headgate.lake.tables.data_file import DataFile
@@ -23,7 +23,7 @@ from headgate.lake.tables.replay import corrected_time
 
 Duplicate = tuple[str, int]
 """The id of a duplicate, and its event time in microseconds since 1970 UTC."""
-FindDuplicates = Callable[[Span], Iterable[Duplicate]]
+FindDuplicates = Callable[[TimeSpan], Iterable[Duplicate]]
 """Returns the duplicates with event times in a span."""
 
 MOST_STEPS = 100
@@ -31,12 +31,12 @@ MOST_STEPS = 100
 _COLUMNS = ("event_id", "event_time", "duplicate")
 
 
-def with_chains(span: Span, within: int, find: FindDuplicates) -> Span:
+def with_chains(span: TimeSpan, within: int, find: FindDuplicates) -> TimeSpan:
     """The event times of all rows that decide which rows of ``span`` are in a table with rules:
     those of each chain with a duplicate in it, and ``within`` more, where the rows may be that the
     chain repeats."""
 
-    def mirrored(other: Span) -> Iterator[Duplicate]:
+    def mirrored(other: TimeSpan) -> Iterator[Duplicate]:
         return ((id_, -time) for id_, time in find((-other[1], -other[0])))
 
     first, last = _reached(span[0], within, find), _reached(-span[1], within, mirrored)
@@ -71,7 +71,7 @@ class BronzeDuplicates:
         self._storage, self._handle = storage, handle
         self._read: dict[str, pa.Table] = {}
 
-    def find(self, span: Span) -> Iterator[Duplicate]:
+    def find(self, span: TimeSpan) -> Iterator[Duplicate]:
         """``FindDuplicates``. Raises DamagedFileError."""
         for file in overlapping_files(self._handle, _COLUMNS[1], [span]):
             if file.path not in self._read:
@@ -95,7 +95,9 @@ Link = tuple[int, int]
 """The event times of a replayed copy and of the rejected record that it corrects."""
 
 
-def with_links(span: Span, links: Iterable[Link], extended: Callable[[Span], Span]) -> list[Span]:
+def with_links(
+    span: TimeSpan, links: Iterable[Link], extended: Callable[[TimeSpan], TimeSpan]
+) -> list[TimeSpan]:
     """The event times of all rows that decide which rows of ``span`` are in a table with rules, as
     disjoint, rising spans. ``extended`` returns those that duplicates decide about. A copy and the
     record that it corrects decide about each other, however far apart: a correction may have
@@ -104,13 +106,13 @@ def with_links(span: Span, links: Iterable[Link], extended: Callable[[Span], Spa
     while reached := {each for each in left if any(_is_in(time, spans) for time in each)}:
         left -= reached
         far = {time for each in reached for time in each if not _is_in(time, spans)}
-        spans = merged([*spans, *(extended((time, time)) for time in sorted(far))])
+        spans = merged_spans([*spans, *(extended((time, time)) for time in sorted(far))])
     return spans
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merged_spans(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
     """Some spans as disjoint, rising spans."""
-    found: list[Span] = []
+    found: list[TimeSpan] = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1]:
             found[-1] = found[-1][0], max(last, found[-1][1])
@@ -119,7 +121,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def _is_in(time: int, spans: Iterable[Span]) -> bool:
+def _is_in(time: int, spans: Iterable[TimeSpan]) -> bool:
     return any(first <= time <= last for first, last in spans)
 
 

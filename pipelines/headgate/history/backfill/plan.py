@@ -17,11 +17,11 @@ from headgate.history.backfill.errors import NotBackfilledError, OtherDeclaratio
 from headgate.history.backfill.selection import (
     BronzeStep,
     EventTimeRange,
-    Span,
+    TimeSpan,
     backfills_into,
     bronze_steps,
     drains_of,
-    final_at,
+    final_end_at,
     require_computable,
 )
 from headgate.lake.tables.data_file import DataFile
@@ -118,7 +118,7 @@ def _target(
             (each.n, each.document, final_through)
             for each in touching
             if each.name == "late_replay" and _overlaps(each.document, wanted)
-            if (final_through := final_at(each, payload, lateness)) is not None
+            if (final_through := final_end_at(each, payload, lateness)) is not None
         ),
         earlier=backfills_into(wanted, declared.name, touching),
     )
@@ -140,12 +140,12 @@ def _overlaps(document: Document, wanted: EventTimeRange) -> bool:
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
 
-def _with_copies(bronze: TablePosition, span: Span, within: timedelta | None) -> list[Span]:
+def _with_copies(bronze: TablePosition, span: TimeSpan, within: timedelta | None) -> list[TimeSpan]:
     """The event times of the rows that decide which rows of a span are in a table with rules.
     Raises DamagedFileError."""
     storage, find = bronze.table.storage, BronzeDuplicates(bronze.table.storage, bronze.handle).find
 
-    def extended(span: Span) -> Span:
+    def extended(span: TimeSpan) -> TimeSpan:
         return span if within is None else with_chains(span, micros(within), find)
 
     batches = {replay.n for replay in BronzePayload.of(bronze.state).replays}

@@ -21,7 +21,7 @@ EVERYTHING = (-LATEST, LATEST)
 BACKFILL = "backfill"
 COMPUTABLE = ("drain", "late_replay", BACKFILL)
 
-Span = tuple[int, int]
+TimeSpan = tuple[int, int]
 """The first and the last microsecond of a range of time."""
 _MICRO = timedelta(microseconds=1)
 
@@ -35,7 +35,7 @@ class EventTimeRange:
     end: int = LATEST
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[TimeSpan, ...]:
         """The range as a span; none if it is empty."""
         return ((self.begin, self.end - 1),) if self.begin < self.end else ()
 
@@ -90,7 +90,7 @@ def drains_of(held: GoldPayload, operations: Sequence[Operation]) -> tuple[tuple
     return tuple((batches[number], end) for number, end in ends)
 
 
-def final_at(operation: Operation, held: GoldPayload, lateness: int) -> int | None:
+def final_end_at(operation: Operation, held: GoldPayload, lateness: int) -> int | None:
     """The end up to which the results of a table were final when it carried out an operation."""
     before = (end for number, end in held.drains.items() if int(number) < operation.number)
     then = GoldPayload(operation.watermark, max(before, default=None))

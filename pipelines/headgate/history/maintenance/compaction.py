@@ -127,7 +127,7 @@ def merge_files(
             if rows is not None:
                 writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
             yield
-    (merged,) = describe(storage, folder, time_column(table))
+    (merged,) = describe(storage, folder, statistics_column(table))
     _require_same_rows(table, files, merged)
     failpoint("maintenance.merged")
     return merged
@@ -153,7 +153,7 @@ def rows_schema(table: Table) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in table.partition_by])
 
 
-def time_column(table: Table) -> str:
+def statistics_column(table: Table) -> str:
     """The column whose smallest and greatest value a table's log records for each file."""
     return str(table.handle.metadata().configuration["delta.dataSkippingStatsColumns"])
 

@@ -68,7 +68,7 @@ def gather_needs(
         since=since,
         live=live_paths(table.handle),
         batches=tuple(_batches(table, history, context, saved)),
-        unpublished=unpublished(table, log, context),
+        unpublished=unpublished_files(table, log, context),
         ledger=_compared(table, history, log, context),
         recent=_live_at(table, readers) | _brought_back(history, readers, version),
     )
@@ -76,7 +76,7 @@ def gather_needs(
     return GatheredNeeds(table, needs, versions, {at.version for at, _ in saved})
 
 
-def unpublished(table: Table, log: LogFolder, context: RetentionContext) -> frozenset[str]:
+def unpublished_files(table: Table, log: LogFolder, context: RetentionContext) -> frozenset[str]:
     """The files of commits that a publication has not sent yet."""
     first = min(context.published.get(table.name, ()), default=None)
     if first is None:

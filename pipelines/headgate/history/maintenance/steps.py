@@ -22,7 +22,7 @@ from headgate.history.maintenance.compaction import (
     mergeable_files,
     replace_files,
 )
-from headgate.history.maintenance.needs import unpublished
+from headgate.history.maintenance.needs import unpublished_files
 from headgate.history.maintenance.report import Amount, Compacted, Vacuumed
 from headgate.history.maintenance.retention_context import (
     RetentionContext,
@@ -36,7 +36,7 @@ from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log_folder import log_folder
 from headgate.lake.tables.table import Table
 
-BatchLock = Callable[[], AbstractContextManager[object]]
+TakeBatchLock = Callable[[], AbstractContextManager[object]]
 """Gives the batch lock of the tables' writer. No batch of that writer runs while it is held."""
 
 Clock = Callable[[], datetime]
@@ -46,7 +46,7 @@ def compact_tables(
     layout: Layout,
     pipeline: Pipeline,
     tables: Iterable[Table],
-    batch_lock: BatchLock,
+    batch_lock: TakeBatchLock,
     clock: Clock,
     limits: CompactionLimits = DEFAULT_LIMITS,
 ) -> Iterator[Compacted | None]:
@@ -66,7 +66,7 @@ def vacuum_tables(
     pipeline: Pipeline,
     tables: Iterable[Table],
     keep_for: timedelta,
-    batch_lock: BatchLock,
+    batch_lock: TakeBatchLock,
     clock: Clock,
 ) -> Iterator[Vacuumed | None]:
     """Remove files and log entries that nothing needs from the tables that this process writes.
@@ -90,7 +90,7 @@ def vacuum_tables(
 def _compact(
     table: Table,
     context: RetentionContext,
-    batch_lock: BatchLock,
+    batch_lock: TakeBatchLock,
     clock: Clock,
     limits: CompactionLimits,
 ) -> Iterator[Compacted | None]:
@@ -99,7 +99,7 @@ def _compact(
     live = live_files(view.handle)
     # A files log counts landing files, and no stage follows its commits.
     upto = context.n if kind_of(table.name) in RECORDS else state.n
-    waiting = unpublished(view, log_folder(view.storage), context)
+    waiting = unpublished_files(view, log_folder(view.storage), context)
     boundaries = context.boundaries if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = merge_groups(mergeable_files(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)

@@ -27,7 +27,7 @@ from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import Counts, commit_time
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import Ended, JobState, how_ended
-from headgate.supervision.supervisor import condition
+from headgate.supervision.supervisor import condition_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class HealthContext:
 
     @property
     def _condition(self) -> str:
-        return condition(self.jobs, stop_asked(self.layout), self.failure)
+        return condition_of(self.jobs, stop_asked(self.layout), self.failure)
 
     def recently(self, path: str, within: timedelta) -> Counts:
         """The sum of the counts in a table's commits within a time; empty if there is no table."""

@@ -28,7 +28,7 @@ class ReplayReport:
 
 
 @dataclass(frozen=True)
-class BackfillReport:
+class PastBackfill:
     """``differing`` are the gold tables in which a row differs, ``end`` is None if everything that
     is final was compared. ``by_end``: windows that end in the range, not only those that lie in it.
     ``empty``: no final window was in the range. ``taken_back``: a restore has taken back what was
@@ -52,7 +52,7 @@ class PastReport:
 
     loads: tuple[LoadState, ...]
     replays: tuple[ReplayReport, ...]
-    backfills: tuple[BackfillReport, ...]
+    backfills: tuple[PastBackfill, ...]
 
 
 def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) -> PastReport:
@@ -67,7 +67,7 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
         loads=tuple(reversed(loads[-SHOWN:])),
         replays=tuple(map(_replay, reversed(found[-SHOWN:]))),
         backfills=tuple(
-            BackfillReport(
+            PastBackfill(
                 *(each.id, each.at, each.begin, each.end),
                 differing=each.differing,
                 published=bool(each.taken_over),

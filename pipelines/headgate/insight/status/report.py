@@ -17,7 +17,7 @@ from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.past import PastReport
 from headgate.lake.control.driver_reports import Backlog, Failure
 from headgate.supervision.job_state import Ended, JobState
-from headgate.supervision.supervisor import Condition
+from headgate.supervision.supervisor import StreamCondition
 
 SAVEPOINTS = 50
 """How many savepoints are in the document of the tables at most: the newest ones."""
@@ -33,7 +33,7 @@ class StreamStatus:
     ``paused`` is the time of a pause request. ``ended`` is None while the stream runs, if it never
     ran, and if its process was killed; ``failure`` is set if ``ended`` is ``failed``."""
 
-    condition: Condition
+    condition: StreamCondition
     since: datetime | None
     restarts: int
     operation: str | None

@@ -26,7 +26,7 @@ from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import TablePosition, head_table
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, how_ended
-from headgate.supervision.supervisor import Condition, observe
+from headgate.supervision.supervisor import StreamCondition, observe
 
 BATCHES = 60
 STUCK_AFTER = timedelta(minutes=15)
@@ -65,7 +65,7 @@ def stream_status(layout: Layout, jobs: Sequence[JobState], now: datetime) -> St
 
 
 def _since(
-    condition: Condition,
+    condition: StreamCondition,
     jobs: Sequence[JobState],
     paused: datetime | None,
     failure: Failure | None,

@@ -18,11 +18,11 @@ from headgate.history.backfill.chains import (
     BronzeDuplicates,
     Duplicate,
     Link,
-    merged,
+    merged_spans,
     with_chains,
     with_links,
 )
-from headgate.history.backfill.selection import EVERYTHING, LATEST, Span
+from headgate.history.backfill.selection import EVERYTHING, LATEST, TimeSpan
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.replay import RecordPosition
@@ -32,7 +32,7 @@ WITHIN = 10
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def finding(duplicates: Sequence[Duplicate]) -> Callable[[Span], Iterator[Duplicate]]:
+def finding(duplicates: Sequence[Duplicate]) -> Callable[[TimeSpan], Iterator[Duplicate]]:
     return lambda span: (each for each in duplicates if span[0] <= each[1] <= span[1])
 
 
@@ -48,7 +48,7 @@ def finding(duplicates: Sequence[Duplicate]) -> Callable[[Span], Iterator[Duplic
         ([("a", 97), ("a", 105), ("b", 112), ("a", 115)], (0, 125)),
     ],
 )
-def test_whole_chains_are_read(duplicates: list[Duplicate], span: Span) -> None:
+def test_whole_chains_are_read(duplicates: list[Duplicate], span: TimeSpan) -> None:
     assert with_chains((0, 99), WITHIN, finding(duplicates)) == span
 
 
@@ -118,7 +118,7 @@ def test_the_rows_of_a_range_are_those_of_everything(log: list[Sent], end: int) 
     ],
 )
 def test_a_copy_and_the_record_that_it_corrects_are_read_both(
-    links: list[Link], spans: list[Span]
+    links: list[Link], spans: list[TimeSpan]
 ) -> None:
     assert with_links((0, 99), links, lambda span: span) == spans
 
@@ -130,7 +130,7 @@ def test_chains_of_a_corrected_record_are_read_too() -> None:
 
 
 def test_spans_are_merged() -> None:
-    assert merged([(5, 9), (0, 5), (20, 30), (22, 25)]) == [(0, 9), (20, 30)]
+    assert merged_spans([(5, 9), (0, 5), (20, 30), (22, 25)]) == [(0, 9), (20, 30)]
 
 
 Corrected = tuple[int, int]

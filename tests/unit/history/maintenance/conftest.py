@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.driver.lease import highest_epoch
+from headgate.driver.lease import highest_table_epoch
 from headgate.history.maintenance.compaction import CompactionLimits
 from headgate.history.maintenance.report import Compacted, Vacuumed
 from headgate.history.maintenance.steps import compact_tables, vacuum_tables
@@ -65,7 +65,7 @@ def lake_in(folder: Path) -> Lake:
 
 def owned(lake: Lake, *paths: str) -> list[Table]:
     """All or some tables of a lake, fenced by a process that writes them from now on."""
-    epoch = 1 + highest_epoch(lake.layout, "tiny")
+    epoch = 1 + highest_table_epoch(lake.layout, "tiny")
     found = [t for t in tables_of(lake.layout, "tiny") if not paths or t.name in paths]
     for table in found:
         table.fence(epoch)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.declaration.load import load
-from headgate.driver.lease import highest_epoch
+from headgate.driver.lease import highest_table_epoch
 from headgate.history.maintenance import retention
 from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
 from headgate.history.savepoints.restore import restore_savepoint
@@ -142,7 +142,7 @@ class Life:
         savepoint, past = self.taken[which % len(self.taken)]
         # If bronze no longer has that past, it has to go back as well.
         reread = reread or self.past[: len(past)] != past
-        epoch = 1 + highest_epoch(self.lake.layout, "tiny")
+        epoch = 1 + highest_table_epoch(self.lake.layout, "tiny")
         restore_savepoint(
             self.lake.layout, self.lake.pipeline, savepoint, epoch, NOON, reread=reread
         )

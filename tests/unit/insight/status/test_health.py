@@ -29,7 +29,7 @@ from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, StateName
-from headgate.supervision.supervisor import condition
+from headgate.supervision.supervisor import condition_of
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import lease
 
@@ -140,7 +140,7 @@ def test_a_driver_that_a_person_has_ended_is_no_alarm(lake: Lake) -> None:
     assert violations("freshness", ended, LIMITS) == (why,)
     record_end(lake.layout, JOB.epoch)
     assert violations("freshness", ended, LIMITS) == ()
-    assert condition(ended.jobs, stop_asked(lake.layout)) == "ended", "it may be started again"
+    assert condition_of(ended.jobs, stop_asked(lake.layout)) == "ended", "it may be started again"
     later = seen(lake, replace(JOB, state="dead", epoch=JOB.epoch + 1))
     assert violations("freshness", later, LIMITS) == ("no driver runs",)
 

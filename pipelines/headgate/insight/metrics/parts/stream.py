@@ -14,7 +14,7 @@ from headgate.insight.status.reporting import stream_status
 from headgate.insight.status.trend import trend_of
 from headgate.lake.control.driver_reports import Backlog, LagSample, PartitionBacklog, with_sample
 from headgate.supervision.job_state import JobState, probe
-from headgate.supervision.supervisor import Condition
+from headgate.supervision.supervisor import StreamCondition
 
 
 class StreamPart(Part):
@@ -32,7 +32,7 @@ class StreamPart(Part):
         jobs = probe(layout, now)
         status = stream_status(layout, jobs, now)
         health = HealthContext(declared, layout, jobs, now)
-        for condition in get_args(Condition):
+        for condition in get_args(StreamCondition):
             samples.add("condition", condition == status.condition, condition=condition)
         samples.add("meant_to_run", health.is_meant_to_run)
         samples.add("running", status.condition == "running")
