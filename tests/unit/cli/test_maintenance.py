@@ -21,7 +21,7 @@ from headgate.history.maintenance.requests import (
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
-from headgate.supervision.maintaining import maintain
+from headgate.supervision.running_maintenance import maintain_running_jobs
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.history.savepoints.conftest import add_batch, take
 from tests.unit.insight.ledger.conftest import Lake
@@ -108,7 +108,9 @@ def answers(monkeypatch: pytest.MonkeyPatch, layout: Layout, job: str, **answer:
             layout, job, MaintenanceAnswer(request.id, request.what, is_done=True, **answer)
         )
 
-    monkeypatch.setattr(maintenance, "maintain", partial(maintain, wait=wait))
+    monkeypatch.setattr(
+        maintenance, "maintain_running_jobs", partial(maintain_running_jobs, wait=wait)
+    )
 
 
 def test_a_running_job_is_asked(

@@ -36,7 +36,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import NotAliveError
-from headgate.supervision.maintaining import maintain
+from headgate.supervision.running_maintenance import maintain_running_jobs
 
 KeepFor = Annotated[
     str,
@@ -116,7 +116,7 @@ def _maintain(
             )
     alive = [job for job in found if job.is_awaited]
     left = [layer for layer in LAYERS if all(layer not in job.layers for job in alive)]
-    answers = maintain(layout, what, keep_for, alive) if alive else {}
+    answers = maintain_running_jobs(layout, what, keep_for, alive) if alive else {}
     reports = [report for answer in answers.values() for report in answer.reports]
     for answer in answers.values():
         if answer.error is not None:

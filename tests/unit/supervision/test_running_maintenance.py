@@ -22,7 +22,7 @@ from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import NotAliveError
-from headgate.supervision.maintaining import maintain
+from headgate.supervision.running_maintenance import maintain_running_jobs
 from tests.unit.supervision.conftest import lease, report
 
 DONE = Compacted("silver/good", Amount(9, 900), Amount(1, 800), Amount(2, 20))
@@ -47,7 +47,9 @@ def run(layout: Layout, clock: Clock, timeout: float = 20.0) -> dict[str, Mainte
     alive = probe(layout, datetime.now(UTC))
     day = timedelta(days=1)
     return dict(
-        maintain(layout, "compact", day, alive, timeout=timeout, clock=clock, wait=clock.wait)
+        maintain_running_jobs(
+            layout, "compact", day, alive, timeout=timeout, clock=clock, wait=clock.wait
+        )
     )
 
 

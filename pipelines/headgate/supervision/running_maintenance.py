@@ -27,7 +27,7 @@ _AGAIN: Mapping[MaintenanceKind, str] = {
 SILENT_FOR = 600.0  # seconds without an answer: a job reports each file or table much sooner
 
 
-def maintain(
+def maintain_running_jobs(
     layout: Layout,
     what: MaintenanceKind,
     keep_for: timedelta,
