@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+from headgate.setup.demo.feeding import write_slice
 from headgate.setup.demo.generator import bids
-from headgate.setup.demo.landing import write_slice
 
 SLICE = 125_000  # events
 RATE = 10_000.0  # events per second of event time

@@ -26,7 +26,7 @@ from confluent_kafka import Producer
 
 from headgate.setup.broker import topics
 from headgate.setup.broker.running import start
-from headgate.setup.demo.landing import next_sequence, write_slice
+from headgate.setup.demo.feeding import next_sequence, write_slice
 from tests.benchmarks.arrivals import Arrival, events_of, latencies, shown
 from tests.benchmarks.headgate_job import DECLARATION
 from tests.benchmarks.turns import user_environment

@@ -15,14 +15,14 @@ from airflow.sdk.exceptions import (
 )
 
 from headgate.airflow import GoldFinalSensor
-from headgate.airflow.interval import FROM, TO
 from headgate.airflow.operators import backfill
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
     ReplayInterval,
 )
-from headgate.airflow.operators.verb import run_verb
+from headgate.airflow.operators.verb_operator import run_verb
 from headgate.airflow.questions import of_publication
+from headgate.airflow.run_conf import FROM, TO
 from headgate.commands import Place
 from headgate.declaration.load import load
 from headgate.history.backfill.report import BackfillReport, TableReport, write_report

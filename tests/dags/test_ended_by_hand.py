@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headgate.airflow.ended_by_hand import is_to_stop
+from headgate.airflow.task_state import is_to_stop
 from headgate.lake.control.claim import Claim
 from headgate.lake.control.driver_requests import StopRequest
 

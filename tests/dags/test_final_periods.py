@@ -32,7 +32,7 @@ from headgate.errors import HeadgateError
 from headgate.history.savepoints.declarations import keep_declaration
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.final_periods.periods import HOUR
-from headgate.insight.final_periods.progress import MOST, Position, Progress
+from headgate.insight.final_periods.progress import MOST, Emitted, TableVersion
 from headgate.insight.final_periods.rows import FinalRows
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.live_files import live_files
@@ -47,7 +47,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def position(place: Place, **more: Any) -> Position:
+def position(place: Place, **more: Any) -> TableVersion:
     """The position of the table now."""
     declared = load(place.file)
     found = FinalRows(place.lake.layout, declared, "per_minute").position()
@@ -55,8 +55,10 @@ def position(place: Place, **more: Any) -> Position:
     return replace(found, **more)
 
 
-def known(done: Position | None, table: str = "per_minute", period: str = "hour") -> dict[str, Any]:
-    progress = Progress(1, "id", done).encode() if done else None
+def known(
+    done: TableVersion | None, table: str = "per_minute", period: str = "hour"
+) -> dict[str, Any]:
+    progress = Emitted(1, "id", done).encode() if done else None
     return {"table": table, "period": period, "progress": progress}
 
 
@@ -89,7 +91,7 @@ def test_an_hour_may_be_due_when_its_lateness_has_passed(place: Place) -> None:
 def test_what_is_left_of_a_long_report_is_due(place: Place) -> None:
     reach(place, NOON)
     done = position(place)
-    left = Progress(2, "id", done, replace(done, version=9), NOON)
+    left = Emitted(2, "id", done, replace(done, version=9), NOON)
     about = {"table": "per_minute", "period": "hour", "progress": left.encode()}
     assert trigger(place, hours=about).found() == ["hours"]
 
@@ -227,7 +229,7 @@ def number(events: Events) -> int | None:
 
 def report(number: int, at: datetime = NOON) -> Event:
     """An event with the progress of a report."""
-    return Event({"progress": Progress(number, "id", None).encode()}, at)
+    return Event({"progress": Emitted(number, "id", None).encode()}, at)
 
 
 def by_hand(number: int, apart: timedelta = timedelta(seconds=1)) -> list[Event]:
@@ -401,7 +403,7 @@ def test_a_table_that_replaces_another_one_begins_again(place: Place) -> None:
     scheduler = Scheduler(place)
     windows(place, NOON - timedelta(hours=9), NOON - timedelta(hours=3))
     reach(place, NOON)
-    of_another = Progress(7, "another id", position(place, final_up_to="2026-06-01T00:00:00+00:00"))
+    of_another = Emitted(7, "another id", position(place, final_up_to="2026-06-01T00:00:00+00:00"))
     scheduler.events.append(Event({"progress": of_another.encode()}))
     assert scheduler.run() == ["2026-05-04T08:00:00"]
     assert number(Events(*scheduler.events)) == 8

@@ -13,22 +13,22 @@ from threading import Event
 import pytest
 
 from headgate.airflow.page import reports
-from headgate.airflow.page.reports import Reports, StreamReport, Subject, read
+from headgate.airflow.page.reports import Reports, StreamAddress, StreamReport, read
 from headgate.declaration.load import load
 from headgate.supervision.launcher import LOCAL
 from tests.support.waiting import wait_until
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-SHOP, OTHER = (Subject(f"{name}.yml", name, "root", LOCAL) for name in ("shop", "other"))
+SHOP, OTHER = (StreamAddress(f"{name}.yml", name, "root", LOCAL) for name in ("shop", "other"))
 
 
 @pytest.fixture
-def subject(tmp_path: Path) -> Subject:
+def subject(tmp_path: Path) -> StreamAddress:
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     fill(Lake(tmp_path / "lake", load(file)))
-    return Subject(str(file), "tiny", str(tmp_path / "lake"), LOCAL)
+    return StreamAddress(str(file), "tiny", str(tmp_path / "lake"), LOCAL)
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def gate() -> Iterator[Event]:
 
 def test_what_is_fresh_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "FRESH", 3600.0)
-    asked: list[Subject] = []
+    asked: list[StreamAddress] = []
 
-    def reader(subject: Subject, before: StreamReport) -> StreamReport:
+    def reader(subject: StreamAddress, before: StreamReport) -> StreamReport:
         asked.append(subject)
         return replace(before, at=NOON)
 
@@ -60,9 +60,9 @@ def test_what_has_grown_old_is_read_again(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
-    asked: list[Subject] = []
+    asked: list[StreamAddress] = []
 
-    def reader(subject: Subject, before: StreamReport) -> StreamReport:
+    def reader(subject: StreamAddress, before: StreamReport) -> StreamReport:
         asked.append(subject)
         if subject == SHOP:
             gate.wait()
@@ -77,9 +77,9 @@ def test_tables_that_do_not_answer_hold_up_nobody(gate: Event) -> None:
 
 
 def test_many_streams_that_do_not_answer_delay_no_other(gate: Event) -> None:
-    hanging = [Subject(f"{n}.yml", f"{n}", "root", LOCAL) for n in range(24)]
+    hanging = [StreamAddress(f"{n}.yml", f"{n}", "root", LOCAL) for n in range(24)]
 
-    def reader(subject: Subject, before: StreamReport) -> StreamReport:
+    def reader(subject: StreamAddress, before: StreamReport) -> StreamReport:
         if subject != SHOP:
             gate.wait()
         return replace(before, at=NOON)
@@ -95,7 +95,7 @@ def test_the_last_report_is_shown_while_a_stream_answers_late(
 ) -> None:
     monkeypatch.setattr(reports, "FRESH", 0.0)
 
-    def reader(subject: Subject, before: StreamReport) -> StreamReport:
+    def reader(subject: StreamAddress, before: StreamReport) -> StreamReport:
         if before.at is not None:
             gate.wait()
         return replace(before, at=NOON)
@@ -104,7 +104,7 @@ def test_the_last_report_is_shown_while_a_stream_answers_late(
     assert kept.of([SHOP]) == kept.of([SHOP]) == [StreamReport(at=NOON)]
 
 
-def test_life_and_tables_are_read(subject: Subject) -> None:
+def test_life_and_tables_are_read(subject: StreamAddress) -> None:
     report = read(subject, StreamReport())
     assert report.error is None
     assert report.status is not None
@@ -112,14 +112,14 @@ def test_life_and_tables_are_read(subject: Subject) -> None:
     assert report.tables.account is not None
 
 
-def test_tables_are_read_less_often_the_more_that_costs(subject: Subject) -> None:
+def test_tables_are_read_less_often_the_more_that_costs(subject: StreamAddress) -> None:
     first = read(subject, StreamReport())
     dear = replace(first, cost=3600.0)
     assert read(subject, dear).tables is first.tables
     assert read(subject, replace(first, cost=0.0)).tables is not first.tables
 
 
-def test_a_mistake_in_the_declaration_leaves_the_status_readable(subject: Subject) -> None:
+def test_a_mistake_in_the_declaration_leaves_the_status_readable(subject: StreamAddress) -> None:
     Path(subject.file).write_text("pipeline: tiny\nsources: 3\n")
     report = read(subject, StreamReport())
     assert report.error is not None
@@ -129,7 +129,7 @@ def test_a_mistake_in_the_declaration_leaves_the_status_readable(subject: Subjec
 
 
 @pytest.mark.parametrize("launcher", ["nowhere:Nobody", "headgate.supervision.launcher:LOCAL"])
-def test_an_unknown_launcher_is_reported(subject: Subject, launcher: str) -> None:
+def test_an_unknown_launcher_is_reported(subject: StreamAddress, launcher: str) -> None:
     report = read(replace(subject, launcher=launcher), StreamReport())
     assert report.error is not None
     assert report.status is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from headgate.airflow.row_table import LONGEST, code, table, value
+from headgate.airflow.questions import LONGEST, code, table, value
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 
 TEXTS = (

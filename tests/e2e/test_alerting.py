@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headgate.insight.metrics.alert_rules import rules
+from headgate.insight.metrics.alerts import rules
 from headgate.lake.storage.layout import Layout
 from headgate.machine.process_tree import owner, presence
-from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree.guard import Child, Order
 from headgate.machine.process_tree.ports import free_port
 from headgate.supervision.job_state import probe
 from tests.support.prometheus import Monitoring, are_installed, monitored

@@ -19,11 +19,11 @@ import pytest
 
 from headgate.cli.main import answer
 from headgate.setup.broker import client
-from headgate.setup.broker.errors import (
+from headgate.setup.broker.client import (
+    BrokerUnreachableError,
     FolderInUseError,
     NotUpError,
     PortTakenError,
-    UnreachableError,
 )
 from headgate.setup.broker.running import Broker, running, start
 from tests.support.broker import PATIENCE, Sent, consume_all, create_topic, produce
@@ -116,7 +116,7 @@ def test_a_user_with_the_right_password_gets_in_and_no_other(own: BrokerWithLogi
             pool.submit(client.metadata, own.sasl_servers, 10.0, **ann | each) for each in wrong
         ]
     for each in tried:
-        with pytest.raises(UnreachableError, match=r"(?i)authentication failed"):
+        with pytest.raises(BrokerUnreachableError, match=r"(?i)authentication failed"):
             each.result()
 
 
@@ -128,7 +128,7 @@ def test_a_killed_broker_starts_again_on_its_port_with_its_records(own: Broker) 
     assert not own.is_alive
     assert before is not None
     assert not psutil.pid_exists(before)
-    with pytest.raises(UnreachableError, match=port):
+    with pytest.raises(BrokerUnreachableError, match=port):
         client.metadata(own.servers, timeout=0.5)
     restart(own)
     assert own.servers == port

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.driver.task import RebuildRequest
 from headgate.insight.final_periods.periods import DAY, HOUR, Period
-from headgate.insight.final_periods.progress import MOST, Progress
+from headgate.insight.final_periods.progress import MOST, Emitted
 from headgate.insight.final_periods.rows import FinalRows
 from tests.support.backfilled import backfill, publish
 from tests.support.engine import Engine
@@ -52,7 +52,7 @@ class Follower:
     """Keeps the rows of the periods that it was told to read, as a DAG that follows gold does."""
 
     period: Period
-    progress: Progress | None = None
+    progress: Emitted | None = None
     has: dict[datetime, Rows] = field(default_factory=dict)
 
     def told(self, engine: Engine) -> list[datetime]:
@@ -63,7 +63,7 @@ class Follower:
             newest = rows.position()
             if newest is None:
                 return told
-            before = self.progress or Progress(0, rows.id, None)
+            before = self.progress or Emitted(0, rows.id, None)
             done = before.done
             if done and not before.upto and not done.may_differ(newest, self.period):
                 return told
@@ -280,7 +280,7 @@ def test_many_periods_are_reported_in_parts(
     due = rows.due(HOUR, follower.progress.done, newest)
     first, after = follower.progress.after(due, newest)
     assert (len(due), len(first), after.upto) == (4, 2, newest)
-    assert Progress.decode(after.encode()) == after
+    assert Emitted.decode(after.encode()) == after
     follower.progress = after
     follower.has |= {start: rows_by(engine, HOUR)[start] for start in first}
     replay_late(engine)

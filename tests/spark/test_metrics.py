@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.load import load
 from headgate.insight.ledger import balance
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.pipeline import PipelineReading
-from headgate.insight.metrics.samples import Sample
+from headgate.insight.metrics.samples import Histograms, Sample
 from headgate.insight.status.checkpoints import checkpoints
 from headgate.lake.tables.log import entry_path, newest_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload

@@ -14,7 +14,7 @@ import uvicorn
 
 from headgate.insight.dashboard.login.passwords import made
 from headgate.insight.dashboard.server.questions import Desk
-from headgate.insight.dashboard.server.serving import Settings, configured
+from headgate.insight.dashboard.server.serving import DashboardSettings, configured
 from headgate.machine.process_tree.ports import free_port
 
 _STARTS_WITHIN = 20.0  # seconds
@@ -22,7 +22,7 @@ _STARTS_WITHIN = 20.0  # seconds
 
 @dataclass(frozen=True)
 class Served:
-    settings: Settings
+    settings: DashboardSettings
     password: str
 
     @property
@@ -51,7 +51,7 @@ def served(
 ) -> Iterator[Served]:
     keep = Path(root) / "_dashboard"
     password = made(keep, anew=True) if login else None
-    settings = Settings(
+    settings = DashboardSettings(
         files=[file],
         root=root,
         host="127.0.0.1",

@@ -1,4 +1,4 @@
-"""The conf of a run: the values of its DAG's parameters."""
+"""The conf of a run, which has the values of its DAG's parameters, and its data interval."""
 
 from __future__ import annotations
 
@@ -23,4 +23,19 @@ def require_known(context: Context) -> None:
             f"the conf of this run has {', '.join(map(repr, unknown))}, but the DAG takes only: "
             f"{', '.join(known)}. Nothing was done"
             + (f"; did you mean {' and '.join(meant)}?" if meant else "")
+        )
+
+
+FROM = "{{ data_interval_start.isoformat() if data_interval_start else '' }}"
+TO = "{{ data_interval_end.isoformat() if data_interval_end else '' }}"
+"""Both are empty in a run without a data interval: a run that is triggered by hand may have
+none."""
+
+
+def require_interval(dag_id: str, *times: str) -> None:
+    """Raises AirflowFailException if a time is empty."""
+    if not all(times):
+        raise AirflowFailException(
+            "this run has no data interval, so its hours are unknown. Run a past "
+            f"interval: airflow backfill create --dag-id {dag_id} --from-date … --to-date …"
         )

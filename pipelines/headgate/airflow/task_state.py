@@ -1,8 +1,16 @@
-"""The state of a task in Airflow, for operators and triggers."""
+"""The state of a task in Airflow, and whether a stream is to be stopped because a person has ended
+its task.
+
+Up to three processes decide this about one end, in any order and at the same time: the trigger of
+the task, the next run of its DAG, and maintenance. All use the same rule.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+
+from headgate.lake.control.claim import Claim
+from headgate.lake.control.driver_requests import StopRequest
 
 GONE = "deleted"
 OVER = (GONE, "failed", "success", "skipped", "removed")
@@ -26,3 +34,21 @@ def state_of(dag_id: str, run_id: str, task_id: str, map_index: str = "") -> str
     # Airflow's API names the instances of a mapped task like this.
     name = f"{task_id}_{map_index}" if map_index else task_id
     return str(found.get(run_id, {}).get(name, GONE))
+
+
+def is_to_stop(
+    held: Claim | None, state: str, asked: StopRequest | None, *, if_deleted: bool = True
+) -> bool:
+    """``held`` is the claim of the task, ``state`` the state of the task in Airflow, and ``asked``
+    the last request to stop. ``if_deleted``: whether a task that Airflow does not know was deleted.
+    It may also be a task of another database.
+
+    A request to stop before the end, which a start has followed, changes nothing. A request that
+    was made for this end holds: since then, a person may have started the stream.
+    """
+    if held is None or held.is_over:
+        # The task was not watching: it may have failed by itself.
+        return False
+    if asked is not None and asked.claim == held.token:
+        return False
+    return state in OVER and (if_deleted or state != GONE)

@@ -24,7 +24,7 @@ from headgate.insight.dashboard.boards.reading import board_files, read_board, t
 from headgate.insight.dashboard.boards.runner import ChartRunner
 from headgate.insight.dashboard.errors import DashboardError
 from headgate.insight.dashboard.login.passwords import close, made
-from headgate.insight.dashboard.server.serving import Settings, checked_base, serve
+from headgate.insight.dashboard.server.serving import DashboardSettings, checked_base, serve
 from headgate.machine.loopback import is_loopback
 from headgate.machine.process_tree.ports import free_port
 
@@ -79,7 +79,9 @@ def dashboard(
     keep = Path(root) / FOLDER if login else None
     if keep is not None:
         close(keep)
-    settings = Settings(files, root, host, port or free_port(), base, allow_host, keep, show_values)
+    settings = DashboardSettings(
+        files, root, host, port or free_port(), base, allow_host, keep, show_values
+    )
     # The stream on this machine has priority.
     os.nice(5)
 

@@ -14,9 +14,9 @@ from headgate.cli import declaration
 from headgate.cli.driving import on_signals
 from headgate.cli.options import DEFAULT_ROOT, Port, Root, pipeline_names
 from headgate.commands import rendered
-from headgate.insight.metrics.alert_rules import rules
+from headgate.insight.metrics.alerts import rules
 from headgate.insight.metrics.collector import Collector
-from headgate.insight.metrics.histograms import Histograms
+from headgate.insight.metrics.samples import Histograms
 from headgate.insight.metrics.server import token_of
 from headgate.insight.metrics.serving import Address, collected
 from headgate.insight.metrics.watched import Watched

@@ -13,7 +13,7 @@ import pytest
 from headgate.cli.kafka import _run
 from headgate.cli.main import answer
 from headgate.setup.broker import consuming, running
-from headgate.setup.broker.errors import NotUpError
+from headgate.setup.broker.client import NotUpError
 from tests.unit.cli.conftest import Ask, last_object
 
 

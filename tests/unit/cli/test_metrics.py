@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.insight.metrics.alert_rules import rules
+from headgate.insight.metrics.alerts import rules
 from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask
 from tests.unit.insight.ledger.conftest import Lake

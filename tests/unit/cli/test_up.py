@@ -21,7 +21,7 @@ from headgate.machine.process_tree import guard
 from headgate.setup.standalone import running
 from headgate.setup.standalone.dashboard import Beside
 from headgate.setup.standalone.running import LOGS, Standalone
-from headgate.setup.standalone.settings import Settings
+from headgate.setup.standalone.settings import AirflowSettings
 from tests.unit.cli.conftest import Ask
 
 
@@ -49,7 +49,7 @@ def up(ask: Ask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[T
     monkeypatch.setattr(verb, "require_java", lambda: None)
 
     def run(tree: Tree) -> tuple[int, str, str]:
-        def start(settings: Settings, *_: object, **__: object) -> Standalone:
+        def start(settings: AirflowSettings, *_: object, **__: object) -> Standalone:
             log = settings.home / LOGS / guard.LOG
             log.parent.mkdir(parents=True)
             log.write_text("Traceback\nOSError: [Errno 28] No space left on device\n")

@@ -11,14 +11,13 @@ from headgate.airflow.dags import docs
 from headgate.airflow.dags.approvals import IF_APPROVED, approval
 from headgate.airflow.dags.attached import Attached
 from headgate.airflow.dags.common import RETRIES, tables
-from headgate.airflow.interval import TO
 from headgate.airflow.operators.backfill import (
     BackfillInterval,
     ReplayInterval,
     Then,
 )
 from headgate.airflow.projects import Declared
-from headgate.airflow.run_conf import require_known
+from headgate.airflow.run_conf import TO, require_known
 from headgate.airflow.sensors.gold_final_sensor import GoldFinalSensor
 from headgate.declaration.model import BackfillSchedule
 

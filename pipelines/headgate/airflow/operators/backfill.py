@@ -15,10 +15,10 @@ from airflow.sdk.exceptions import (
 
 from headgate import exit_codes
 from headgate.airflow.connections import NoConnectionError
-from headgate.airflow.interval import FROM, TO, require_interval
 from headgate.airflow.operators.rows_approval import Question, approved, asked
 from headgate.airflow.operators.tables_task import TablesTask
-from headgate.airflow.operators.verb import run_verb
+from headgate.airflow.operators.verb_operator import run_verb
+from headgate.airflow.run_conf import FROM, TO, require_interval
 from headgate.commands import pipeline_command, rendered
 from headgate.supervision.supervisor import NEEDS_A_PERSON
 

@@ -102,8 +102,7 @@ class ControlOperator(StreamTask):
         """Asks about the held versions of a table, or of all. Raises AirflowFailException if none
         is held, and what ``rejectable`` raises if none can be rejected."""
         from headgate.airflow.questions import of_rejection, of_release
-        from headgate.insight.status.held_versions import held_versions
-        from headgate.insight.status.rejectable import only_rejectable
+        from headgate.insight.status.held_versions import held_versions, only_rejectable
         from headgate.lake.storage.documents import encoded
 
         declared, layout = self._declared(), self._stream.layout

@@ -76,7 +76,7 @@ def _rejection(
     """Raises AirflowFailException if the version is no longer held, and what ``rejectable``
     raises."""
     from headgate.flow.gates.documents import hold_reason, reject
-    from headgate.insight.status.rejectable import rejectable, rejection
+    from headgate.insight.status.held_versions import rejectable, rejection
 
     now = hold_reason(layout, hold.gate)
     if now is None or (now.operation, now.generation) != (hold.operation, hold.generation):

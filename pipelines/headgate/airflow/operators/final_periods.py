@@ -16,7 +16,7 @@ from headgate.airflow.operators.tables_task import TablesTask
 from headgate.airflow.triggers.final_periods_trigger import FinalPeriodsTrigger
 from headgate.errors import HeadgateError
 from headgate.insight.final_periods.periods import PERIODS, Period
-from headgate.insight.final_periods.progress import Position, Progress
+from headgate.insight.final_periods.progress import Emitted, TableVersion
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
@@ -93,7 +93,7 @@ class EmitFinalPeriods(TablesTask):
             raise nothing
         before = remembered(context, asset)
         if before is None or before.table != rows.id:
-            before = Progress(before.number if before else 0, rows.id, None)
+            before = Emitted(before.number if before else 0, rows.id, None)
         # Not if the run is an old one that was cleared, or the table was restored meanwhile.
         if not before.may_be_due(newest, period):
             raise nothing
@@ -113,7 +113,7 @@ def _each(tables: Sequence[str]) -> Iterator[tuple[str, Period]]:
 
 
 def _summary(
-    period: Period, starts: Sequence[datetime], done: Position | None, after: Progress
+    period: Period, starts: Sequence[datetime], done: TableVersion | None, after: Emitted
 ) -> str:
     """What a report has, for the log."""
     began = period.whole(done.time) if done else starts[0]
@@ -124,18 +124,18 @@ def _summary(
     return said if after.upto is None else f"{said}; more follow in the next run"
 
 
-def remembered(context: Context, asset: Asset) -> Progress | None:
+def remembered(context: Context, asset: Asset) -> Emitted | None:
     """The progress of an asset. It is kept in a variable of Airflow, for ``airflow db clean``
     removes old events. It is kept only once its events exist: a task that emits them may fail."""
     kept, found = Variable.get(_variable(asset), default=None), last_progress(context, asset)
-    before = Progress.decode(json.loads(kept)) if kept else None
+    before = Emitted.decode(json.loads(kept)) if kept else None
     if found is None or (before is not None and found.number <= before.number):
         return before
     _remember(asset, found)
     return found
 
 
-def _remember(asset: Asset, progress: Progress) -> None:
+def _remember(asset: Asset, progress: Emitted) -> None:
     text = json.dumps(progress.encode())
     Variable.set(_variable(asset), text, "what was emitted for the asset")
 
@@ -144,7 +144,7 @@ def _variable(asset: Asset) -> str:
     return f"{asset.name}.emitted"
 
 
-def last_progress(context: Context, asset: Asset) -> Progress | None:
+def last_progress(context: Context, asset: Asset) -> Emitted | None:
     """The progress in the newest events of `EmitFinalPeriods`; None if the asset has no such event.
     There may be any number of newer events, created by hand."""
     events = context["inlet_events"][asset].ascending(False)
@@ -152,7 +152,7 @@ def last_progress(context: Context, asset: Asset) -> Progress | None:
     while True:
         page = list(events.limit(limit))
         written = [(one.extra or {}).get(PROGRESS) for one in page]
-        if found := [Progress.decode(each) for each in written if isinstance(each, dict)]:
+        if found := [Emitted.decode(each) for each in written if isinstance(each, dict)]:
             return max(found, key=lambda progress: progress.number)
         if len(page) < limit:
             return None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.airflow.task_state import OVER, state_of
+from headgate.airflow.task_state import OVER, is_to_stop, state_of
 from headgate.lake.control.claim import claimed
 from headgate.lake.control.driver_requests import request_stop, stop_asked
 from headgate.lake.storage.layout import Layout

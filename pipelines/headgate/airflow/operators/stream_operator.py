@@ -1,10 +1,12 @@
-"""Keeps one stream running while its DAG is on."""
+"""Keeps one stream running while its DAG is on, and what it knows from one start of a driver to the
+next."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,10 +14,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from headgate import exit_codes
 from headgate.airflow.connections import NoConnectionError
-from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.operators.stream_task import StreamTask
-from headgate.airflow.operators.stream_watch import Watch, epoch_of
-from headgate.airflow.task_state import name_of, state_of
+from headgate.airflow.task_state import is_to_stop, name_of, state_of
 from headgate.airflow.triggers.stream_trigger import START_AGAIN, StreamTrigger
 from headgate.commands import Place, commands_in, rendered, shell_command
 from headgate.declaration.quantities import format_duration, plural
@@ -32,6 +32,7 @@ from headgate.supervision.supervisor import (
     RestartPolicy,
     StreamCondition,
     condition_of,
+    is_crash,
     observe,
     stop_holds,
     supervisor_step,
@@ -39,6 +40,61 @@ from headgate.supervision.supervisor import (
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The token of the claim, the end of this run, the times of crashes, the epoch of the last
+    driver that they count, and the times of failures of the machine, which are no crashes."""
+
+    token: str
+    until: datetime
+    crashes: tuple[datetime, ...] = ()
+    counted: int | None = None
+    of_machine: tuple[datetime, ...] = ()
+
+    def kept(self) -> dict[str, Any]:
+        """The watch as Airflow keeps it while the task is deferred."""
+        return {
+            "token": self.token,
+            "until": self.until.isoformat(),
+            "crashes": [at.isoformat() for at in self.crashes],
+            "counted": self.counted,
+            "of_machine": [at.isoformat() for at in self.of_machine],
+        }
+
+    @staticmethod
+    def of(
+        token: str,
+        until: str,
+        crashes: Sequence[str],
+        counted: int | None,
+        of_machine: Sequence[str],
+    ) -> Watch:
+        """The watch that was ``kept``."""
+        times, of = (tuple(map(datetime.fromisoformat, each)) for each in (crashes, of_machine))
+        return Watch(token, datetime.fromisoformat(until), times, counted, of)
+
+    def after(
+        self,
+        failure: Failure | None,
+        jobs: Sequence[JobState],
+        budget: RestartPolicy,
+        now: datetime,
+    ) -> Watch:
+        """The watch after the driver of ``jobs`` has ended with ``failure``."""
+        epoch = epoch_of(jobs)
+        if is_crash(failure):
+            crashes = (*budget.recent(self.crashes, now), now)
+            return replace(self, crashes=crashes, counted=epoch)
+        failures = (*budget.recent(self.of_machine, now), now)
+        return replace(self, of_machine=failures, counted=epoch)
+
+
+def epoch_of(jobs: Sequence[JobState]) -> int | None:
+    """The epoch of the last driver; None if there was none."""
+    return max((job.epoch for job in jobs), default=None)
+
 
 _LOG_LINES = 20  # lines of the driver's log in the report of a crash
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

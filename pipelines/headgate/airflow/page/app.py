@@ -22,7 +22,7 @@ from headgate.airflow.page.answer import answer
 from headgate.airflow.page.dashboard import mount_dashboard
 from headgate.airflow.page.declared_streams import DeclaredStream, declared_streams
 from headgate.airflow.page.pauses import Pause, pauses
-from headgate.airflow.page.reports import Reports, Subject
+from headgate.airflow.page.reports import Reports, StreamAddress
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.insight.quality.findings import findings
@@ -156,7 +156,7 @@ def _quality(dag_id: str, task_id: str, map_index: MapIndex = -1) -> HTMLRespons
     return HTMLResponse(quality_page(found, show_values=False), headers=_QUALITY_HEADERS)
 
 
-def _subject(task: tuple[str, str, int]) -> Subject:
+def _subject(task: tuple[str, str, int]) -> StreamAddress:
     """The stream of a task. Raises HTTPException if there is no such stream."""
     with create_session(scoped=False) as session:
         found = declared_streams(session, {task[0]})

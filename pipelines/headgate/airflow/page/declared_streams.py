@@ -11,7 +11,7 @@ from airflow.models.serialized_dag import SerializedDagModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from headgate.airflow.page.reports import Subject
+from headgate.airflow.page.reports import StreamAddress
 from headgate.supervision.launcher import LOCAL
 
 TAG = "headgate"
@@ -34,7 +34,7 @@ class DeclaredStream:
     """A task that keeps a stream running. ``map_index`` is -1 if it is not mapped. ``control``
     is None if the stream has no control DAG."""
 
-    subject: Subject
+    subject: StreamAddress
     dag_id: str
     task_id: str
     map_index: int
@@ -95,7 +95,7 @@ def _tasks(dag: _Dag, of: tuple[str, str]) -> Iterator[Mapping[str, Any]]:
             yield content
 
 
-def _subjects(task: Mapping[str, Any]) -> Iterator[tuple[int, Subject]]:
+def _subjects(task: Mapping[str, Any]) -> Iterator[tuple[int, StreamAddress]]:
     """The map index and the stream of a task, or of each mapped task. Streams that are known only
     at run time, such as those of another task's list, are left out."""
     if not task.get("_is_mapped"):
@@ -108,11 +108,11 @@ def _subjects(task: Mapping[str, Any]) -> Iterator[tuple[int, Subject]]:
                 yield from _subject(index, {**task["partial_kwargs"], **one})
 
 
-def _subject(map_index: int, about: Mapping[str, Any]) -> Iterator[tuple[int, Subject]]:
+def _subject(map_index: int, about: Mapping[str, Any]) -> Iterator[tuple[int, StreamAddress]]:
     file, name, root = (about.get(key) for key in ("file", "name", "root"))
     launcher = about.get("launcher") or LOCAL
     if all(isinstance(value, str) for value in (file, name, root, launcher)):
-        yield map_index, Subject(str(file), str(name), str(root), str(launcher))
+        yield map_index, StreamAddress(str(file), str(name), str(root), str(launcher))
 
 
 def _controls(dags: Mapping[str, _Dag]) -> Iterator[Control]:

@@ -18,8 +18,13 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_input
 from headgate.errors import HeadgateError
-from headgate.insight.status.report import Notice, StreamStatus, TablesReport
-from headgate.insight.status.reporting import stream_status, tables_of_stream
+from headgate.insight.status.report import (
+    Notice,
+    StreamStatus,
+    TablesReport,
+    stream_status,
+    tables_of_stream,
+)
 from headgate.supervision.launcher import Stream, launcher_of
 
 log = logging.getLogger(__name__)
@@ -33,7 +38,7 @@ READERS = 32  # streams at once: each is read in a thread of its own
 
 
 @dataclass(frozen=True)
-class Subject:
+class StreamAddress:
     """The stream of a report: plain text from the DAG."""
 
     file: str
@@ -66,10 +71,10 @@ class _Kept:
     reading: Future[StreamReport] | None = None
 
 
-Read = Callable[[Subject, StreamReport], StreamReport]
+Read = Callable[[StreamAddress, StreamReport], StreamReport]
 
 
-def read(subject: Subject, before: StreamReport) -> StreamReport:
+def read(subject: StreamAddress, before: StreamReport) -> StreamReport:
     """The report of a stream now. Never raises: ``error`` has what is wrong."""
     now = datetime.now(UTC)
     status, status_error = _guarded(subject, lambda: _status(subject.stream, subject.launcher, now))
@@ -110,7 +115,7 @@ def _about_input(stream: Stream, declared: Pipeline) -> tuple[Notice, ...]:
     return ()
 
 
-def _guarded(subject: Subject, part: Callable[[], _T]) -> tuple[_T | None, str | None]:
+def _guarded(subject: StreamAddress, part: Callable[[], _T]) -> tuple[_T | None, str | None]:
     try:
         return part(), None
     except HeadgateError as error:
@@ -126,11 +131,11 @@ class Reports:
     def __init__(self, reader: Read = read, *, waits: float = WAITS) -> None:
         self._read = reader
         self._waits = waits
-        self._kept: dict[Subject, _Kept] = {}
+        self._kept: dict[StreamAddress, _Kept] = {}
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="headgate-page")
 
-    def of(self, subjects: Sequence[Subject]) -> list[StreamReport]:
+    def of(self, subjects: Sequence[StreamAddress]) -> list[StreamReport]:
         """The reports of some streams, at most a few seconds old if the tables answer in time.
         Blocks for ``waits`` seconds at most."""
         with self._lock:
@@ -140,13 +145,13 @@ class Reports:
         with self._lock:
             return [self._report(subject) for subject in subjects]
 
-    def _asked(self, subject: Subject) -> _Kept:
+    def _asked(self, subject: StreamAddress) -> _Kept:
         kept = self._kept.setdefault(subject, _Kept(StreamReport()))
         if kept.reading is None and time.monotonic() - kept.at > FRESH:
             kept.reading = self._pool.submit(self._read, subject, kept.report)
         return kept
 
-    def _report(self, subject: Subject) -> StreamReport:
+    def _report(self, subject: StreamAddress) -> StreamReport:
         kept = self._kept[subject]
         if kept.reading is None:
             return kept.report

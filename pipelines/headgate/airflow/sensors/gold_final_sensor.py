@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.airflow.interval import require_interval
 from headgate.airflow.operators.tables_task import TablesTask
+from headgate.airflow.run_conf import require_interval
 from headgate.airflow.triggers.gold_final_trigger import GoldFinalTrigger
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headgate.airflow.triggers.plain_trigger import PollingTrigger
 from headgate.errors import HeadgateError
 from headgate.insight.final_periods.periods import PERIODS
-from headgate.insight.final_periods.progress import Position, Progress
+from headgate.insight.final_periods.progress import Emitted, TableVersion
 from headgate.lake.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def _maybe_due(emitted: Mapping[str, Mapping[str, Any]], rows: FinalRows) -> lis
     return [name for name, each in emitted.items() if _may_be_due(each, rows, newest)]
 
 
-def _may_be_due(emitted: Mapping[str, Any], rows: FinalRows, newest: Position) -> bool:
+def _may_be_due(emitted: Mapping[str, Any], rows: FinalRows, newest: TableVersion) -> bool:
     if emitted["progress"] is None:
         return True
-    progress, period = Progress.decode(emitted["progress"]), PERIODS[emitted["period"]]
+    progress, period = Emitted.decode(emitted["progress"]), PERIODS[emitted["period"]]
     if progress.may_be_due(newest, period):
         return True
     reached = progress.reached

@@ -12,9 +12,8 @@ from typing import Any
 
 from airflow.triggers.base import TriggerEvent
 
-from headgate.airflow.ended_by_hand import is_to_stop
 from headgate.airflow.error_text import error_text
-from headgate.airflow.task_state import name_of, state_of
+from headgate.airflow.task_state import is_to_stop, name_of, state_of
 from headgate.airflow.triggers.plain_trigger import PlainTrigger, event
 from headgate.commands import pipeline_command, rendered
 from headgate.errors import HeadgateError

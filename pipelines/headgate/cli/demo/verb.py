@@ -25,9 +25,8 @@ from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold, Release
 from headgate.lake.storage.documents import encoded
 from headgate.lake.storage.layout import Layout
-from headgate.setup.demo.feeding import Feeder
-from headgate.setup.demo.landing import Deliver
-from headgate.setup.demo.outlier import TABLE, outlier
+from headgate.setup.demo.feeding import Deliver, Feeder
+from headgate.setup.demo.generator import TABLE, outlier
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
@@ -51,7 +50,7 @@ def demo(
     from headgate.cli.demo.screen import show_results
     from headgate.cli.ledger import summary
     from headgate.insight.ledger import balance
-    from headgate.setup.demo.landing import into_folder
+    from headgate.setup.demo.feeding import into_folder
     from headgate.setup.demo.project import lake, landing, require_new
 
     folder = Path(checked_root(root or tempfile.mkdtemp(prefix="headgate-demo-")))
@@ -128,11 +127,11 @@ def _run(
     """Feed and drive the pipeline until all is processed. Returns the seconds until gold had its
     first row, and the version of gold that was held."""
     from headgate.cli.demo.screen import demo_screen
-    from headgate.cli.demo.verb import HeldVersion
+    from headgate.cli.demo.verb import HoldAndRelease
     from headgate.cli.driving import drive, jars_for, require_java
     from headgate.cli.log_file import divert
     from headgate.setup.demo.feeding import Feeder
-    from headgate.setup.demo.outlier import TABLE
+    from headgate.setup.demo.generator import TABLE
     from headgate.supervision.logs import spark_log
 
     require_java()
@@ -149,7 +148,7 @@ def _run(
 
     is_gated = declared.gold[TABLE].suite is not None and events > 1
     feeder = Feeder(deliver, events - is_gated, seed, stop_driver)
-    held = HeldVersion(layout, deliver, feeder, finish) if is_gated else None
+    held = HoldAndRelease(layout, deliver, feeder, finish) if is_gated else None
     began = psutil.Process().create_time()
     first_gold: list[float] = []
     cores = os.cpu_count() or 2
@@ -189,7 +188,7 @@ class Held:
     seconds: float
 
 
-class HeldVersion(threading.Thread):
+class HoldAndRelease(threading.Thread):
     """Delivers an outlier after all slices of the feeder, waits until gold is held, and releases
     it. Calls ``on_end`` in any case. ``found`` is None if nothing was held; ``failure`` is the
     error that ended the thread, if any."""

@@ -23,8 +23,13 @@ from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError, UsageError
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold, gate_name, holds
-from headgate.insight.status.held_versions import HeldVersion, held_version, reasons
-from headgate.insight.status.rejectable import rejectable, rejection
+from headgate.insight.status.held_versions import (
+    HeldVersion,
+    held_version,
+    reasons,
+    rejectable,
+    rejection,
+)
 from headgate.lake.storage.documents import Document, encoded
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.gold import GoldPayload

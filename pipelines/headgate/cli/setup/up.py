@@ -26,9 +26,15 @@ from headgate.machine.process_tree import presence
 from headgate.setup.standalone import demo as project
 from headgate.setup.standalone import running
 from headgate.setup.standalone.dashboard import Beside, beside
-from headgate.setup.standalone.errors import AskedWrongError
 from headgate.setup.standalone.running import Standalone
-from headgate.setup.standalone.settings import ADMIN, DATABASE, WEB, Settings, web_port
+from headgate.setup.standalone.settings import (
+    ADMIN,
+    DATABASE,
+    WEB,
+    AirflowSettings,
+    AskedWrongError,
+    web_port,
+)
 
 FOLDER = "_airflow"  # under the root; no pipeline's name begins with _
 _DEMO = "demo"
@@ -112,7 +118,9 @@ def home_under(root: str) -> Path:
     return Path(root) / FOLDER
 
 
-def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port: int) -> Settings:
+def _settings(
+    home: Path, dags: Path | None, demo: Path | None, root: str, port: int
+) -> AirflowSettings:
     database = os.environ.get(DATABASE) or None
     if database is not None and not database.startswith(("postgres://", "postgresql")):
         raise AskedWrongError(
@@ -123,14 +131,14 @@ def _settings(home: Path, dags: Path | None, demo: Path | None, root: str, port:
     if demo is not None:
         home.mkdir(parents=True, exist_ok=True)
         project.made(demo, example(project.PIPELINE))
-        return Settings(home, demo / "dags", demo, None, port, database, switched_on=True)
+        return AirflowSettings(home, demo / "dags", demo, None, port, database, switched_on=True)
     assert dags is not None
     if not dags.is_dir():
         raise AskedWrongError(
             f"{dags} is not a folder",
             f"name a folder of DAGs: {shell_command('up', '--dags', 'dags')}",
         )
-    return Settings(home, dags.absolute(), Path.cwd(), root, port, database)
+    return AirflowSettings(home, dags.absolute(), Path.cwd(), root, port, database)
 
 
 def _dashboard(demo: Path | None, root: str, *, any_port: bool) -> Beside | None:

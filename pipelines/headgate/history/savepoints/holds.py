@@ -17,7 +17,7 @@ from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import UnreadableSavepoint, savepoints
 from headgate.lake.storage.documents import read_document, write_document
 from headgate.lake.storage.layout import CONTROL, Layout
-from headgate.machine.process_tree.locks import is_locked
+from headgate.machine.process_tree.presence import is_locked
 
 FOLDER = f"{CONTROL}/backfills"
 """For backfills, and for copies of savepoints."""

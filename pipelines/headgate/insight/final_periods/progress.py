@@ -18,7 +18,7 @@ report again that has no answer within 5 s."""
 
 
 @dataclass(frozen=True)
-class Position:
+class TableVersion:
     """A version of a gold table: its number, ``generation`` and last ``operation``, the ``at`` of
     its last commit in microseconds since 1970 UTC, and the ISO time up to which it is final."""
 
@@ -29,9 +29,9 @@ class Position:
     final_up_to: str
 
     @staticmethod
-    def decode(content: Mapping[str, Any]) -> Position:
+    def decode(content: Mapping[str, Any]) -> TableVersion:
         """Raises TypeError if ``content`` is not a result of ``encode``."""
-        return Position(**content)
+        return TableVersion(**content)
 
     def encode(self) -> dict[str, Any]:
         return asdict(self)
@@ -40,12 +40,12 @@ class Position:
     def time(self) -> datetime:
         return datetime.fromisoformat(self.final_up_to)
 
-    def is_ahead_of(self, later: Position, period: Period) -> bool:
+    def is_ahead_of(self, later: TableVersion, period: Period) -> bool:
         """Whether more periods were final than at a ``later`` position: the table was restored, and
         is behind; or another one has replaced it."""
         return period.whole(later.time) < period.whole(self.time)
 
-    def may_differ(self, later: Position, period: Period) -> bool:
+    def may_differ(self, later: TableVersion, period: Period) -> bool:
         """Whether a ``later`` position may have periods that are due, or this one has to be
         renewed. While a restored table is behind, it has none: it is compared when it is final
         again up to the same time."""
@@ -60,25 +60,25 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Emitted:
     """What has been emitted for an asset: everything that was due at the position ``done`` of the
     table with the id ``table``. If more was due at a later position ``upto`` than one report may
     have, what starts at ``through`` or before is emitted, too. ``number`` counts the reports."""
 
     number: int
     table: str
-    done: Position | None
-    upto: Position | None = None
+    done: TableVersion | None
+    upto: TableVersion | None = None
     through: datetime | None = None
 
     @staticmethod
-    def decode(content: Mapping[str, Any]) -> Progress:
+    def decode(content: Mapping[str, Any]) -> Emitted:
         done, upto, through = (content[key] for key in ("done", "upto", "through"))
-        return Progress(
+        return Emitted(
             content["number"],
             content["table"],
-            Position.decode(done) if done else None,
-            Position.decode(upto) if upto else None,
+            TableVersion.decode(done) if done else None,
+            TableVersion.decode(upto) if upto else None,
             datetime.fromisoformat(through) if through else None,
         )
 
@@ -92,11 +92,11 @@ class Progress:
         }
 
     @property
-    def reached(self) -> Position | None:
+    def reached(self) -> TableVersion | None:
         """The last position that was compared; None if there was none."""
         return self.upto or self.done
 
-    def may_be_due(self, newest: Position, period: Period) -> bool:
+    def may_be_due(self, newest: TableVersion, period: Period) -> bool:
         """Whether periods may be due at the ``newest`` position of the same table. While a restored
         table is behind, also what is left of a report waits: a reader would not find the rows."""
         if self.reached is None:
@@ -105,11 +105,13 @@ class Progress:
             return not self.upto.is_ahead_of(newest, period)
         return self.reached.may_differ(newest, period)
 
-    def after(self, due: Sequence[datetime], upto: Position) -> tuple[Sequence[datetime], Progress]:
+    def after(
+        self, due: Sequence[datetime], upto: TableVersion
+    ) -> tuple[Sequence[datetime], Emitted]:
         """What the next report has, of the periods that are ``due`` at a position, and the progress
         with it."""
         left = [start for start in due if self.through is None or start > self.through]
         if len(left) <= MOST:
-            return left, Progress(self.number + 1, self.table, upto)
+            return left, Emitted(self.number + 1, self.table, upto)
         now = left[:MOST]
         return now, replace(self, number=self.number + 1, upto=upto, through=now[-1])

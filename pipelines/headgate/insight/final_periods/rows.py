@@ -20,7 +20,7 @@ from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.insight.final_periods.finality import as_computed, final_at
 from headgate.insight.final_periods.periods import HOUR, Period
-from headgate.insight.final_periods.progress import Position
+from headgate.insight.final_periods.progress import TableVersion
 from headgate.insight.querying.sandbox import connected, quoted
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.data_file import FINAL, STATE
@@ -54,7 +54,7 @@ class FinalRows:
         """Distinguishes the table from one that replaces it after its folder was deleted."""
         return str(self._table.handle.metadata().id)
 
-    def position(self) -> Position | None:
+    def position(self) -> TableVersion | None:
         """The newest position; None if the table does not exist, nothing is final yet, or it is not
         known which declaration its rows were computed by. Reads one entry of the log. Raises
         HeadgateError if the table is damaged."""
@@ -65,11 +65,13 @@ class FinalRows:
         if made is None or (final := final_at(made, state)) is None:
             return None
         self._declared = made
-        return Position(
+        return TableVersion(
             self._table.version, state.generation, state.operation, state.at, final.isoformat()
         )
 
-    def due(self, period: Period, before: Position | None, upto: Position) -> Sequence[datetime]:
+    def due(
+        self, period: Period, before: TableVersion | None, upto: TableVersion
+    ) -> Sequence[datetime]:
         """The starts of the periods that are due at ``upto``, if the last report was at ``before``
         (``Period.due``). If ``upto`` cannot be read any more, the newest rows count."""
         now = self._paths_at(upto.version)
@@ -90,7 +92,7 @@ class FinalRows:
         return period.due(changed, present, before.time, upto.time)
 
     def _changed(
-        self, before: Position, upto: Position, now: frozenset[str]
+        self, before: TableVersion, upto: TableVersion, now: frozenset[str]
     ) -> Collection[datetime]:
         """The starts of the hours of which a row that was final at ``before`` has changed, is new
         or gone. ``now`` are the files at ``upto``."""
@@ -112,7 +114,7 @@ class FinalRows:
             return _starts(connection, f"SELECT _end FROM ({differing})")
 
     def _corrected(
-        self, before: Position, upto: Position, now: Collection[str], was_final: str
+        self, before: TableVersion, upto: TableVersion, now: Collection[str], was_final: str
     ) -> Collection[datetime]:
         """As ``_changed``, if ``before`` cannot be read any more: the hours of the rows that were
         written since, by their own ``updated_at``; after a reset, which brings old rows back, all

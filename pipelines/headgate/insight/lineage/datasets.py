@@ -1,4 +1,5 @@
-"""The names and facets of datasets: sources, and the tables of a pipeline.
+"""The names and facets of datasets: sources, and the tables of a pipeline with the lineage of
+their columns and the latest results of their rules.
 
 Names follow OpenLineage's naming rules: a folder is ``file`` and its absolute path, a topic is
 ``kafka://HOST:PORT`` and its name.
@@ -6,8 +7,11 @@ Names follow OpenLineage's naming rules: a folder is ``file`` and its absolute p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
+import sqlglot
 from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import (
     DatasetFacet,
@@ -18,25 +22,160 @@ from openlineage.client.facet_v2 import (
     output_statistics_output_dataset,
     schema_dataset,
 )
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.contracts.sink import sink_of
 from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.expressions.tokens import tokenize
 from headgate.declaration.graph import Node
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Measure, Pipeline, Record, SilverTable
+from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import TIMESTAMP, DataType
-from headgate.insight.lineage.columns import (
-    EVENT_TIME,
-    Columns,
-    Input,
-    of_bronze,
-    of_gold,
-    of_silver,
-)
-from headgate.insight.lineage.quality import RuleOutcome
+from headgate.flow.gates.validations import Validation, validations
+from headgate.insight.quality.findings import without_values
 from headgate.lake.storage.layout import Layout
 from headgate.lake.storage.places import split_scheme
+from headgate.lake.tables.table import Table
+
+How = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION", "FILTER", "GROUP_BY"]
+"""A subtype of a transformation, in the words of OpenLineage's column lineage facet."""
+
+EVENT_TIME = "_event_time"
+"""The column of silver that decides to which windows a row belongs."""
+
+
+@dataclass(frozen=True, order=True)
+class Input:
+    """A column of the upstream table, and how it is used."""
+
+    column: str
+    how: How
+
+
+@dataclass(frozen=True)
+class Columns:
+    """``of`` has the inputs of each column. ``rows`` are the inputs that decide which rows there
+    are."""
+
+    of: Mapping[str, tuple[Input, ...]]
+    rows: tuple[Input, ...]
+
+
+def of_bronze(record: Record) -> Columns:
+    """The fields of a record, from the fields of the source."""
+    return Columns({c.name: (Input(c.in_record, "IDENTITY"),) for c in record.schema}, ())
+
+
+def of_silver(table: SilverTable, record: Record) -> Columns:
+    fields = record.types.keys()
+    derived = {each.name: each.expression for each in table.columns}
+    of: dict[str, tuple[Input, ...]] = {
+        name: _computed(derived.get(name, name), fields) for name in table.types
+    }
+    of[EVENT_TIME] = (Input(record.event_time.column.partition(".")[0], "TRANSFORMATION"),)
+    # The condition may read all columns of the table, also those that are dropped after it.
+    rows = {
+        Input(source.column, "FILTER")
+        for name in _names(table.where, fields | derived.keys())
+        for source in _computed(derived.get(name, name), fields)
+    }
+    return Columns(of, tuple(sorted(rows)))
+
+
+def of_gold(table: GoldTable, silver: SilverTable) -> Columns:
+    names = silver.types.keys()
+    of: dict[str, tuple[Input, ...]] = {
+        name: (Input(EVENT_TIME, "TRANSFORMATION"),) for name in columns_of(table)
+    }
+    of |= {key.name: _computed(key.expression, names) for key in table.by}
+    of |= {measure.name: _aggregated(measure, names) for measure in table.measures}
+    for column in table.columns:
+        above = (source for name in _names(column.expression, of.keys()) for source in of[name])
+        of[column.name] = _without_copies(
+            Input(each.column, "TRANSFORMATION" if each.how == "IDENTITY" else each.how)
+            for each in above
+        )
+    rows = [Input(name, "FILTER") for name in _names(table.where, names)]
+    rows += [Input(name, "GROUP_BY") for key in table.by for name in _names(key.expression, names)]
+    return Columns(of, _without_copies(rows))
+
+
+def _aggregated(measure: Measure, names: Collection[str]) -> tuple[Input, ...]:
+    read = (name for each in measure.arguments for name in _names(each.text, names))
+    tested = (Input(name, "FILTER") for name in _names(measure.filter, names))
+    return _without_copies((*(Input(name, "AGGREGATION") for name in read), *tested))
+
+
+def _computed(expression: str, names: Collection[str]) -> tuple[Input, ...]:
+    how: How = "IDENTITY" if expression in names else "TRANSFORMATION"
+    return tuple(Input(name, how) for name in _names(expression, names))
+
+
+def _names(expression: str | None, names: Collection[str]) -> tuple[str, ...]:
+    """The ``names`` that an expression reads. No variable of a lambda has the name of a column."""
+    if expression is None:
+        return ()
+    try:
+        columns = sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)
+        found = {column.parts[0].name for column in columns}
+    except SqlglotError:  # Spark's grammar has more than that of sqlglot
+        found = {token.text.strip("`") for token in tokenize(expression)}
+    return tuple(sorted(found & {*names}))
+
+
+def _without_copies(inputs: Iterable[Input]) -> tuple[Input, ...]:
+    return tuple(sorted(set(inputs)))
+
+
+@dataclass(frozen=True)
+class RuleOutcome:
+    """``holds``: whether rows or versions that break the rule are held back. ``description`` has no
+    value of a row, because a receiver may show it to anyone."""
+
+    rule: str
+    met: bool
+    holds: bool
+    description: str
+
+
+def rule_outcomes(declared: Pipeline, layout: Layout, node: Node) -> Sequence[RuleOutcome]:
+    """For gold: the validation of the newest version that readers can see. For silver: all rows
+    that were ever validated. Raises HeadgateError if the table is damaged."""
+    if node.kind == GOLD:
+        newest = (each for each in reversed(validations(layout, node.name)) if _is_visible(each))
+        return _of_version(next(newest, None))
+    suite = declared.silver[node.name].suite if node.kind == SILVER else None
+    if suite is None:
+        return ()
+    table = Table(layout.storage, node.path, pipeline=declared.name)
+    return _of_rows(suite, table.refresh().total) if table.exists else ()
+
+
+def _is_visible(validation: Validation) -> bool:
+    """Whether readers can see the version: it is neither held nor a version of a rebuild."""
+    return not validation.log and validation.outcome != "held"
+
+
+def _of_version(validation: Validation | None) -> Sequence[RuleOutcome]:
+    if validation is None:
+        return ()
+    rules = {rule.id: rule for rule in validation.suite.rules}
+    results = [without_values(each, rules.get(each.rule)) for each in validation.results]
+    return [RuleOutcome(each.rule, each.met, each.action == "hold", each.seen) for each in results]
+
+
+def _of_rows(suite: Suite, total: Mapping[str, int]) -> Sequence[RuleOutcome]:
+    broken = {rule.id: total.get(count_key(rule.id), 0) for rule in suite.rules}
+    return [
+        RuleOutcome(
+            rule.id, not broken[rule.id], rule.quarantines, f"{broken[rule.id]} rows break it"
+        )
+        for rule in suite.rules
+    ]
+
 
 Name = tuple[str, str]
 """Namespace and name."""

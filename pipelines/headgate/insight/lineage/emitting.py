@@ -1,17 +1,20 @@
-"""Sends lineage beside other work, which never waits for it nor fails because of it."""
+"""Sends lineage beside other work, which never waits for it nor fails because of it. The standard
+variables of OpenLineage say whether it is sent, and where."""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headgate import exit_codes
+from headgate.commands import install_extra
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.insight.lineage.configured import LineageError, client, is_configured, namespace
 from headgate.insight.lineage.hours import Range, due, final_hour, record_sent, sent_up_to
 from headgate.lake.storage.layout import Layout
 
@@ -21,6 +24,60 @@ if TYPE_CHECKING:
 
     from headgate.history.backfill.report import BackfillReport
     from headgate.insight.lineage.events import About
+
+
+NAMESPACE = "OPENLINEAGE_NAMESPACE"
+"""The variable with the namespace of jobs; ``headgate`` if it is not set."""
+_REMEDY = "correct the variables, or set OPENLINEAGE_DISABLED=true"
+_SAY_WHERE = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
+
+
+class LineageError(HeadgateError, code=exit_codes.MACHINE):
+    """Lineage is configured, and cannot be sent."""
+
+
+def is_configured(environment: Mapping[str, str]) -> bool:
+    if environment.get("OPENLINEAGE_DISABLED", "").lower() in ("true", "1"):
+        return False
+    return any(name.startswith(_SAY_WHERE) and value for name, value in environment.items())
+
+
+def namespace(environment: Mapping[str, str]) -> str:
+    return environment.get(NAMESPACE) or "headgate"
+
+
+def client() -> OpenLineageClient:
+    """The client that the variables configure. Raises LineageError, which quotes no value of a
+    variable, because it may have a password."""
+    try:
+        from openlineage.client import OpenLineageClient
+    except ImportError as error:
+        raise LineageError(
+            "lineage is configured (OPENLINEAGE_…), and its client is not installed",
+            remedy=f"install it: {install_extra('lineage')}",
+        ) from error
+    require_json(os.environ)
+    try:
+        return OpenLineageClient()
+    except Exception as error:  # a transport may raise any error
+        kind = type(error).__name__
+        raise LineageError(
+            f"lineage cannot be sent: the client rejects the OPENLINEAGE_… variables ({kind})",
+            remedy=_REMEDY,
+        ) from error
+
+
+def require_json(environment: Mapping[str, str]) -> None:
+    """Raises LineageError if a setting looks like JSON and is not valid JSON: the client would
+    write it into a log."""
+    for name, value in environment.items():
+        if name.startswith("OPENLINEAGE__") and any(c in value for c in "{}[]"):
+            try:
+                json.loads(value)
+            except json.JSONDecodeError as error:
+                wrong = f"{error.msg} at character {error.pos + 1}"
+                raise LineageError(f"{name} is not JSON: {wrong}", remedy=_REMEDY) from None
+
 
 LOOK_EVERY = 5.0  # seconds
 TRY_AGAIN = 60.0  # seconds after a receiver did not answer

@@ -33,8 +33,8 @@ from headgate.declaration.graph import Node, graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, name_of
 from headgate.declaration.model import Pipeline
 from headgate.insight.lineage import datasets
+from headgate.insight.lineage.datasets import RuleOutcome, rule_outcomes
 from headgate.insight.lineage.hours import Range
-from headgate.insight.lineage.quality import RuleOutcome, rule_outcomes
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 

@@ -7,12 +7,13 @@ one file suits all pipelines, and stays valid if a declaration changes.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from headgate.commands import SEE_DAMAGE, pipeline_command, shell_command
+from headgate.commands import SEE_DAMAGE, Place, pipeline_command, rendered, shell_command
 from headgate.declaration.quantities import format_duration
 from headgate.insight.status.limits import Check, Limits
 
@@ -266,3 +267,29 @@ def metrics_down() -> Alert:
         lasts="2m",
         severity="critical",
     )
+
+
+def rules() -> str:
+    """The file of rules for Prometheus."""
+    lines = [
+        "# Made by `python -m headgate.insight.metrics.page`; do not edit.",
+        "groups:",
+        "  - name: headgate",
+        "    rules:",
+    ]
+    for alert in (*alerts(), metrics_down()):
+        lines += _lines(alert)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(alert: Alert) -> Iterator[str]:
+    has_pipeline = alert.name != "HeadgateMetricsDown"
+    about = "{{ $labels.pipeline }}: " if has_pipeline else ""
+    place = Place(pipeline="{{ $labels.pipeline }}")
+    yield f"      - alert: {alert.name}"
+    yield f"        expr: {json.dumps(alert.expression)}"
+    yield f"        for: {alert.lasts}"
+    yield f"        labels: {{severity: {alert.severity}}}"
+    yield "        annotations:"
+    yield f"          summary: {json.dumps(about + alert.summary)}"
+    yield f"          command: {json.dumps(rendered(alert.command, place))}"

@@ -11,10 +11,8 @@ import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from headgate.insight.metrics.exposition import text_of
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.pipeline import PipelineReading
-from headgate.insight.metrics.samples import Sample
+from headgate.insight.metrics.samples import Histograms, Sample, text_of
 
 EVERY = 1.0
 """Seconds between two readings."""

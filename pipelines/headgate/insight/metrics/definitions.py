@@ -55,7 +55,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Group:
+class MetricGroup:
     """Metrics that one part of a reading gives. ``title`` heads their table in the docs."""
 
     title: str
@@ -74,7 +74,7 @@ def _histogram(name: str, labels: str, buckets: tuple[float, ...], help_: str) -
     return Metric(f"headgate_{name}", "histogram", tuple(labels.split()), help_, False, buckets)
 
 
-STREAM = Group(
+STREAM = MetricGroup(
     "The stream",
     (
         _gauge("condition", "condition", "1 for the condition that the stream is in, else 0."),
@@ -116,7 +116,7 @@ STREAM = Group(
     ),
 )
 
-TABLES = Group(
+TABLES = MetricGroup(
     "Records and tables",
     (
         _counter("read_records_total", "source", "Records that bronze has read."),
@@ -204,7 +204,7 @@ TABLES = Group(
     ),
 )
 
-UPKEEP = Group(
+UPKEEP = MetricGroup(
     "State, savepoints, accounting",
     (
         _gauge("open_windows", "table", "Windows that can still change."),
@@ -240,7 +240,7 @@ UPKEEP = Group(
     ),
 )
 
-LIMITS = Group(
+LIMITS = MetricGroup(
     "Limits",
     (
         _gauge(
@@ -257,7 +257,7 @@ LIMITS = Group(
     ),
 )
 
-READING = Group(
+READING = MetricGroup(
     "The reading itself",
     (
         _gauge(

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from headgate.insight.metrics.alert_rules import rules
-from headgate.insight.metrics.alerts import alerts, metrics_down
-from headgate.insight.metrics.definitions import GROUPS, Group, Metric
+from headgate.insight.metrics.alerts import alerts, metrics_down, rules
+from headgate.insight.metrics.definitions import GROUPS, Metric, MetricGroup
 
 DOCUMENT = Path("docs/metrics.md")
 ALERTS = Path("infra/prometheus/alerts.yml")
@@ -30,7 +29,7 @@ def _metrics() -> Iterator[str]:
         yield from _group(group)
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: MetricGroup) -> Iterator[str]:
     yield f"\n**{group.title}**\n" if group is not GROUPS[0] else f"**{group.title}**\n"
     yield "| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |"
     for metric in group.metrics:

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from headgate.declaration.model import Pipeline
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.limits import add_limits
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.gates import GatesPart
 from headgate.insight.metrics.parts.ledger import LedgerPart
 from headgate.insight.metrics.parts.savepoints import SavepointsPart
 from headgate.insight.metrics.parts.state import StatePart
 from headgate.insight.metrics.parts.stream import StreamPart
 from headgate.insight.metrics.parts.tables import TablesPart
-from headgate.insight.metrics.samples import Sample, Samples
+from headgate.insight.metrics.samples import Histograms, Sample, Samples
 from headgate.insight.status.limits import Limits
 from headgate.lake.storage.layout import Layout
 
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 class _Turn:
     """The last reading of a part. ``found`` is empty if it could not be read."""
 
-    part: Part
+    part: Reading
     due: float = 0.0
     took: float = 0.0
     found: tuple[Sample, ...] = ()
@@ -52,7 +51,7 @@ class PipelineReading:
     ) -> None:
         self.declared, self.is_current = declared, True
         self._limits, self._monotonic = limits or Limits(), monotonic
-        place = Place(declared, layout, self._limits)
+        place = WatchedPipeline(declared, layout, self._limits)
         self._turns = [_Turn(part) for part in parts_of(place, histograms)]
 
     def refresh(self, now: datetime) -> tuple[Sample, ...]:
@@ -92,7 +91,7 @@ class PipelineReading:
             turn.is_first, turn.due = False, began + every
 
 
-def parts_of(place: Place, histograms: Histograms) -> Sequence[Part]:
+def parts_of(place: WatchedPipeline, histograms: Histograms) -> Sequence[Reading]:
     """The parts of a reading, tables first: other parts use the versions that it has read."""
     tables = TablesPart(place, histograms)
     return (

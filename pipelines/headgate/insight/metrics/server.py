@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
-from headgate.insight.metrics.exposition import CONTENT_TYPE
+from headgate.insight.metrics.samples import CONTENT_TYPE
 
 PATH = "/metrics"
 MOST_CLIENTS = 16

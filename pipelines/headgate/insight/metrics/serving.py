@@ -16,8 +16,8 @@ from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError, cause_of
 from headgate.insight.metrics import otlp
 from headgate.insight.metrics.collector import Collector
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.pipeline import PipelineReading
+from headgate.insight.metrics.samples import Histograms
 from headgate.insight.metrics.server import MetricsServer, token_of
 from headgate.lake.storage.layout import Layout
 from headgate.machine.loopback import http_address

@@ -11,8 +11,8 @@ from headgate.declaration.files import is_preferred
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.pipeline import PipelineReading
+from headgate.insight.metrics.samples import Histograms
 from headgate.lake.storage.layout import CONTROL, Layout
 
 LOOK_EVERY = 5.0  # seconds between two checks of the files of declarations

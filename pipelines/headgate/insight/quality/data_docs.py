@@ -9,8 +9,7 @@ from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.quantities import plural
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.flow.gates.validations import Validation
-from headgate.insight.quality.findings import DecidedBatch, Findings
-from headgate.insight.quality.masking import without_values
+from headgate.insight.quality.findings import DecidedBatch, Findings, without_values
 
 RUNS = 50
 """The most runs of a table, the newest. Each run has a page, which takes a tenth of a second."""

@@ -1,21 +1,40 @@
-"""Collects what the rules of a pipeline have decided, from commits and rejected rows."""
+"""Collects what the rules of a pipeline have decided, from commits and rejected rows. Values of
+rows are masked, unless the reader asks for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
+from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.kinds import GOLD, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
-from headgate.declaration.suites.model import RULE_COUNT, Suite
+from headgate.declaration.suites.model import RULE_COUNT, Rule, Suite
+from headgate.declaration.suites.versions import OBSERVE_VALUES
 from headgate.flow.gates.documents import Hold, holds
 from headgate.flow.gates.validations import Validation, validations
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.state import State, time_of
 from headgate.lake.tables.table import Table
+
+
+def masked(text: str) -> str:
+    """The text with its letters and digits replaced, so that its form can still be seen."""
+    return "".join("x" if c.isalpha() else "9" if c.isdigit() else c for c in text)
+
+
+def without_values(result: RuleResult, rule: Rule | None) -> RuleResult:
+    """The result without what may be a value of a row: some rules observe one, and an error may
+    quote one. ``rule`` is None if it is not known any more."""
+    if result.error is not None:
+        result = replace(result, error="it could not be validated")
+    if result.observed is not None and (rule is None or rule.expectation in OBSERVE_VALUES):
+        result = replace(result, observed=masked(result.observed))
+    return result
+
 
 BATCHES = 500
 """The most commits of a table that are read, the newest."""

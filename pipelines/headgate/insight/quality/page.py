@@ -18,8 +18,9 @@ from headgate.insight.quality.findings import (
     GoldFindings,
     RejectedRow,
     SilverFindings,
+    masked,
+    without_values,
 )
-from headgate.insight.quality.masking import masked, without_values
 from headgate.lake.tables.row_changes import RowChanges, Values
 
 _WIDTH, _HEIGHT = 240, 36  # of a plot, in pixels

@@ -10,26 +10,94 @@ guard first ends what a killed guard has left.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
+from typing import Any, Literal
 
 import psutil
 from filelock import Timeout
 
-from headgate.machine.process_tree import expiry, members, presence
-from headgate.machine.process_tree.members import Sessions
-from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree import members, presence
+from headgate.machine.process_tree.members import ProcessSessions
 from headgate.machine.process_tree.presence import Presence
 from headgate.machine.process_tree.rotation import keep_bounded
+
+
+@dataclass(frozen=True)
+class Child:
+    """``prepared``: it starts after the order's ``prepare``. ``ended`` is what happens when it
+    ends: it is started again, it is left ended, or the whole tree ends."""
+
+    command: Sequence[str]
+    prepared: bool = True
+    ended: Literal["again", "left", "all end"] = "again"
+
+
+@dataclass(frozen=True)
+class Order:
+    """``folder`` is locked while the tree runs; ``logs`` is the folder in it for the output of each
+    child. ``files`` are written to ``folder`` first, readable by this user only. ``tell`` is
+    published in the document of the running tree. An ``owned`` tree ends with the process that
+    started it.
+
+    Members have ``graces`` seconds to end: first the sessions that children lead, then others.
+    ``expires`` has folders, and the seconds after which files that are no longer written are
+    removed.
+    """
+
+    folder: str
+    work: str
+    environment: Mapping[str, str]
+    children: Mapping[str, Child]
+    tell: Mapping[str, Any]
+    graces: tuple[float, float]
+    logs: str = "logs"
+    prepare: Sequence[str] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    expires: Mapping[str, float] = field(default_factory=dict)
+    owned: bool = True
+
+    def line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @staticmethod
+    def read(line: bytes) -> Order:
+        document = json.loads(line)
+        children = {name: Child(**child) for name, child in document.pop("children").items()}
+        return Order(children=children, **document)
+
+    @property
+    def log_folder(self) -> Path:
+        return Path(self.folder, self.logs)
+
+
+_JUST_MADE = 600.0  # seconds
+
+
+def expire(folder: Path, kept: float, now: float) -> None:
+    """Remove files that were not written for ``kept`` seconds, then empty folders. ``now`` is in
+    seconds since 1970."""
+    for place, folders, files in os.walk(folder, topdown=False):
+        for path in (Path(place, name) for name in files):
+            with suppress(OSError):
+                if path.lstat().st_mtime < now - kept:
+                    path.unlink()
+        for path in (Path(place, name) for name in folders):
+            with suppress(OSError):  # not empty
+                # Keep a new folder: a writer creates the folder first, then the log in it.
+                if path.lstat().st_mtime < now - _JUST_MADE:
+                    path.rmdir()
+
 
 IN_USE = 75
 NOT_PREPARED = 76
@@ -47,7 +115,7 @@ class Guard:
     order: Order
     began: float = field(default_factory=lambda: members.started(psutil.Process()))
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    sessions: Sessions = field(default_factory=Sessions)
+    sessions: ProcessSessions = field(default_factory=ProcessSessions)
     since: float = inf
     ending: bool = False
     asked: bool = False
@@ -133,7 +201,7 @@ class Guard:
             if time.time() - tidied > TIDY_EVERY:
                 tidied = time.time()
                 for folder, kept in self.order.expires.items():
-                    expiry.expire(self.folder / folder, kept, tidied)
+                    expire(self.folder / folder, kept, tidied)
             time.sleep(_POLL)
         return 0
 

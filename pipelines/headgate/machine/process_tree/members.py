@@ -53,13 +53,13 @@ def this_boot() -> str:
 
 
 @dataclass(frozen=True)
-class Sessions:
-    """Sessions of one boot: the starts of their leaders by pid."""
+class ProcessSessions:
+    """ProcessSessions of one boot: the starts of their leaders by pid."""
 
     boot: str = field(default_factory=this_boot)
     began: Mapping[int, float] = field(default_factory=dict)
 
-    def plus(self, leader: psutil.Process) -> Sessions:
+    def plus(self, leader: psutil.Process) -> ProcessSessions:
         """With one more session, and without those that have ended: their numbers may be used
         again."""
         living = {*_living()}
@@ -90,7 +90,7 @@ def _living() -> Iterator[int]:
                 yield os.getsid(pid)
 
 
-def members(folder: Path, sessions: Sessions, since: float) -> list[psutil.Process]:
+def members(folder: Path, sessions: ProcessSessions, since: float) -> list[psutil.Process]:
     """The members, without this process. A member is in the session of a child (workers of Airflow
     overwrite their environment with their title), or has the tree's mark in its environment.
     ``since`` is the start of the oldest member, in seconds since the machine's start."""
@@ -146,7 +146,7 @@ def _younger(since: float) -> Iterator[psutil.Process]:
                 yield process
 
 
-def _belongs(process: psutil.Process, folder: str, sessions: Sessions) -> bool:
+def _belongs(process: psutil.Process, folder: str, sessions: ProcessSessions) -> bool:
     with suppress(psutil.Error, OSError):
         return sessions.have(process) or process.environ().get(MARK) == folder
     return False

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.machine.process_tree import guard, presence
+from headgate.machine.process_tree.guard import Order
 from headgate.machine.process_tree.members import POLL_EVERY
-from headgate.machine.process_tree.order import Order
 
 _SLACK = 60.0  # seconds beyond all graces: a full or slow disk delays the end of a process
 

@@ -1,7 +1,9 @@
-"""Finds and ends the tree of a folder, also from another process than its owner."""
+"""Finds and ends the tree of a folder, also from another process than its owner. Locks on files,
+which end with the process that has them, say whether it lives."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
@@ -18,8 +20,24 @@ from filelock import FileLock, Timeout
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
-from headgate.machine.process_tree import locks, members
-from headgate.machine.process_tree.members import POLL_EVERY, Sessions
+from headgate.machine.process_tree import members
+from headgate.machine.process_tree.members import POLL_EVERY, ProcessSessions
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process has the lock of a file. Does not wait."""
+    try:
+        lock = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
 
 _LOCK = "lock"
 _DOCUMENT = "running.json"
@@ -42,7 +60,7 @@ class Presence:
     began: float
     since: float
     children: Mapping[str, int]
-    sessions: Sessions
+    sessions: ProcessSessions
     within: float
     told: Mapping[str, Any]
     asked: bool = False
@@ -55,7 +73,7 @@ def running(folder: Path) -> Presence | None:
     """The tree that runs in ``folder``; None if there is none. Raises ProcessTreeError if the lock
     is held and no document names the guard."""
     deadline = time.monotonic() + _ANNOUNCES_WITHIN
-    while is_locked(folder):
+    while is_guarded(folder):
         if (found := read(folder)) is not None:
             return found
         if time.monotonic() > deadline:
@@ -86,7 +104,7 @@ def end(folder: Path) -> Presence | None:
         if members.is_the_one(guard, found.began):
             guard.terminate()
     deadline = time.monotonic() + found.within + _SLACK
-    while is_locked(folder):
+    while is_guarded(folder):
         if time.monotonic() > deadline:
             raise unending(folder, found.guard)
         time.sleep(POLL_EVERY)
@@ -132,8 +150,9 @@ def lock(folder: Path) -> FileLock:
     return FileLock(folder / _LOCK, timeout=1.0, mode=0o600)
 
 
-def is_locked(folder: Path) -> bool:
-    return locks.is_locked(folder / _LOCK)
+def is_guarded(folder: Path) -> bool:
+    """Whether a guard has the lock of a folder."""
+    return is_locked(folder / _LOCK)
 
 
 def read(folder: Path) -> Presence | None:

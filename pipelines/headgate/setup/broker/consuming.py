@@ -19,8 +19,7 @@ from confluent_kafka import (
 )
 
 from headgate.setup.broker import client
-from headgate.setup.broker.client import ANSWERS_WITHIN
-from headgate.setup.broker.errors import UnknownTopicError, UnreachableError
+from headgate.setup.broker.client import ANSWERS_WITHIN, BrokerUnreachableError, NoSuchTopicError
 
 Start = int | Literal["earliest", "latest"]
 
@@ -51,7 +50,9 @@ def consume(
 
     An offset as ``start`` applies to every partition; if a partition does not have it, the nearest
     offset is used. Ends at the end offsets that the partitions have when it begins. With ``follow``
-    it never ends, and waits while no broker answers. Raises UnreachableError or UnknownTopicError.
+    it never ends, and waits while no broker answers.
+
+    Raises BrokerUnreachableError or NoSuchTopicError.
     """
     numbers = client.partitions(servers, topic)
     consumer = Consumer(
@@ -81,9 +82,9 @@ def _range(consumer: Consumer, partition: TopicPartition, servers: str) -> tuple
     try:
         found = consumer.get_watermark_offsets(partition, timeout=ANSWERS_WITHIN)
     except KafkaException as error:
-        raise UnreachableError(servers, ANSWERS_WITHIN, client.error_text(error)) from error
+        raise BrokerUnreachableError(servers, ANSWERS_WITHIN, client.error_text(error)) from error
     if found is None:
-        raise UnreachableError(servers, ANSWERS_WITHIN, None)
+        raise BrokerUnreachableError(servers, ANSWERS_WITHIN, None)
     return found
 
 
@@ -103,11 +104,11 @@ def _records(
         message = consumer.poll(0.5)
         fault = None if message is None else message.error()
         if fault is not None and fault.code() in _GONE:
-            raise UnknownTopicError(servers, topic, ())
+            raise NoSuchTopicError(servers, topic, ())
         if message is None or (fault is not None and fault.code() != KafkaError._PARTITION_EOF):
             reason = fault.str() if fault else reason
             if not follow and time.monotonic() - heard > ANSWERS_WITHIN:
-                raise UnreachableError(servers, ANSWERS_WITHIN, reason)
+                raise BrokerUnreachableError(servers, ANSWERS_WITHIN, reason)
             continue
         heard, number = time.monotonic(), message.partition() or 0
         end = left.get(number, 0)

@@ -14,7 +14,7 @@ from headgate import exit_codes
 from headgate.declaration.names import did_you_mean
 from headgate.errors import HeadgateError
 from headgate.setup.broker import client
-from headgate.setup.broker.errors import NotDeliveredError
+from headgate.setup.broker.client import NotDeliveredError
 
 _SENT_WITHIN_MS = 30_000
 

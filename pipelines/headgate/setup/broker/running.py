@@ -1,9 +1,11 @@
-"""Starts the development broker, and ends a broker of another process."""
+"""The development broker: its settings, its start and end, and why a start has failed."""
 
 from __future__ import annotations
 
 import base64
 import os
+import re
+import signal
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,20 +17,132 @@ from typing import Self
 
 from headgate.machine.jars import LockSet, cached_jars
 from headgate.machine.jars import java as javas
-from headgate.machine.process_tree import owner, presence
-from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree import guard, owner, presence
+from headgate.machine.process_tree.guard import Child, Order
 from headgate.machine.process_tree.owner import ProcessTree
 from headgate.machine.process_tree.ports import HOST, free_port, refusal
 from headgate.setup.broker import client
-from headgate.setup.broker.errors import (
+from headgate.setup.broker.client import (
     HEAP_MB,
     BrokerError,
     FolderError,
     FolderInUseError,
+    NotEnoughMemoryError,
+    NotUpError,
     PortTakenError,
 )
-from headgate.setup.broker.failures import failure
-from headgate.setup.broker.properties import DATA, LOG4J, server_properties
+
+DATA = "data"
+SERVER_LOG = "logs/server.log"
+
+# One node: one replica of everything, small internal topics, no delay for more group members.
+_ONE_NODE = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    # Relative to the broker's working directory: a comma in its path would separate two paths.
+    "log.dirs": DATA,
+    "default.replication.factor": "1",
+    "min.insync.replicas": "1",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    # Retention uses the records' timestamps: it would delete events of last year within minutes.
+    "log.retention.ms": "-1",
+    # A killed broker cannot register again before its session times out: 9 s by default.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    # The default is a quarter of the heap.
+    "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+}
+
+LOG4J = f"""\
+status = error
+shutdownHook = disable
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+logger.settings.name = org.apache.kafka.common.config.AbstractConfig
+logger.settings.level = warn
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {SERVER_LOG}
+appender.file.filePattern = {SERVER_LOG}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}}{{UTC}}Z %p %m (%c{{1}})%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def server_properties(port: int, controller_port: int, more: Mapping[str, str]) -> str:
+    """``server.properties``. ``more`` overrides the defaults; its values are not escaped."""
+    every = {
+        **_ONE_NODE,
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        # Set here because the port changes with each start; `format --standalone` would write it
+        # into the data.
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        **more,
+    }
+    return "".join(f"{key}={value}\n" for key, value in sorted(every.items()))
+
+
+_LINES_SHOWN = 8
+_WIDE = 300
+_NO_MEMORY = re.compile(
+    r"insufficient memory|Cannot allocate memory|Could not reserve enough space|OutOfMemoryError"
+    r"|errno=12|exceeds? the maximum representable size|unable to create native thread"
+)
+_NO_PORT = re.compile(r"failed to bind to \S*?:(?P<port>\d+)|Address already in use")
+_RELEVANT = re.compile(r" (WARN|ERROR|FATAL) |^Caused by: |^\S*(Exception|Error)\b")
+_NOISE = re.compile(r"\s*$|\s+at ")  # blank, or a frame of a stack
+_HOW = {
+    None: "did not answer in time",
+    guard.NOT_PREPARED: "could not format its folder",
+    128 + signal.SIGKILL: "was killed, by somebody or by the system for lack of memory",
+}
+
+
+def failure(folder: Path, port: int, code: int | None) -> BrokerError:
+    """The error for a failed start. ``code`` is the guard's exit code, None if it still runs."""
+    if code == guard.IN_USE:
+        other = presence.running(folder)
+        return FolderInUseError(folder, other.guard if other else None)
+    output = last_lines(folder / "logs")
+    text = "\n".join(output)
+    if code is not None and (match := _NO_PORT.search(text)) is not None:
+        return PortTakenError(int(match["port"] or port))
+    if code is not None and _NO_MEMORY.search(text):
+        return NotEnoughMemoryError(output)
+    return NotUpError(_HOW.get(code, f"ended with exit code {code}"), output, folder / "logs")
+
+
+def last_lines(logs: Path) -> list[str]:
+    """The last lines of the JVMs' output, then the last warnings and errors of the broker's log."""
+    names = (f"{guard.PREPARE}.log", "jvm.log")
+    printed = [line for name in names for line in _lines(logs / name) if not _NOISE.match(line)]
+    logged = [line for line in _lines(logs / Path(SERVER_LOG).name) if _RELEVANT.search(line)]
+    return [line.strip()[:_WIDE] for line in (*printed[-_LINES_SHOWN:], *logged[-_LINES_SHOWN:])]
+
+
+def _lines(path: Path) -> list[str]:
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return []
+
 
 UP_WITHIN = 60.0  # seconds, on a busy machine; 4 on an idle one
 

@@ -11,8 +11,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from headgate.setup.broker import client
-from headgate.setup.broker.client import ANSWERS_WITHIN
-from headgate.setup.broker.errors import TopicError, UnknownTopicError
+from headgate.setup.broker.client import ANSWERS_WITHIN, NoSuchTopicError, TopicError
 
 _POLL_EVERY = 0.05  # seconds
 
@@ -65,11 +64,11 @@ def create(
 def delete(servers: str, name: str) -> None:
     """Delete a topic with all its records, and wait until it is no longer listed.
 
-    Raises UnreachableError, UnknownTopicError or TopicError.
+    Raises UnreachableError, NoSuchTopicError or TopicError.
     """
     known = client.metadata(servers).topics
     if name not in known:
-        raise UnknownTopicError(servers, name, known)
+        raise NoSuchTopicError(servers, name, known)
     admin = client.admin(servers)
     _done(servers, admin.delete_topics([name])[name], f"does not remove the topic {name}")
     _wait(servers, lambda: name not in client.metadata(servers).topics, f"does not remove {name}")

@@ -8,14 +8,75 @@ give the same bytes, for any number of events and any size of slices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.setup.demo.malformed import KINDS
+# Malformed records: each function damages a valid line in one way. Such a line has ``event_id``
+# first, ``event_time`` last, and no spaces.
+_PRICE = re.compile(rb'"price":[^,]*')
+_AUCTION = re.compile(rb'"auction":[^,]*')
+
+
+def cut(line: bytes) -> bytes:
+    """The beginning of a line, as from a producer that died while writing."""
+    return line[: len(line) * 2 // 3]
+
+
+def not_an_object(line: bytes) -> bytes:
+    return b"[%b]" % line
+
+
+def without_id(line: bytes) -> bytes:
+    return b"{" + line.split(b",", 1)[1]
+
+
+def without_time(line: bytes) -> bytes:
+    return line[: line.rindex(b',"event_time"')] + b"}"
+
+
+def time_without_zone(line: bytes) -> bytes:
+    return line[: -len(b'Z"}')] + b'"}'
+
+
+def price_as_words(line: bytes) -> bytes:
+    return _PRICE.sub(b'"price":"on request"', line)
+
+
+def auction_as_object(line: bytes) -> bytes:
+    return _AUCTION.sub(b'"auction":{"lot":"7"}', line)
+
+
+def two_documents(line: bytes) -> bytes:
+    """Two records on one line, as after a lost line feed."""
+    return line + line
+
+
+def invalid_utf8(line: bytes) -> bytes:
+    return line.replace(b'"channel":"', b'"channel":"caf\xe9 ')
+
+
+# Keep this order: the bytes that a seed gives depend on it.
+KINDS: Mapping[str, Callable[[bytes], bytes]] = {
+    kind.__name__: kind
+    for kind in (
+        cut,
+        not_an_object,
+        without_id,
+        without_time,
+        time_without_zone,
+        price_as_words,
+        auction_as_object,
+        two_documents,
+        invalid_utf8,
+    )
+}
+
 
 DUPLICATES = 0.02
 OUT_OF_ORDER = 0.10
@@ -152,3 +213,22 @@ def _lines(
         strict=True,
     )
     return "\n".join([_BID % row for row in rows]).encode("ascii").split(b"\n")
+
+
+TABLE = "channels_sliding"
+"""The gold table of the examples whose suite the bid breaks: its channel's average is
+implausible."""
+
+
+def outlier(at: datetime) -> Slice:
+    """One bid that arrives ``at``."""
+    bid = {
+        "event_id": "bid-outlier",
+        "auction": 1000,
+        "bidder": 1,
+        "price": 0.01,
+        "channel": "fax",
+        "url": "https://bids.example/vase/1",
+        "event_time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
+    return Slice([json.dumps(bid, separators=(",", ":")).encode()], at)

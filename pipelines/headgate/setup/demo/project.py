@@ -9,7 +9,7 @@ from pathlib import Path
 from headgate.declaration.load import load
 from headgate.declaration.suites.reading import FOLDER
 from headgate.errors import HeadgateError
-from headgate.setup.demo.outlier import TABLE
+from headgate.setup.demo.generator import TABLE
 
 _DASHBOARDS = Path(__file__).parent / "dashboards"
 _GATE = f"    expectations: {TABLE}\n"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 
 from headgate.setup.broker.producing import produce
+from headgate.setup.demo.feeding import Deliver
 from headgate.setup.demo.generator import Slice
-from headgate.setup.demo.landing import Deliver
 
 TOPIC = "bids"
 PARTITIONS = 4

@@ -8,7 +8,7 @@ from headgate import exit_codes
 from headgate.commands import shell_command
 from headgate.declaration.reference.schema import json_text, schema_of
 from headgate.errors import HeadgateError
-from headgate.insight.dashboard.boards.keys import BOARD
+from headgate.insight.dashboard.boards.model import BOARD
 
 # Editors use these schemas to complete and check the files beside them. The first line of each file
 # names its schema.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headgate.insight.dashboard import FOLDER, PORT
 from headgate.insight.dashboard.login import passwords
-from headgate.machine.process_tree.order import Child
+from headgate.machine.process_tree.guard import Child
 from headgate.machine.process_tree.ports import HOST, free_port, refusal
 from headgate.supervision.local import HEADGATE
 

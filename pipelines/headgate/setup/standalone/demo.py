@@ -17,10 +17,10 @@ from headgate.flow.sources.files.log import FilesLog, LoggedFile
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
-from headgate.machine.process_tree.order import Child
+from headgate.machine.process_tree.guard import Child
 from headgate.setup.demo import project
+from headgate.setup.demo.feeding import next_sequence, write_slice
 from headgate.setup.demo.generator import bids
-from headgate.setup.demo.landing import next_sequence, write_slice
 from headgate.supervision.job_state import probe
 from headgate.supervision.local import HEADGATE
 

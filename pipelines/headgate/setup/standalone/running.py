@@ -18,14 +18,16 @@ from headgate.commands import install_extra, shell_command
 from headgate.errors import HeadgateError
 from headgate.lake.storage.private_file import create_private
 from headgate.machine.process_tree import guard, owner, presence
-from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree.guard import Child, Order
 from headgate.machine.process_tree.owner import ProcessTree
-from headgate.setup.standalone.errors import NoAirflowError, RunsAlreadyError, StandaloneError
 from headgate.setup.standalone.settings import (
     ADMIN,
     COMPONENTS,
     DATABASE,
-    Settings,
+    AirflowSettings,
+    NoAirflowError,
+    RunsAlreadyError,
+    StandaloneError,
     environment,
     secrets_of,
 )
@@ -45,7 +47,7 @@ class Standalone:
     """An Airflow that this process has started. It ends with this process, unless it was started
     ``detached``. ``password`` is None if an earlier start created it."""
 
-    settings: Settings
+    settings: AirflowSettings
     password: str | None
     tree: ProcessTree
 
@@ -68,7 +70,7 @@ class Standalone:
 
 
 def start(
-    settings: Settings,
+    settings: AirflowSettings,
     more: Mapping[str, Child],
     *,
     detached: bool = False,
@@ -134,7 +136,7 @@ def _has_password(text: str) -> bool:
     return False
 
 
-def _order(settings: Settings, more: Mapping[str, Child], owned: bool) -> Order:
+def _order(settings: AirflowSettings, more: Mapping[str, Child], owned: bool) -> Order:
     airflow = (sys.executable, "-m", "airflow")
     components = {name: Child((*airflow, name, *options)) for name, options in COMPONENTS.items()}
     return Order(
@@ -151,7 +153,7 @@ def _order(settings: Settings, more: Mapping[str, Child], owned: bool) -> Order:
     )
 
 
-def _failure(settings: Settings, code: int | None) -> HeadgateError:
+def _failure(settings: AirflowSettings, code: int | None) -> HeadgateError:
     logs = settings.home / LOGS
     if code == guard.IN_USE:
         return RunsAlreadyError(

@@ -7,8 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from headgate import exit_codes
+from headgate.errors import HeadgateError
 from headgate.machine.process_tree.ports import HOST, free_port, refusal
-from headgate.setup.standalone.errors import AskedWrongError
+
+
+class StandaloneError(HeadgateError, code=exit_codes.NOT_ALIVE):
+    """Airflow did not start or end."""
+
+
+class NoAirflowError(HeadgateError, code=exit_codes.MACHINE):
+    """The environment has no Airflow."""
+
+
+class RunsAlreadyError(HeadgateError):
+    """An Airflow runs in this home."""
+
+
+class AskedWrongError(HeadgateError, code=exit_codes.USAGE):
+    """A folder, a port or a database that cannot be used."""
+
 
 WEB = 8080
 # A log server is for other machines, and listens on all interfaces. The pages read logs from disk.
@@ -43,7 +61,7 @@ def web_port(wanted: int, another: str) -> int:
 
 
 @dataclass(frozen=True)
-class Settings:
+class AirflowSettings:
     """``work`` is the base of relative paths in declarations. ``root`` has the tables; None means
     ``lake`` beside the declarations. ``port`` is that of Airflow's pages. ``switched_on``: new DAGs
     start switched on."""
@@ -65,7 +83,7 @@ class Settings:
         return self.home / "passwords.json"
 
 
-def environment(settings: Settings, outer: Mapping[str, str]) -> dict[str, str]:
+def environment(settings: AirflowSettings, outer: Mapping[str, str]) -> dict[str, str]:
     """The environment of every component: ``outer`` without settings of Airflow, and the settings.
     Connections and variables of Airflow are those of ``outer``. No component asks a proxy for
     another one."""
@@ -94,7 +112,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith(_SETTINGS) or name in (*_FOLDERS, DATABASE, _ROOT)
 
 
-def _airflow(settings: Settings) -> dict[str, object]:
+def _airflow(settings: AirflowSettings) -> dict[str, object]:
     values: dict[str, object] = {
         "CORE__DAGS_FOLDER": settings.dags,
         "CORE__LOAD_EXAMPLES": False,

@@ -20,7 +20,7 @@ from headgate.insight.dashboard.server.app import dashboard_app
 from headgate.insight.dashboard.server.context import SCOPE, Context
 from headgate.insight.dashboard.server.login import OPEN
 from headgate.insight.dashboard.server.questions import Desk
-from headgate.insight.dashboard.server.serving import Settings, application
+from headgate.insight.dashboard.server.serving import DashboardSettings, application
 from tests.support.charted import Charted, sale
 from tests.support.served import Served, served
 
@@ -289,4 +289,4 @@ def test_the_root_path_is_checked(tmp_path: Path) -> None:
     hosts = ("127.0.0.1", "127.8.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1", "example")
     assert [is_loopback(each) for each in hosts] == [True] * 4 + [False] * 3
     with pytest.raises(PasswordFileError, match="hash cannot be read"):
-        application(Settings([], str(tmp_path), "127.0.0.1", 1, keep=tmp_path), Desk())
+        application(DashboardSettings([], str(tmp_path), "127.0.0.1", 1, keep=tmp_path), Desk())

@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from headgate.insight.dashboard.login.passwords import FILE, Password, made
-from headgate.insight.dashboard.login.sessions import Sessions
+from headgate.insight.dashboard.login.sessions import LoginSessions
 from headgate.insight.dashboard.login.throttle import FREE, Throttle
 from headgate.insight.dashboard.questions import reader
 from headgate.insight.dashboard.questions.reader import Reader
-from headgate.insight.dashboard.questions.span import span
+from headgate.insight.dashboard.questions.selection import span
 from headgate.insight.dashboard.questions.view import GoldView
 from headgate.insight.dashboard.reading.columns import ColumnCache
 from headgate.insight.dashboard.reading.shown import Declarations
@@ -219,7 +219,7 @@ def test_json_has_no_nan() -> None:
 
 def test_sessions_end() -> None:
     now = [0.0]
-    sessions = Sessions(lasts=10, clock=lambda: now[0])
+    sessions = LoginSessions(lasts=10, clock=lambda: now[0])
     token = sessions.begin()
     assert (sessions.is_open(token), sessions.is_open("x"), sessions.is_open(None)) == (
         True,

@@ -20,7 +20,7 @@ from headgate.insight.dashboard.reading.shown import Declarations, Shown
 from headgate.insight.dashboard.server.app import dashboard_app
 from headgate.insight.dashboard.server.context import SCOPE, Context
 from headgate.insight.dashboard.server.questions import Desk
-from headgate.insight.dashboard.server.serving import Settings, _shown
+from headgate.insight.dashboard.server.serving import DashboardSettings, _shown
 from tests.support.charted import DECLARATION, Charted, sale
 
 
@@ -101,7 +101,7 @@ def test_the_pipeline_of_a_card(shop: Charted, monkeypatch: pytest.MonkeyPatch) 
 def test_the_file_of_a_wrong_declaration(shop: Charted) -> None:
     wrong = shop.file.with_name("wrong.yml")
     wrong.write_text("pipeline: wrong\n")
-    settings = Settings([shop.file, wrong], shop.root, "::1", 8090)
+    settings = DashboardSettings([shop.file, wrong], shop.root, "::1", 8090)
     shown, (problem,) = _shown(settings, Declarations())
     assert list(shown) == ["shop"]
     assert problem.splitlines()[-1] == f"{program(anywhere=True)} plan {wrong} --root {shop.root}"

@@ -17,10 +17,14 @@ import pytest
 from headgate.insight.dashboard.login.passwords import Password
 from headgate.insight.dashboard.login.throttle import FREE
 from headgate.insight.dashboard.reading.shown import Declarations
-from headgate.insight.dashboard.server.connections import PromptProtocol
-from headgate.insight.dashboard.server.hosts import host_of
 from headgate.insight.dashboard.server.questions import Desk
-from headgate.insight.dashboard.server.serving import Settings, _shown, application
+from headgate.insight.dashboard.server.serving import (
+    DashboardSettings,
+    PromptProtocol,
+    _shown,
+    application,
+    host_of,
+)
 from tests.support.charted import Charted
 from tests.support.served import Served, served
 
@@ -128,7 +132,7 @@ def test_an_answer_may_take_longer_than_its_request(
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1", "::"])
 def test_the_printed_address_is_answered(tmp_path: Path, host: str) -> None:
     shop = Charted(tmp_path)
-    settings = Settings([shop.file], shop.root, host, 8090)
+    settings = DashboardSettings([shop.file], shop.root, host, 8090)
     transport = httpx.ASGITransport(application(settings, Desk()))
 
     async def ask() -> list[int]:
@@ -147,7 +151,7 @@ def test_a_draft_beside_a_declaration_is_not_shown(tmp_path: Path, draft: str) -
     other = shop.file.with_name(f"{draft}.yml")
     other.write_text(shop.file.read_text())
     files = sorted((other, shop.file))
-    shown, problems = _shown(Settings(files, shop.root, "::1", 8090), Declarations())
+    shown, problems = _shown(DashboardSettings(files, shop.root, "::1", 8090), Declarations())
     assert [(name, each.pipeline.file) for name, each in shown.items()] == [("shop", shop.file)]
     assert problems == []
 

@@ -29,7 +29,7 @@ from headgate.insight.dashboard.questions.rows import RowsQuestion, rows, write_
 from headgate.insight.dashboard.questions.selection import Selection
 from headgate.insight.dashboard.questions.top import top, values
 from headgate.insight.dashboard.questions.view import GoldView, TableView
-from headgate.insight.dashboard.reading.engine import Engine, Limits
+from headgate.insight.dashboard.reading.engine import Engine, QueryLimits
 from tests.support import charted
 from tests.support.charted import Charted, invalid, late_sale, rejected_row, sale
 
@@ -250,14 +250,14 @@ def test_large_files(shop: Charted, reader: Reader, monkeypatch: pytest.MonkeyPa
 
 def test_a_file_that_takes_too_long() -> None:
     """DuckDB is interrupted while Arrow reads from it, and Arrow raises its own errors."""
-    engine = Engine(Limits(seconds=0.1))
+    engine = Engine(QueryLimits(seconds=0.1))
     with engine.connection({}) as connection:
         # DuckDB ignores an interrupt before the query begins.
         read = connection.sql("FROM range(1_000_000_000_000)").to_arrow_reader(65_536)
         with pytest.raises(TooMuchError, match="took longer than"), engine.limited(connection):
             for _ in read:
                 pass
-    engine = Engine(Limits(seconds=60))
+    engine = Engine(QueryLimits(seconds=60))
     said = "Out of Memory Error: failed to allocate data"
     with pytest.raises(TooMuchError, match="of memory"), engine.limited(connection):
         raise OSError(said)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from headgate.insight.final_periods.periods import DAY, HOUR, Period
-from headgate.insight.final_periods.progress import MOST, Position, Progress
+from headgate.insight.final_periods.progress import MOST, Emitted, TableVersion
 
 TWO = datetime(2026, 11, 20, 14, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -70,9 +70,9 @@ def test_what_is_due(
     assert period.due([*hours(*changed)], [*hours(*present)], then, end) == [*hours(*due)]
 
 
-def position(version: int = 5, **more: int) -> Position:
+def position(version: int = 5, **more: int) -> TableVersion:
     final = (TWO + timedelta(minutes=more.pop("minutes", 20))).isoformat()
-    return Position(version, more.get("generation", 1), more.get("operation", 3), 10, final)
+    return TableVersion(version, more.get("generation", 1), more.get("operation", 3), 10, final)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def position(version: int = 5, **more: int) -> Position:
         (position(4), True),
     ],
 )
-def test_when_a_later_position_may_differ(later: Position, *, by_hour: bool) -> None:
+def test_when_a_later_position_may_differ(later: TableVersion, *, by_hour: bool) -> None:
     assert position().may_differ(later, HOUR) == by_hour
 
 
 def test_a_position_is_renewed_before_its_version_is_removed() -> None:
-    def aged(hours: int) -> Position:
+    def aged(hours: int) -> TableVersion:
         age = hours * 3_600_000_000
-        return Position(6, 1, 3, 10 + age, position().final_up_to)
+        return TableVersion(6, 1, 3, 10 + age, position().final_up_to)
 
     assert not position().may_differ(aged(5), HOUR)
     assert position().may_differ(aged(6), HOUR)
@@ -102,13 +102,13 @@ def test_a_position_is_renewed_before_its_version_is_removed() -> None:
 
 def test_reports_have_a_limited_size_and_each_period_once() -> None:
     due = [*hours(*range(2 * MOST + 1))]
-    progress = Progress(0, "table", None)
+    progress = Emitted(0, "table", None)
     told: list[datetime] = []
     for number in (1, 2, 3):
         starts, progress = progress.after(due, position())
-        assert Progress.decode(progress.encode()) == progress
+        assert Emitted.decode(progress.encode()) == progress
         assert (progress.number, len(starts) <= MOST) == (number, True)
         assert (progress.upto is None) == (number == 3)
         told += starts
     assert told == due
-    assert progress == Progress(3, "table", position())
+    assert progress == Emitted(3, "table", position())

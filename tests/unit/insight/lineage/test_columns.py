@@ -8,7 +8,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
-from headgate.insight.lineage.columns import Input, of_bronze, of_gold, of_silver
+from headgate.insight.lineage.datasets import Input, of_bronze, of_gold, of_silver
 
 DECLARATION = """
 pipeline: sales

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from headgate.insight.lineage.configured import LineageError, client
+from headgate.insight.lineage.emitting import LineageError, client
 
 pytest.importorskip("openlineage.client")
 PASSWORD = "not-for-logs"

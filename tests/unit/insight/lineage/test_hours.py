@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.insight.lineage.configured import is_configured, namespace
+from headgate.insight.lineage.emitting import is_configured, namespace
 from headgate.insight.lineage.hours import MOST, due
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

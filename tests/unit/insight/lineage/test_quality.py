@@ -11,7 +11,7 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.suites.model import Rule, Suite
 from headgate.flow.gates.documents import Release
 from headgate.flow.gates.validations import Validation, ValidationLog
-from headgate.insight.lineage.quality import RuleOutcome, rule_outcomes
+from headgate.insight.lineage.datasets import RuleOutcome, rule_outcomes
 from tests.support.charted import Charted
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.load import load
-from headgate.insight.metrics.histograms import Histograms
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
 from headgate.insight.metrics.pipeline import PipelineReading
-from headgate.insight.metrics.samples import Sample
+from headgate.insight.metrics.samples import Histograms, Sample
 from headgate.lake.storage.layout import Layout
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake
 
@@ -48,16 +47,16 @@ def histograms() -> Histograms:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> WatchedPipeline:
     """The tiny pipeline, which has never run."""
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     declared = load(file)
-    return Place(declared, Layout.of(str(tmp_path / "lake"), declared.name))
+    return WatchedPipeline(declared, Layout.of(str(tmp_path / "lake"), declared.name))
 
 
 @pytest.fixture
-def lake(place: Place, tmp_path: Path) -> Lake:
+def lake(place: WatchedPipeline, tmp_path: Path) -> Lake:
     """The tables of ``place``, without a batch."""
     return Lake(tmp_path / "lake", place.declared)
 
@@ -78,7 +77,7 @@ def unreadable(samples: Iterable[Sample]) -> set[str]:
 
 
 class Reading:
-    def __init__(self, place: Place, histograms: Histograms, clock: Clock) -> None:
+    def __init__(self, place: WatchedPipeline, histograms: Histograms, clock: Clock) -> None:
         self.clock = clock
         self._reading = PipelineReading(place.declared, place.layout, histograms, monotonic=clock)
 
@@ -89,5 +88,5 @@ class Reading:
 
 
 @pytest.fixture
-def read(place: Place, histograms: Histograms, clock: Clock) -> Reading:
+def read(place: WatchedPipeline, histograms: Histograms, clock: Clock) -> Reading:
     return Reading(place, histograms, clock)

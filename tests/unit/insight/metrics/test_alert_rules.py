@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from headgate.insight.metrics.alert_rules import rules
-from headgate.insight.metrics.alerts import alerts, metrics_down
+from headgate.insight.metrics.alerts import alerts, metrics_down, rules
 
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is missing")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from headgate.insight.metrics.alert_rules import rules
-from headgate.insight.metrics.alerts import alerts, metrics_down
+from headgate.insight.metrics.alerts import alerts, metrics_down, rules
 from headgate.insight.metrics.definitions import METRICS, Metric
 from headgate.insight.metrics.page import ALERTS, DOCUMENT, with_tables
 from headgate.insight.metrics.samples import Samples

@@ -9,10 +9,10 @@ import pytest
 
 from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.model import Publication
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.parts import durations as module
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
 from headgate.insight.metrics.parts.durations import Durations
+from headgate.insight.metrics.samples import Histograms
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
@@ -38,7 +38,7 @@ def commit(
 
 
 @pytest.fixture
-def graph(place: Place) -> Graph:
+def graph(place: WatchedPipeline) -> Graph:
     return graph_of(place.declared)
 
 
@@ -77,7 +77,7 @@ def test_a_step_over_several_batches_is_one_stage_and_a_latency_for_each_batch(
 
 
 def test_a_publication_is_measured_from_its_tables_commit_and_an_event_is_not(
-    place: Place, histograms: Histograms
+    place: WatchedPipeline, histograms: Histograms
 ) -> None:
     """What is held has no commit: the event may come long after the last one."""
     out = Publication("out", "gold", "per_minute", "final", "kafka", None)

@@ -9,9 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from headgate.insight.metrics.definitions import METRICS
-from headgate.insight.metrics.exposition import text_of
-from headgate.insight.metrics.histograms import Histograms
-from headgate.insight.metrics.samples import Sample, Samples
+from headgate.insight.metrics.samples import Histograms, Sample, Samples, text_of
 
 HOSTILE = ['a"b', "a\\b", "a\nb", "ä🎈", "{}", 'x"} 1\nheadgate_running 7', " ", ""]
 

@@ -13,10 +13,10 @@ import pytest
 
 from headgate.insight.metrics import collector as collectors
 from headgate.insight.metrics.collector import Collector
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.otlp import OtlpExport, is_asked, why_not
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
 from headgate.insight.metrics.pipeline import PipelineReading
+from headgate.insight.metrics.samples import Histograms
 from headgate.insight.metrics.serving import collected
 from tests.support.waiting import wait_until
 from tests.unit.insight.ledger.conftest import Lake, fill
@@ -78,7 +78,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def collector(place: Place, lake: Lake) -> Collector:
+def collector(place: WatchedPipeline, lake: Lake) -> Collector:
     fill(lake)
     histograms = Histograms()
     reading = PipelineReading(place.declared, place.layout, histograms)

@@ -14,8 +14,8 @@ from headgate.declaration.model import Publication, PublishedLayer
 from headgate.flow.publish.publication import PublishedPosition
 from headgate.flow.publish.sinks.letters import DeadLetters, Letter
 from headgate.history.savepoints.store import create_savepoint
-from headgate.insight.metrics.histograms import Histograms
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
+from headgate.insight.metrics.samples import Histograms
 from headgate.insight.metrics.tail import TableTail
 from headgate.lake.tables.log import Commit, entry_path, read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -67,7 +67,7 @@ def test_counts_are_those_of_the_commits(lake: Lake, read: Reading) -> None:
 
 
 def test_a_new_process_serves_the_same_counts(
-    lake: Lake, read: Reading, place: Place, clock: Clock
+    lake: Lake, read: Reading, place: WatchedPipeline, clock: Clock
 ) -> None:
     fill(lake)
     again = Reading(place, Histograms(), clock)
@@ -99,7 +99,7 @@ def test_a_publication_that_has_not_begun_does_not_hide_the_ledger(
     fill(lake)
     published = {"out": Publication("out", "gold", "per_minute", "final", "kafka", None)}
     pipeline = replace(lake.pipeline, publish=published)
-    read = Reading(Place(pipeline, lake.layout), histograms, clock)
+    read = Reading(WatchedPipeline(pipeline, lake.layout), histograms, clock)
     assert value(read(), "ledger_differences") == 0
 
 
@@ -114,7 +114,7 @@ def test_events_of_a_gate_are_no_commits_that_wait(
     pipeline = replace(lake.pipeline, publish=published)
     for each in published.values():
         PublishedPosition(lake.layout.storage, pipeline, each).create()
-    found = Reading(Place(pipeline, lake.layout), histograms, clock)()
+    found = Reading(WatchedPipeline(pipeline, lake.layout), histograms, clock)()
     assert values(found, "publication_lag_commits") == {("gold",): 1}
     assert set(values(found, "publication_lag_seconds")) == {("gold",)}
 
@@ -147,7 +147,7 @@ def test_batches_above_the_declared_limit_are_counted(
     fill(lake)
     file = Path(lake.pipeline.file)
     file.write_text(f"{file.read_text()}metrics: {{latency_within: 100 s}}\n")
-    read = Reading(Place(load(file), lake.layout), histograms, clock)
+    read = Reading(WatchedPipeline(load(file), lake.layout), histograms, clock)
     assert value(read(), "slow_batches_total", "gold/per_minute") == 0
     for n, seconds in ((3, 90), (4, 110)):
         table = lake.table("bronze/events")
@@ -169,7 +169,7 @@ def test_a_gold_table_that_is_not_deployed_yet_hides_no_ledger(
     text = file.read_text()
     table = text[text.index("  per_minute:") :].replace("per_minute", "per_hour")
     file.write_text(text + table)
-    read = Reading(Place(load(file), lake.layout), histograms, clock)
+    read = Reading(WatchedPipeline(load(file), lake.layout), histograms, clock)
     found = read()
     assert values(found, "readable") == SOUND
     assert value(found, "ledger_differences") == 0
@@ -177,7 +177,7 @@ def test_a_gold_table_that_is_not_deployed_yet_hides_no_ledger(
 
 
 def test_a_damaged_table_hides_only_what_is_read_of_it(
-    lake: Lake, read: Reading, place: Place
+    lake: Lake, read: Reading, place: WatchedPipeline
 ) -> None:
     fill(lake)
     stored = "stored_bytes_total", "gold/per_minute"
@@ -225,7 +225,7 @@ def test_downstream_tables_are_read_first(
 
 
 def test_a_savepoint_that_is_deleted_while_it_is_read_is_not_damaged(
-    lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, read: Reading, place: WatchedPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(lake)
     create_savepoint(place.layout, place.declared, NOW)
@@ -239,7 +239,7 @@ def test_dead_letters_are_counted(lake: Lake, histograms: Histograms, clock: Clo
     sink = "webhook: {url: 'http://127.0.0.1:1'}"
     text = f"{file.read_text()}publish:\n  finals: {{from: gold.per_minute, {sink}}}\n"
     file.write_text(text)
-    read = Reading(Place(load(file), lake.layout), histograms, clock)
+    read = Reading(WatchedPipeline(load(file), lake.layout), histograms, clock)
     assert value(read(), "publication_dead_letters", "finals") == 0
     DeadLetters(lake.layout.storage, "finals").keep(
         Letter("1abc", b"{}", {}, "answers 500", 8, NOW)

@@ -11,11 +11,11 @@ from headgate.declaration.model import Pipeline
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import UnreadableSavepoint, create_savepoint, read_savepoint
 from headgate.insight.ledger import Ledger, balance
-from headgate.insight.metrics.histograms import Histograms
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
 from headgate.insight.metrics.parts.ledger import LedgerPart
 from headgate.insight.metrics.parts.tables import TablesPart
 from headgate.insight.metrics.pipeline import PipelineReading
+from headgate.insight.metrics.samples import Histograms
 from headgate.lake.storage.layout import Layout
 from tests.unit.insight.ledger.conftest import Lake, bronze, fill
 from tests.unit.insight.metrics.conftest import NOW, Clock, Reading, value, values
@@ -40,7 +40,7 @@ def test_the_ledger_is_balanced_again_only_if_a_table_has_changed(
 
 
 def test_savepoints_are_read_once_and_the_newest_counts(
-    lake: Lake, read: Reading, place: Place, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, read: Reading, place: WatchedPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(lake)
     taken = [
@@ -85,7 +85,7 @@ def test_a_slow_part_is_read_less_often(
 
 
 def test_logs_are_read_once_a_second(
-    place: Place, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    place: WatchedPipeline, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = list[float]()
 

@@ -16,9 +16,9 @@ from headgate.declaration.model import MetricsSettings
 from headgate.insight.metrics import collector as collectors
 from headgate.insight.metrics import serving
 from headgate.insight.metrics.collector import Collector
-from headgate.insight.metrics.histograms import Histograms
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
 from headgate.insight.metrics.pipeline import PipelineReading
+from headgate.insight.metrics.samples import Histograms
 from headgate.insight.metrics.serving import Address, NotServedError, collected, metrics_served
 from headgate.machine.process_tree.ports import free_port
 from tests.support.waiting import wait_until
@@ -37,7 +37,7 @@ def get(port: int) -> str:
         return text
 
 
-def served_by(place: Place, port: int | None) -> Place:
+def served_by(place: WatchedPipeline, port: int | None) -> WatchedPipeline:
     settings = MetricsSettings(port, "127.0.0.1", None, None)
     return replace(place, declared=replace(place.declared, metrics=settings))
 
@@ -53,7 +53,7 @@ def is_served(port: int, wanted: str) -> Callable[[], bool]:
 
 
 @pytest.mark.slow
-def test_a_run_serves_what_its_declaration_says(place: Place, lake: Lake) -> None:
+def test_a_run_serves_what_its_declaration_says(place: WatchedPipeline, lake: Lake) -> None:
     fill(lake)
     port, said = free_port(), list[str]()
     at = served_by(place, port)
@@ -65,7 +65,7 @@ def test_a_run_serves_what_its_declaration_says(place: Place, lake: Lake) -> Non
         get(port)
 
 
-def test_without_a_port_nothing_listens(place: Place) -> None:
+def test_without_a_port_nothing_listens(place: WatchedPipeline) -> None:
     said = list[str]()
     for at in (place, served_by(place, None)):
         with metrics_served(at.declared, at.layout, said.append):
@@ -74,7 +74,9 @@ def test_without_a_port_nothing_listens(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_told_once_and_taken_when_it_is_free(place: Place) -> None:
+def test_a_port_that_is_taken_is_told_once_and_taken_when_it_is_free(
+    place: WatchedPipeline,
+) -> None:
     said = list[str]()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -91,7 +93,7 @@ def test_a_port_that_is_taken_is_told_once_and_taken_when_it_is_free(place: Plac
 
 
 @pytest.mark.slow
-def test_of_two_drivers_the_second_takes_over(place: Place) -> None:
+def test_of_two_drivers_the_second_takes_over(place: WatchedPipeline) -> None:
     port = free_port()
     at = served_by(place, port)
     first, second = list[str](), list[str]()
@@ -137,7 +139,7 @@ def test_the_end_waits_for_no_reading_that_hangs(monkeypatch: pytest.MonkeyPatch
     assert time.monotonic() - began < 5
 
 
-def test_the_verb_needs_its_port(place: Place) -> None:
+def test_the_verb_needs_its_port(place: WatchedPipeline) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -151,7 +153,7 @@ def test_the_verb_needs_its_port(place: Place) -> None:
     assert "--port" in refused.value.remedy
 
 
-def test_a_scrape_reads_no_file(place: Place, lake: Lake, tmp_path: Path) -> None:
+def test_a_scrape_reads_no_file(place: WatchedPipeline, lake: Lake, tmp_path: Path) -> None:
     fill(lake)
     histograms = Histograms()
     reading = PipelineReading(place.declared, place.layout, histograms)

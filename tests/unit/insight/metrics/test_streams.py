@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.load import load
-from headgate.insight.metrics.histograms import Histograms
-from headgate.insight.metrics.parts.contract import Place
+from headgate.insight.metrics.parts.contract import WatchedPipeline
 from headgate.insight.metrics.parts.stream import capped
+from headgate.insight.metrics.samples import Histograms
 from headgate.lake.control.driver_reports import Backlog, Outage, PartitionBacklog
 from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.documents import encoded
@@ -20,7 +20,9 @@ from tests.unit.insight.metrics.conftest import NOW, Clock, Reading, unreadable,
 from tests.unit.supervision.conftest import lease, report
 
 
-def test_a_damaged_document_hides_the_stream_alone(lake: Lake, read: Reading, place: Place) -> None:
+def test_a_damaged_document_hides_the_stream_alone(
+    lake: Lake, read: Reading, place: WatchedPipeline
+) -> None:
     fill(lake)
     lease(place.layout, Owner.here())
     place.layout.storage.write("_headgate/status-fused.json", b"{")
@@ -29,7 +31,9 @@ def test_a_damaged_document_hides_the_stream_alone(lake: Lake, read: Reading, pl
     assert value(found, "read_records_total", "events") == 7
 
 
-def test_a_driver_that_is_killed_is_down_and_meant_to_run(read: Reading, place: Place) -> None:
+def test_a_driver_that_is_killed_is_down_and_meant_to_run(
+    read: Reading, place: WatchedPipeline
+) -> None:
     lease(place.layout, replace(Owner.here(), started=1.0), renewed=NOW)
     report(place.layout, "fused", epoch=1, n=3, samples=[])
     found = read()
@@ -37,7 +41,7 @@ def test_a_driver_that_is_killed_is_down_and_meant_to_run(read: Reading, place: 
     assert (value(found, "meant_to_run"), value(found, "running")) == (1, 0)
 
 
-def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: Place) -> None:
+def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: WatchedPipeline) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     parts = {"bids/0": PartitionBacklog(5, 2.5), "bids/1": PartitionBacklog(0, 0.0)}
     backlog = Backlog("records", 5, partitions=parts)
@@ -51,7 +55,9 @@ def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: Place) -> 
     assert value(found, "backlog_age_seconds", "events", "bids/0") == 2.5
 
 
-def test_an_outage_is_seen_only_while_the_driver_waits(read: Reading, place: Place) -> None:
+def test_an_outage_is_seen_only_while_the_driver_waits(
+    read: Reading, place: WatchedPipeline
+) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     since = NOW - timedelta(minutes=2)
     outage = encoded(Outage("no answer", since, NOW))
@@ -67,7 +73,7 @@ def test_an_outage_is_seen_only_while_the_driver_waits(read: Reading, place: Pla
 
 @pytest.mark.parametrize("trouble", [None, "publish out: it is down"])
 def test_a_backlog_that_grows_is_backpressure(
-    read: Reading, place: Place, trouble: str | None
+    read: Reading, place: WatchedPipeline, trouble: str | None
 ) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     pressed = []
@@ -86,7 +92,7 @@ def test_a_backlog_that_grows_is_backpressure(
 
 
 def test_a_pause_is_no_backpressure_and_what_was_before_does_not_count(
-    read: Reading, place: Place
+    read: Reading, place: WatchedPipeline
 ) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     for step in range(12):
@@ -109,7 +115,9 @@ def test_partitions_are_capped_and_nothing_is_lost() -> None:
     assert capped(few) == few
 
 
-def test_limits_are_the_declarations_own(tmp_path: Path, place: Place, clock: Clock) -> None:
+def test_limits_are_the_declarations_own(
+    tmp_path: Path, place: WatchedPipeline, clock: Clock
+) -> None:
     text = place.declared.file.read_text()
     text = text.replace("files: {path", "expect_input_every: 5 minutes\n    files: {path")
     file = tmp_path / "other.yml"

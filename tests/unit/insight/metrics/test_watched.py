@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.insight.metrics.histograms import Histograms
+from headgate.insight.metrics.samples import Histograms
 from headgate.insight.metrics.watched import LOOK_EVERY, Watched
 from tests.unit.insight.ledger.conftest import DECLARATION
 from tests.unit.insight.metrics.conftest import NOW, Clock, value

@@ -16,8 +16,8 @@ from headgate.insight.quality.findings import (
     GoldFindings,
     RejectedRow,
     SilverFindings,
+    masked,
 )
-from headgate.insight.quality.masking import masked
 from headgate.insight.quality.page import page
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 

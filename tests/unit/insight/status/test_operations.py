@@ -15,8 +15,7 @@ from headgate.cli.lifecycle.run import go_back
 from headgate.declaration.load import load
 from headgate.driver.lease import Lease
 from headgate.history.savepoints.store import create_savepoint
-from headgate.insight.status.report import StreamStatus
-from headgate.insight.status.reporting import stream_status
+from headgate.insight.status.report import StreamStatus, stream_status
 from headgate.lake.control import ownership
 from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path

@@ -14,8 +14,13 @@ from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold
 from headgate.history.savepoints.store import create_savepoint
 from headgate.insight.status.freshness import Freshness
-from headgate.insight.status.report import TablesReport, status_document, tables_document
-from headgate.insight.status.reporting import stream_status, tables_of_stream
+from headgate.insight.status.report import (
+    TablesReport,
+    status_document,
+    stream_status,
+    tables_document,
+    tables_of_stream,
+)
 from headgate.lake.control.driver_reports import Backlog, Failure, PartitionBacklog, record_failure
 from headgate.lake.control.driver_requests import pause, request_stop
 from headgate.lake.control.ownership import LAYERS, Owner

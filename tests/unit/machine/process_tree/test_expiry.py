@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from headgate.machine.process_tree.expiry import expire
+from headgate.machine.process_tree.guard import expire
 
 NOW = 4_000_000_000.0  # later than any clock: also folders made now are old
 KEPT = 86_400.0

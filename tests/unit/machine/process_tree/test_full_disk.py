@@ -14,8 +14,7 @@ import psutil
 import pytest
 
 from headgate.machine.process_tree import guard, presence
-from headgate.machine.process_tree.guard import Guard
-from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree.guard import Child, Guard, Order
 from headgate.machine.process_tree.presence import Presence
 from tests.support.waiting import wait_until
 

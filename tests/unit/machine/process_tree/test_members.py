@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from headgate.machine.process_tree import members
-from headgate.machine.process_tree.members import MARK, Sessions, started, this_boot
+from headgate.machine.process_tree.members import MARK, ProcessSessions, started, this_boot
 
 WAITING = "import time; print(flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}"
@@ -53,7 +53,7 @@ def test_members_are_known_by_session_or_environment(
     component = start(began, PARENT, WAITING)
     driver = start(began, WAITING, mark=str(tmp_path))
     start(began, WAITING, mark=f"{tmp_path}2")
-    sessions = Sessions().plus(psutil.Process(component.pid))
+    sessions = ProcessSessions().plus(psutil.Process(component.pid))
     found = {process.pid for process in members.members(tmp_path, sessions, since)}
     children = {child.pid for child in psutil.Process(component.pid).children()}
     assert found == {component.pid, driver.pid, *children}
@@ -66,14 +66,14 @@ def test_a_session_that_only_has_the_pid_is_none_of_them(
     began: list[subprocess.Popen[bytes]], by: int
 ) -> None:
     other = psutil.Process(start(began, WAITING).pid)
-    assert Sessions(began={other.pid: started(other)}).have(other)
-    assert not Sessions(began={other.pid: started(other) + by}).have(other)
+    assert ProcessSessions(began={other.pid: started(other)}).have(other)
+    assert not ProcessSessions(began={other.pid: started(other) + by}).have(other)
 
 
 def test_a_session_without_a_process_is_forgotten(began: list[subprocess.Popen[bytes]]) -> None:
     """A child that is started again and again does not add an entry each time."""
     ended, orphaned, living = (start(began, PARENT, WAITING) for _ in range(3))
-    sessions = Sessions().plus(psutil.Process(ended.pid)).plus(psutil.Process(orphaned.pid))
+    sessions = ProcessSessions().plus(psutil.Process(ended.pid)).plus(psutil.Process(orphaned.pid))
     children = psutil.Process(ended.pid).children()
     for child in children:
         child.kill()
@@ -88,7 +88,7 @@ def test_a_session_without_a_process_is_forgotten(began: list[subprocess.Popen[b
 
 def test_sessions_of_another_boot_have_nobody(began: list[subprocess.Popen[bytes]]) -> None:
     other = psutil.Process(start(began, WAITING).pid)
-    assert not Sessions("another", {other.pid: started(other)}).have(other)
+    assert not ProcessSessions("another", {other.pid: started(other)}).have(other)
 
 
 def test_a_session_outlives_its_leader(began: list[subprocess.Popen[bytes]]) -> None:
@@ -103,13 +103,13 @@ def test_a_session_outlives_its_leader(began: list[subprocess.Popen[bytes]]) -> 
         assert leader.stdin is not None
         assert leader.stdout is not None
         leader.stdout.readline()  # the child has started
-        sessions = Sessions().plus(psutil.Process(leader.pid))
+        sessions = ProcessSessions().plus(psutil.Process(leader.pid))
         (member,) = psutil.Process(leader.pid).children()
         leader.stdin.close()
         leader.wait()
         assert not psutil.pid_exists(leader.pid)
         assert sessions.have(member)
-        assert not Sessions(began={leader.pid: started(member) + 3_600}).have(member)
+        assert not ProcessSessions(began={leader.pid: started(member) + 3_600}).have(member)
         member.kill()
 
 
@@ -137,7 +137,7 @@ def test_who_does_not_end_is_killed(began: list[subprocess.Popen[bytes]], tmp_pa
     def everybody() -> list[psutil.Process]:
         for process in began:
             process.poll()
-        return members.members(tmp_path, Sessions(), since)
+        return members.members(tmp_path, ProcessSessions(), since)
 
     assert len(everybody()) == 2
     members.end(everybody, grace=3.0)
@@ -161,7 +161,7 @@ def test_what_a_leader_started_is_its_own_to_end(
 
     def everybody() -> list[psutil.Process]:
         process.poll()
-        return members.members(tmp_path, Sessions(), since)
+        return members.members(tmp_path, ProcessSessions(), since)
 
     members.end(everybody, grace=20)
     assert process.returncode == 3
@@ -173,7 +173,9 @@ def test_members_are_known_whatever_becomes_of_the_clock(
 ) -> None:
     since = started(psutil.Process())
     process = start(began, WAITING, mark=str(tmp_path))
-    assert len(members.members(tmp_path, Sessions(), since)) == 1
+    assert len(members.members(tmp_path, ProcessSessions(), since)) == 1
     corrected = psutil.boot_time() - 3_600
     monkeypatch.setattr("psutil._psplatform.boot_time", lambda: corrected)
-    assert [member.pid for member in members.members(tmp_path, Sessions(), since)] == [process.pid]
+    assert [member.pid for member in members.members(tmp_path, ProcessSessions(), since)] == [
+        process.pid
+    ]

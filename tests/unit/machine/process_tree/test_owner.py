@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headgate.machine.process_tree import owner, presence
-from headgate.machine.process_tree.order import Child, Order
+from headgate.machine.process_tree.guard import Child, Order
 from headgate.machine.process_tree.owner import ProcessTree
 from tests.support.waiting import wait_until
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from headgate.machine.process_tree.ports import free_port, refusal
-from headgate.setup.standalone.errors import AskedWrongError
-from headgate.setup.standalone.settings import web_port
+from headgate.setup.standalone.settings import AskedWrongError, web_port
 
 
 @pytest.fixture

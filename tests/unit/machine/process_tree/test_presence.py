@@ -13,9 +13,8 @@ import psutil
 import pytest
 
 from headgate.machine.process_tree import presence
-from headgate.machine.process_tree.guard import Guard
-from headgate.machine.process_tree.members import Sessions, started
-from headgate.machine.process_tree.order import Order
+from headgate.machine.process_tree.guard import Guard, Order
+from headgate.machine.process_tree.members import ProcessSessions, started
 from headgate.machine.process_tree.presence import Presence, ProcessTreeError
 
 DOCUMENT = "running.json"
@@ -42,7 +41,7 @@ def other() -> Iterator[psutil.Process]:
 
 def left(other: psutil.Process, boot: str, began: float) -> Presence:
     """The document that a guard left whose child had the same pid."""
-    sessions = Sessions(boot, {other.pid: began})
+    sessions = ProcessSessions(boot, {other.pid: began})
     return Presence(other.pid, began, 0.0, {"child": other.pid}, sessions, 1.0, {})
 
 
@@ -55,7 +54,7 @@ def of_another_boot(other: psutil.Process) -> Presence:
 
 
 def of_a_pid_that_was_given_again(other: psutil.Process) -> Presence:
-    return left(other, Sessions().boot, started(other) - 3_600)
+    return left(other, ProcessSessions().boot, started(other) - 3_600)
 
 
 @pytest.mark.parametrize("document", [of_another_boot, of_a_pid_that_was_given_again])

@@ -7,13 +7,13 @@ from confluent_kafka import KafkaError
 
 from headgate.machine.process_tree.ports import free_port
 from headgate.setup.broker import client
-from headgate.setup.broker.errors import UnknownTopicError, UnreachableError
+from headgate.setup.broker.client import BrokerUnreachableError, NoSuchTopicError
 
 
 @pytest.mark.slow
 def test_an_address_without_a_broker_is_named_with_how_long_was_tried() -> None:
     servers, began = f"127.0.0.1:{free_port()}", time.monotonic()
-    with pytest.raises(UnreachableError, match=f"answered at {servers} within 2 s") as raised:
+    with pytest.raises(BrokerUnreachableError, match=f"answered at {servers} within 2 s") as raised:
         client.metadata(servers, timeout=1.6)
     assert time.monotonic() - began < 10
     assert "refused" in raised.value.message
@@ -37,7 +37,7 @@ def test_the_library_says_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -
 
 
 def test_an_unknown_topic_names_the_nearest() -> None:
-    error = UnknownTopicError("here:9092", "bid", ["bids", "orders"])
+    error = NoSuchTopicError("here:9092", "bid", ["bids", "orders"])
     assert error.message == 'here:9092 has no topic bid (did you mean "bids"?)'
-    assert "did you mean" not in UnknownTopicError("here:9092", "zzz", ["bids"]).message
+    assert "did you mean" not in NoSuchTopicError("here:9092", "zzz", ["bids"]).message
     assert "--create bid" in error.remedy

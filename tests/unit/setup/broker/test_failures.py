@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from headgate.setup.broker.errors import (
+from headgate.setup.broker.client import (
     BrokerError,
     NotEnoughMemoryError,
     NotUpError,
     PortTakenError,
 )
-from headgate.setup.broker.failures import failure, last_lines
+from headgate.setup.broker.running import failure, last_lines
 
 BIND = (
     "ERROR org.apache.kafka.common.KafkaException: Socket server failed to bind to "

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from headgate.setup.broker import client, producing
-from headgate.setup.broker.errors import NotDeliveredError
+from headgate.setup.broker.client import NotDeliveredError
 from headgate.setup.broker.producing import LineError, produce, records
 
 LINES = b'{"k": 1}\n{"k": 2}\n{"x": 3}\n'

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from headgate.setup.broker.properties import LOG4J, server_properties
+from headgate.setup.broker.running import LOG4J, server_properties
 
 
 def parsed(**more: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.errors import HeadgateError
 from headgate.setup.broker import running
-from headgate.setup.broker.errors import FolderError
+from headgate.setup.broker.client import FolderError
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headgate.setup.demo.generator import bids
-from headgate.setup.demo.malformed import KINDS
+from headgate.setup.demo.generator import KINDS, bids
 from tests.oracle.account import derive
 from tests.oracle.rules import Rules, SilverRules, SourceRecord
 

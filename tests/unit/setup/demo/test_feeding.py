@@ -13,9 +13,8 @@ from headgate.cli.demo.screen import next_commands, why_late
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.setup.demo import project
-from headgate.setup.demo.feeding import FIRST, SPAN, Feeder, slices
-from headgate.setup.demo.landing import into_folder
-from headgate.setup.demo.outlier import TABLE
+from headgate.setup.demo.feeding import FIRST, SPAN, Feeder, into_folder, slices
+from headgate.setup.demo.generator import TABLE
 from headgate.setup.demo.topic import TOPIC, key_of
 from tests.support.declared import files_of, kafka_of, source_of
 

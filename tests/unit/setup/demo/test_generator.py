@@ -9,8 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from headgate.setup.demo.generator import Slice, bids
-from headgate.setup.demo.malformed import KINDS
+from headgate.setup.demo.generator import KINDS, Slice, bids
 
 START = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 EVENTS = 60_000

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.cli.demo.verb import HeldVersion
+from headgate.cli.demo.verb import HoldAndRelease
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.lake.storage.layout import Layout
 from headgate.setup.demo.feeding import Feeder
-from headgate.setup.demo.generator import Slice
-from headgate.setup.demo.outlier import TABLE
+from headgate.setup.demo.generator import TABLE, Slice
 from tests.support.waiting import wait_until
 
 PATIENCE = 30
@@ -41,7 +40,7 @@ def test_the_outlier_comes_last_and_is_released_once_it_is_held(layout: Layout) 
         taken.append((number, part))
         threading.Thread(target=driver, daemon=True).start()
 
-    held = HeldVersion(layout, deliver, feeder, ended.set)
+    held = HoldAndRelease(layout, deliver, feeder, ended.set)
     feeder.start()
     held.begin()
     held.begin()
@@ -63,7 +62,7 @@ def test_an_outlier_that_cannot_be_delivered_ends_the_demo(layout: Layout) -> No
 
     feeder = Feeder(lambda number, part: None, 10, 7)
     ended = threading.Event()
-    held = HeldVersion(layout, deliver, feeder, ended.set)
+    held = HoldAndRelease(layout, deliver, feeder, ended.set)
     feeder.start()
     held.begin()
     assert ended.wait(PATIENCE)

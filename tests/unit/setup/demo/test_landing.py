@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.setup.demo.landing import next_sequence, write_slice
+from headgate.setup.demo.feeding import next_sequence, write_slice
 
 
 def test_a_slice_becomes_a_file_of_lines_with_its_time(tmp_path: Path) -> None:

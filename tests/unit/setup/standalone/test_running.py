@@ -12,9 +12,8 @@ import pytest
 
 from headgate.machine.process_tree import guard, owner
 from headgate.machine.process_tree.ports import HOST, free_port
-from headgate.setup.standalone.errors import StandaloneError
 from headgate.setup.standalone.running import LOGS, _failure, _new_password, _not_healthy, start
-from headgate.setup.standalone.settings import ADMIN, Settings
+from headgate.setup.standalone.settings import ADMIN, AirflowSettings, StandaloneError
 from tests.support.full_disk import run_on_full_disk
 
 OUTPUT = """\
@@ -26,13 +25,13 @@ sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) {said}
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path) -> AirflowSettings:
     database = "postgresql://u:p%40ss@x/d"
-    return Settings(tmp_path, tmp_path, tmp_path, None, 1, database=database)
+    return AirflowSettings(tmp_path, tmp_path, tmp_path, None, 1, database=database)
 
 
 def test_a_password_that_was_never_shown_is_none(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: AirflowSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         assert settings.passwords.exists()
@@ -44,7 +43,7 @@ def test_a_password_that_was_never_shown_is_none(
     assert not settings.passwords.exists()
 
 
-def test_a_full_disk_leaves_no_file_of_passwords(settings: Settings) -> None:
+def test_a_full_disk_leaves_no_file_of_passwords(settings: AirflowSettings) -> None:
     said = run_on_full_disk(
         "from headgate.setup.standalone.running import _new_password\n"
         "_new_password(Path(sys.argv[1]))",
@@ -55,7 +54,7 @@ def test_a_full_disk_leaves_no_file_of_passwords(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["", "{}", "[]", '{"admin": ', '{"admin": ""}'])
-def test_a_file_without_a_password_is_replaced(settings: Settings, damaged: str) -> None:
+def test_a_file_without_a_password_is_replaced(settings: AirflowSettings, damaged: str) -> None:
     """Airflow would make one, and write it to its log."""
     settings.passwords.write_text(damaged)
     password = _new_password(settings.passwords)
@@ -63,7 +62,7 @@ def test_a_file_without_a_password_is_replaced(settings: Settings, damaged: str)
     assert password
 
 
-def test_a_password_stays_valid(settings: Settings) -> None:
+def test_a_password_stays_valid(settings: AirflowSettings) -> None:
     settings.passwords.write_text('{"admin": "mine", "other": "x"}\n')
     assert _new_password(settings.passwords) is None
     assert settings.passwords.read_text() == '{"admin": "mine", "other": "x"}\n'
@@ -78,7 +77,7 @@ def test_a_password_stays_valid(settings: Settings) -> None:
     ],
 )
 def test_a_database_that_cannot_be_used(
-    said: str, shown: str, tmp_path: Path, settings: Settings
+    said: str, shown: str, tmp_path: Path, settings: AirflowSettings
 ) -> None:
     (tmp_path / LOGS).mkdir()
     (tmp_path / LOGS / f"{guard.PREPARE}.log").write_text(OUTPUT.format(said=said))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.setup.standalone.settings import Settings, dialect, environment
+from headgate.setup.standalone.settings import AirflowSettings, dialect, environment
 
 OUTER = {
     "PATH": "/bin",
@@ -18,8 +18,8 @@ OUTER = {
 }
 
 
-def settings(root: str | None = None, database: str | None = None) -> Settings:
-    return Settings(Path("/home"), Path("/dags"), Path("/work"), root, 8080, database)
+def settings(root: str | None = None, database: str | None = None) -> AirflowSettings:
+    return AirflowSettings(Path("/home"), Path("/dags"), Path("/work"), root, 8080, database)
 
 
 def test_nothing_of_another_airflow_gets_through() -> None:

@@ -11,7 +11,7 @@ from headgate.insight.dashboard.errors import DashboardError
 from headgate.insight.dashboard.questions.cells import cells, is_number, text_of, visible
 from headgate.insight.dashboard.questions.reader import Reader
 from headgate.insight.dashboard.reading.engine import Answer, answered, first_line
-from headgate.insight.dashboard.reading.versions import Version
+from headgate.insight.dashboard.reading.versions import ReleasedVersion
 from headgate.insight.querying.sandbox import quoted
 
 MOST_LINE_ROWS, MOST_BARS, MOST_TABLE_ROWS = 50_000, 60, 500
@@ -23,7 +23,9 @@ class ChartError(DashboardError):
     """The SQL of a chart failed, or its rows cannot be drawn."""
 
 
-def answer(reader: Reader, chart: Chart, versions: Mapping[TableName, Version]) -> dict[str, Any]:
+def answer(
+    reader: Reader, chart: Chart, versions: Mapping[TableName, ReleasedVersion]
+) -> dict[str, Any]:
     """The answer of a chart. ``cut``: whether there are more rows than are shown. Raises
     TooMuchError, ChartError."""
     import duckdb

@@ -1,4 +1,4 @@
-"""The content of a dashboard's file, as plain values."""
+"""A dashboard's file: its keys, and its content as plain values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from headgate.declaration.keys.key import Key
 
 ChartKind = Literal["line", "bar", "number", "table"]
 Width = Literal["third", "half", "full"]
@@ -45,3 +47,47 @@ class Board:
     title: str
     charts: Mapping[str, Chart]
     file: Path
+
+
+CHART = Key(
+    "NAME",
+    "section",
+    children=(
+        Key(
+            "kind",
+            "choice",
+            "`line`: figures over time or another rising column. `bar`: figures of categories. "
+            "`number`: the first row's value, large. `table`: the rows.",
+            required=True,
+            choices=("line", "bar", "number", "table"),
+        ),
+        Key("title", "text", "Above the chart. Default: its name."),
+        Key(
+            "sql",
+            "text",
+            "One SELECT of DuckDB over gold tables: `gold.TABLE`, or `shop.gold.TABLE` where "
+            "several pipelines are shown.",
+            required=True,
+        ),
+        Key("x", "column", "The column of the horizontal axis. Default: the first one."),
+        Key("y", "names", "The columns with the figures. Default: all numbers but `x`."),
+        Key("series", "column", "A column whose values each have a line of their own."),
+        Key("unit", "text", "Written after the figures, such as EUR."),
+        Key(
+            "width",
+            "choice",
+            "The part of the row that the chart takes.",
+            default="half",
+            choices=("third", "half", "full"),
+        ),
+    ),
+)
+BOARD = Key(
+    "",
+    "section",
+    children=(
+        Key("dashboard", "name", "The name, as in its address.", required=True),
+        Key("title", "text", "The heading of the page. Default: its name."),
+        Key("charts", "table", "The charts, in this order.", required=True, entry=CHART),
+    ),
+)

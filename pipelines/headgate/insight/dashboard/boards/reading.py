@@ -20,8 +20,7 @@ from headgate.declaration.reading.checker import Checker
 from headgate.declaration.reading.document import parse, read_file
 from headgate.errors import HeadgateError
 from headgate.insight.dashboard.boards.binding import Bind, Result, declared_columns
-from headgate.insight.dashboard.boards.keys import BOARD
-from headgate.insight.dashboard.boards.model import Board, Chart, TableName
+from headgate.insight.dashboard.boards.model import BOARD, Board, Chart, TableName
 from headgate.insight.dashboard.boards.statement import tables_in
 from headgate.insight.dashboard.questions.cells import is_number
 

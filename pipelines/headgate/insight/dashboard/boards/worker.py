@@ -26,7 +26,7 @@ from headgate.insight.dashboard.boards.model import Chart, TableName
 from headgate.insight.dashboard.errors import TooMuchError
 from headgate.insight.dashboard.questions.reader import Reader
 from headgate.insight.dashboard.reading.columns import ColumnCache
-from headgate.insight.dashboard.reading.engine import Engine, Limits
+from headgate.insight.dashboard.reading.engine import Engine, QueryLimits
 from headgate.insight.dashboard.reading.versions import version_of
 
 SECONDS = 10.0
@@ -74,7 +74,7 @@ def _chart(asked: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
     given = asked["chart"]
     tables = {TableName(t[0], t[1]): (t[2], t[3]) for t in asked["tables"]}
     chart = Chart(**{**given, "y": tuple(given["y"]), "tables": tuple(tables)})
-    engine = Engine(Limits(seconds=asked["seconds"], at_once=1))
+    engine = Engine(QueryLimits(seconds=asked["seconds"], at_once=1))
     versions = {name: version_of(*place) for name, place in tables.items()}
     return answer(Reader(reader.columns, engine), chart, versions)
 

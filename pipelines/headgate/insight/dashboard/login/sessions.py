@@ -1,4 +1,4 @@
-"""Sessions of browsers that have logged in. They end with the process."""
+"""LoginSessions of browsers that have logged in. They end with the process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LASTS = 12 * 3600.0  # seconds
 _MOST = 1_000
 
 
-class Sessions:
+class LoginSessions:
     """Tokens are kept as digests, so a dump of the memory has none."""
 
     def __init__(self, lasts: float = LASTS, clock: Callable[[], float] = time.monotonic) -> None:

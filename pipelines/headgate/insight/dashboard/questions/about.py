@@ -8,10 +8,10 @@ from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
 from headgate.flow.gates.documents import holds
-from headgate.insight.dashboard.questions.span import span
+from headgate.insight.dashboard.questions.selection import span
 from headgate.insight.dashboard.questions.view import GoldView
 from headgate.insight.dashboard.reading.shown import Shown
-from headgate.insight.dashboard.reading.versions import Version
+from headgate.insight.dashboard.reading.versions import ReleasedVersion
 from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import time_of
 
@@ -35,7 +35,7 @@ def about(view: GoldView) -> dict[str, Any]:
     }
 
 
-def summary(shown: Shown, table: str, gold: Version) -> dict[str, Any]:
+def summary(shown: Shown, table: str, gold: ReleasedVersion) -> dict[str, Any]:
     """The numbers of a table from its commits. A share is None if nothing was read yet."""
     state = gold.state
     late = state.total.get("late", 0) - state.total.get("replayed", 0)

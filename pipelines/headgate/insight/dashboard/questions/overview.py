@@ -11,7 +11,7 @@ from headgate.insight.dashboard.questions.about import held, summary
 from headgate.insight.dashboard.reading.shown import Shown
 from headgate.insight.ledger import balance
 from headgate.insight.status.freshness import freshness
-from headgate.insight.status.reporting import stream_status
+from headgate.insight.status.report import stream_status
 from headgate.insight.status.set_aside import set_aside
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe

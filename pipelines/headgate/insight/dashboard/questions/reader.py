@@ -12,7 +12,7 @@ from headgate.commands import pipeline_command
 from headgate.insight.dashboard.errors import ChangedTableError
 from headgate.insight.dashboard.reading.columns import ColumnCache, Source
 from headgate.insight.dashboard.reading.engine import Answer, Engine
-from headgate.insight.dashboard.reading.versions import Version
+from headgate.insight.dashboard.reading.versions import ReleasedVersion
 
 Fact = TypeVar("Fact")
 _KNOWN = 256  # facts that are kept
@@ -48,13 +48,15 @@ class Reader:
         sql: str,
         parameters: Sequence[object] = (),
         /,
-        **read: tuple[Version, Sequence[str]],
+        **read: tuple[ReleasedVersion, Sequence[str]],
     ) -> Answer:
         """The answer of a query. ``read`` has the versions by their names in the query, each with
         the columns that are read. Raises TooMuchError, BadQuestionError, ChangedTableError."""
         return self.engine.ask(self.sources(read), sql, parameters)
 
-    def sources(self, read: Mapping[str, tuple[Version, Sequence[str]]]) -> dict[str, Source]:
+    def sources(
+        self, read: Mapping[str, tuple[ReleasedVersion, Sequence[str]]]
+    ) -> dict[str, Source]:
         """The sources of a query. Raises ChangedTableError if a version does not have all of the
         columns."""
         for name, (version, columns) in read.items():
@@ -69,7 +71,7 @@ class Reader:
             for name, (version, columns) in read.items()
         }
 
-    def types(self, version: Version) -> dict[str, str]:
+    def types(self, version: ReleasedVersion) -> dict[str, str]:
         """DuckDB's types of the columns of a version."""
 
         def described() -> dict[str, str]:

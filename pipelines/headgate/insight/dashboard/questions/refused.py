@@ -12,7 +12,7 @@ from headgate.insight.dashboard.questions.cells import cells
 from headgate.insight.dashboard.questions.rows import PageQuestion, page_of
 from headgate.insight.dashboard.questions.sql import ALL, Condition
 from headgate.insight.dashboard.questions.view import TableView
-from headgate.insight.quality.masking import masked
+from headgate.insight.quality.findings import masked
 from headgate.insight.querying.sandbox import quoted
 
 # Headgate's own columns, the most important first. They are not masked: positions, times, reasons

@@ -8,8 +8,7 @@ from typing import Any, BinaryIO
 
 from headgate.insight.dashboard.errors import BadQuestionError, TooMuchError
 from headgate.insight.dashboard.questions.cells import cells, is_number, text_of
-from headgate.insight.dashboard.questions.selection import Selection
-from headgate.insight.dashboard.questions.span import chosen_rows, span
+from headgate.insight.dashboard.questions.selection import Selection, chosen_rows, span
 from headgate.insight.dashboard.questions.sql import ALL, Condition, listed
 from headgate.insight.dashboard.questions.view import GoldView, TableView
 from headgate.insight.dashboard.reading.engine import Row

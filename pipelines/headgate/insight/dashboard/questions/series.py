@@ -9,11 +9,9 @@ from typing import Any
 from headgate.declaration.kinds import LATE
 from headgate.declaration.names import REPLAYED
 from headgate.insight.dashboard.questions.cells import visible
-from headgate.insight.dashboard.questions.facts import Facts, Figure
-from headgate.insight.dashboard.questions.selection import Selection
-from headgate.insight.dashboard.questions.span import Span, chosen_rows, span
+from headgate.insight.dashboard.questions.selection import Selection, Span, chosen_rows, span
 from headgate.insight.dashboard.questions.sql import Condition, label, listed
-from headgate.insight.dashboard.questions.view import GoldView
+from headgate.insight.dashboard.questions.view import Facts, Figure, GoldView
 from headgate.insight.querying.sandbox import quoted
 
 MOST_SERIES = 8

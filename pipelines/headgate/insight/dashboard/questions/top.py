@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.insight.dashboard.questions.cells import cells, exact_of, text_of
-from headgate.insight.dashboard.questions.facts import Figure
-from headgate.insight.dashboard.questions.selection import Selection
-from headgate.insight.dashboard.questions.span import chosen_rows, span
+from headgate.insight.dashboard.questions.selection import Selection, chosen_rows, span
 from headgate.insight.dashboard.questions.sql import Condition, all_of, listed
-from headgate.insight.dashboard.questions.view import GoldView
+from headgate.insight.dashboard.questions.view import Figure, GoldView
 from headgate.insight.querying.sandbox import quoted
 
 MOST = 50

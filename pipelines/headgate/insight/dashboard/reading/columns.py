@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import dataset as ds
 
-from headgate.insight.dashboard.reading.versions import Version
+from headgate.insight.dashboard.reading.versions import ReleasedVersion
 
 Source = Any  # a pyarrow Table or Dataset, which have no types
 
@@ -36,7 +36,7 @@ class ColumnCache:
         self._lock = Lock()
         self.columns_read = 0
 
-    def source(self, version: Version, columns: Sequence[str]) -> Source:
+    def source(self, version: ReleasedVersion, columns: Sequence[str]) -> Source:
         """An object from which DuckDB can read these columns of a version."""
         if version.rows >= self._most_rows:
             return version.dataset
@@ -57,7 +57,7 @@ class ColumnCache:
                 self._assembled.popitem(last=False)
             return made
 
-    def _parts(self, version: Version, schema: pa.Schema) -> list[pa.Table] | None:
+    def _parts(self, version: ReleasedVersion, schema: pa.Schema) -> list[pa.Table] | None:
         """The columns of each file; None if they do not fit into the memory."""
         about = (version.address, *schema.names)
         if version.rows >= self._too_large.get(about, self._most_rows):
@@ -74,7 +74,7 @@ class ColumnCache:
             free -= parts[-1].nbytes
         return parts
 
-    def _part(self, version: Version, fragment: ds.Fragment, schema: pa.Schema) -> pa.Table:
+    def _part(self, version: ReleasedVersion, fragment: ds.Fragment, schema: pa.Schema) -> pa.Table:
         key = (version.address, fragment.path)
         kept = self._files.setdefault(key, {})
         self._files.move_to_end(key)

@@ -23,7 +23,7 @@ _SMALLER = f"a total is greater than its type can be: {_LESS}"
 
 
 @dataclass(frozen=True)
-class Limits:
+class QueryLimits:
     """``seconds`` limits one question, ``memory`` and ``threads`` one database: all questions of
     ``ask`` share one, each ``connection`` has its own. ``at_once`` questions run side by side: the
     stream on the same machine needs the other cores."""
@@ -47,7 +47,7 @@ class Answer:
 class Engine:
     """Each question has a session of its own, which sees the sources that were given to it."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: QueryLimits = field(default_factory=QueryLimits)
 
     def __post_init__(self) -> None:
         self._turns = BoundedSemaphore(self.limits.at_once)

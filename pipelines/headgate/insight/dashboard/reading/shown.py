@@ -14,7 +14,7 @@ from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED,
 from headgate.declaration.load import load
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.insight.dashboard.errors import NotFoundError
-from headgate.insight.dashboard.reading.versions import Version, WatchedTable
+from headgate.insight.dashboard.reading.versions import ReleasedVersion, WatchedTable
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 
@@ -57,11 +57,11 @@ class Shown:
             )
         return found
 
-    def version(self, path: str) -> Version | None:
+    def version(self, path: str) -> ReleasedVersion | None:
         found = self.tables.get(path)
         return None if found is None else found.current()
 
-    def existing(self, path: str) -> Version:
+    def existing(self, path: str) -> ReleasedVersion:
         """Raises NotFoundError if there is no such table yet."""
         if (version := self.version(path)) is None:
             raise NotFoundError(

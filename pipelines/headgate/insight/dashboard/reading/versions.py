@@ -25,7 +25,7 @@ FRESH = 0.2  # seconds until a log is checked again
 
 
 @dataclass(frozen=True, eq=False)
-class Version:
+class ReleasedVersion:
     """``number`` is the version of the Delta log of the table at ``address``, ``entry`` is the file
     of its entry in the log. ``state`` is that of its commit, with the batch id ``n``."""
 
@@ -57,12 +57,12 @@ class Version:
         return (*self.place, self.entry)
 
 
-def version_of(address: str, number: int) -> Version:
+def version_of(address: str, number: int) -> ReleasedVersion:
     """Open a version that is known to be visible. Its state is empty, and its count of rows is
     0."""
     handle = DeltaTable(address, version=number)
     state = State.empty(f"{GOLD.folder}/{address.rpartition('/')[2]}")
-    return Version(address, number, state, 0, handle.to_pyarrow_dataset())
+    return ReleasedVersion(address, number, state, 0, handle.to_pyarrow_dataset())
 
 
 class WatchedTable:
@@ -72,10 +72,10 @@ class WatchedTable:
     def __init__(self, table: Table, *, fresh: float = FRESH) -> None:
         self._table, self._fresh = table, fresh
         self._lock = Lock()
-        self._version: Version | None = None
+        self._version: ReleasedVersion | None = None
         self._at = float("-inf")
 
-    def current(self) -> Version | None:
+    def current(self) -> ReleasedVersion | None:
         """None if there is no table yet. Raises HeadgateError if its log is damaged."""
         with self._lock:
             if time.monotonic() - self._at >= self._fresh:
@@ -89,7 +89,7 @@ class WatchedTable:
         with self._lock:
             self._at = float("-inf")
 
-    def _newest(self) -> Version | None:
+    def _newest(self) -> ReleasedVersion | None:
         if self._version is not None and self._entry(self._version.number) != self._version.entry:
             # The log was replaced: what was read from the old log does not apply to the new one.
             self._table, self._version = self._table.reader(), None
@@ -107,7 +107,7 @@ class WatchedTable:
         rows = sum(count or 0 for count in counts.to_pylist())
         address, number = self._table.storage.uri(), handle.version()
         dataset, entry = handle.to_pyarrow_dataset(), self._entry(number)
-        return Version(address, number, state, rows, dataset, entry)
+        return ReleasedVersion(address, number, state, rows, dataset, entry)
 
     def _entry(self, number: int) -> Stat | None:
         return self._table.log.stat(entry_path(number))

@@ -21,7 +21,7 @@ from headgate.insight.dashboard.errors import NotFoundError, TooMuchError
 from headgate.insight.dashboard.server import pages
 from headgate.insight.dashboard.server.commits import Commits
 from headgate.insight.dashboard.server.context import place_of
-from headgate.insight.dashboard.server.headers import Headers
+from headgate.insight.dashboard.server.pages import Headers
 from headgate.insight.dashboard.server.projects import ProjectEndpoints
 from headgate.insight.dashboard.server.questions import Desk
 from headgate.insight.dashboard.server.tables import TableEndpoints

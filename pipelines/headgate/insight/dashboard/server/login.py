@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headgate.insight.dashboard.login.passwords import Password
-from headgate.insight.dashboard.login.sessions import LASTS, Sessions
+from headgate.insight.dashboard.login.sessions import LASTS, LoginSessions
 from headgate.insight.dashboard.login.throttle import Throttle
 from headgate.insight.dashboard.server.context import SCOPE, Context
 from headgate.insight.dashboard.server.pages import document, static
@@ -35,7 +35,7 @@ class Login:
     context: Callable[[], Context]
     password: Password | None
     cookie: str
-    sessions: Sessions = field(default_factory=Sessions)
+    sessions: LoginSessions = field(default_factory=LoginSessions)
     throttle: Throttle = field(default_factory=Throttle)
     _hashing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -107,7 +107,7 @@ class Login:
         return HTMLResponse(content, status, headers)
 
 
-class Guard:
+class RequireLogin:
     """Passes on requests that have logged in, with their context, and those for ``OPEN``; refuses
     all others."""
 

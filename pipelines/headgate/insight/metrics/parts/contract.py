@@ -14,7 +14,7 @@ from headgate.lake.storage.layout import Layout
 
 
 @dataclass(frozen=True)
-class Place:
+class WatchedPipeline:
     """The pipeline that is read, where its tables are, and the limits that it does not declare."""
 
     declared: Pipeline
@@ -22,7 +22,7 @@ class Place:
     limits: Limits = field(default_factory=Limits)
 
 
-class Part(ABC):
+class Reading(ABC):
     """Reads a part of a pipeline's samples. One thread uses it.
 
     ``name`` is its label in metrics. ``every`` is the least time between two readings in seconds.

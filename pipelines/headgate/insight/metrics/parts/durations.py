@@ -8,7 +8,7 @@ from datetime import timedelta
 from headgate.declaration.graph import Graph, Node
 from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER
 from headgate.insight.metrics.definitions import STAGES
-from headgate.insight.metrics.histograms import Histograms
+from headgate.insight.metrics.samples import Histograms
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload

@@ -9,16 +9,16 @@ from headgate.declaration.kinds import GOLD
 from headgate.flow.gates.documents import holds
 from headgate.flow.publish.circuit_breaker import Breaker
 from headgate.flow.publish.sinks.letters import dead_letters
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.tables import TablesPart
 from headgate.insight.metrics.samples import Samples
 
 
-class GatesPart(Part):
+class GatesPart(Reading):
     name: ClassVar[str] = "gates"
     every: ClassVar[float] = 5.0
 
-    def __init__(self, place: Place, tables: TablesPart) -> None:
+    def __init__(self, place: WatchedPipeline, tables: TablesPart) -> None:
         self._declared, self._layout, self._tables = place.declared, place.layout, tables
         self._breaker = Breaker(place.layout, place.declared)
         self._is_open: tuple[tuple[int, ...], bool] | None = None

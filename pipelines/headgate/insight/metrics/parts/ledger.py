@@ -8,19 +8,19 @@ from typing import ClassVar
 from headgate.declaration.kinds import SILVER
 from headgate.insight.ledger import Ledger, balance, deployed
 from headgate.insight.ledger.account import SilverAccount
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.tables import TablesPart
 from headgate.insight.metrics.samples import Samples
 
 
-class LedgerPart(Part):
+class LedgerPart(Reading):
     """Balances again if a table has a new version. Reads only metadata, like ``headgate ledger``.
     Tables that are not deployed yet are left out."""
 
     name: ClassVar[str] = "ledger"
     every: ClassVar[float] = 30.0
 
-    def __init__(self, place: Place, tables: TablesPart) -> None:
+    def __init__(self, place: WatchedPipeline, tables: TablesPart) -> None:
         self._place, self._tables = place, tables
         self._known: tuple[tuple[int, ...], Ledger] | None = None
 

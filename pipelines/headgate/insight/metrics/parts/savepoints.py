@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import UnreadableSavepoint, read_savepoint
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.samples import Samples
 from headgate.lake.storage.files import Stat
 from headgate.lake.storage.layout import Layout
@@ -24,13 +24,13 @@ class _Taken:
     took: timedelta
 
 
-class SavepointsPart(Part):
+class SavepointsPart(Reading):
     """Reads each document once."""
 
     name: ClassVar[str] = "savepoints"
     every: ClassVar[float] = 10.0
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: WatchedPipeline) -> None:
         self._layout = place.layout
         self._known: dict[Stat, _Taken | UnreadableSavepoint] = {}
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.tables import TablesPart
 from headgate.insight.metrics.samples import Samples
 from headgate.lake.tables.open_rows import open_rows
@@ -27,14 +27,14 @@ class _Open:
     bytes: int
 
 
-class StatePart(Part):
+class StatePart(Reading):
     """Reads the window columns of the open rows again if their table has a new version. Reads no
     other column, and no final row."""
 
     name: ClassVar[str] = "state"
     every: ClassVar[float] = 15.0
 
-    def __init__(self, place: Place, tables: TablesPart) -> None:
+    def __init__(self, place: WatchedPipeline, tables: TablesPart) -> None:
         self._place, self._tables = place, tables
         self._known: dict[str, _Open] = {}
 

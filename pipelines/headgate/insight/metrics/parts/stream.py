@@ -7,23 +7,23 @@ from datetime import datetime
 from typing import ClassVar, get_args
 
 from headgate.insight.metrics.definitions import MOST_PARTITIONS, OTHERS
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.samples import Samples
 from headgate.insight.status.health import HealthContext
-from headgate.insight.status.reporting import stream_status
+from headgate.insight.status.report import stream_status
 from headgate.insight.status.trend import trend_of
 from headgate.lake.control.driver_reports import Backlog, LagSample, PartitionBacklog, with_sample
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.supervisor import StreamCondition
 
 
-class StreamPart(Part):
+class StreamPart(Reading):
     """``files_read`` returns the number of landing files that bronze has ingested."""
 
     name: ClassVar[str] = "stream"
     every: ClassVar[float] = 2.0
 
-    def __init__(self, place: Place, files_read: Callable[[], int]) -> None:
+    def __init__(self, place: WatchedPipeline, files_read: Callable[[], int]) -> None:
         self._place, self._files_read = place, files_read
         self._files: tuple[LagSample, ...] = ()
 

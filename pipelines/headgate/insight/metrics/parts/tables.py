@@ -11,12 +11,11 @@ from typing import ClassVar
 
 from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, RECORDS, SILVER, Kind
-from headgate.insight.metrics.histograms import Histograms
 from headgate.insight.metrics.limits import limits_of
-from headgate.insight.metrics.parts.contract import Part, Place
+from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.durations import Durations
 from headgate.insight.metrics.parts.unsent import Unsent
-from headgate.insight.metrics.samples import Samples
+from headgate.insight.metrics.samples import Histograms, Samples
 from headgate.insight.metrics.tail import TableTail
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.log import Commit, read_commit
@@ -38,7 +37,7 @@ class _At:
     state: State
 
 
-class TablesPart(Part):
+class TablesPart(Reading):
     """Reads each entry of the logs once. It is read equally often under load: otherwise it would
     fall behind the stream."""
 
@@ -46,7 +45,7 @@ class TablesPart(Part):
     every: ClassVar[float] = 1.0
     share: ClassVar[float | None] = None
 
-    def __init__(self, place: Place, histograms: Histograms) -> None:
+    def __init__(self, place: WatchedPipeline, histograms: Histograms) -> None:
         self._declared, self._layout = place.declared, place.layout
         self._graph: Graph = graph_of(place.declared)
         self._tails = {
