@@ -15,7 +15,7 @@ from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log
 from tests.oracle import Closing, Tables, compare, derive
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
@@ -79,7 +79,7 @@ def maintained(
     process(engine, 5)
     trimmed(engine)
     for table in ("bronze/raw", "silver/clean"):
-        assert log_folder(engine.layout.storage.at(table)).oldest > 0
+        assert list_log(engine.layout.storage.at(table)).oldest > 0
     process(engine, FILES)
     return Prepared(engine)
 

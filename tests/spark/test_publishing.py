@@ -19,7 +19,7 @@ from headgate.flow.operations.late_replay import replay_document
 from headgate.flow.publish.log_stage import LogStage
 from headgate.flow.publish.publication import PublicationChangedError
 from headgate.flow.publish.sinks.writers import Outgoing, Writer, headers_of
-from headgate.lake.tables import catching_up
+from headgate.lake.tables import history
 from headgate.lake.tables.errors import DamagedFileError
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.setup.broker.consuming import ConsumedRecord
@@ -233,7 +233,7 @@ def test_a_row_is_sent_with_the_batch_that_changes_it_alone(
 ) -> None:
     """Also if gold takes several batches and operations at one time, each by a commit of its
     own."""
-    monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 0)
+    monkeypatch.setattr(history, "ROWS_PER_STEP", 0)
     shop = Shop(first_file, tmp_path, broker).publish("changes", "gold.sliding", "update")
     engine, landing = shop.engine(), Landing(tmp_path / "landing")
     run(engine)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headgate.lake.tables.row_hashes import comparable, hashes
+from headgate.lake.tables.row_values import comparable, row_hashes
 
 pytestmark = pytest.mark.spark
 
@@ -32,6 +32,6 @@ pytestmark = pytest.mark.spark
 def test_values_that_differ_have_other_hashes(spark: SparkSession, one: str, other: str) -> None:
     rows = spark.sql(f"select {one} as v union all select {other}")
     value = comparable(F.col("v"), rows.schema["v"].dataType)
-    first, second = rows.select(value, *hashes([value])).collect()
+    first, second = rows.select(value, *row_hashes([value])).collect()
     for before, after in zip(first, second, strict=True):
         assert before != after

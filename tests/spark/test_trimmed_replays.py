@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from headgate.driver.task import RebuildRequest
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
-from headgate.lake.tables.log import read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log, read_commit
 from tests.oracle import Replay, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
@@ -49,7 +48,7 @@ def test_a_table_that_is_built_anew_repeats_it(
             trimmed(engine)
     for name in ("bronze/raw", "silver/clean"):
         storage = engine.layout.storage.at(name)
-        oldest = read_commit(storage, log_folder(storage).oldest)
+        oldest = read_commit(storage, list_log(storage).oldest)
         assert oldest is not None
         assert oldest.state.n > REPLAYED
     engine.ingest()

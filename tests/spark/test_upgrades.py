@@ -18,7 +18,7 @@ from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
 from headgate.insight.ledger import balance
-from headgate.lake.tables import catching_up
+from headgate.lake.tables import history
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
 from tests.oracle import Closing, derive
@@ -201,7 +201,7 @@ def test_one_table_is_built_anew_beside_the_others(
     current = {name: runtime.table(f"gold/{name}") for name in ("bands", "sliding")}
     engine.list_new()
     engine.ingest()
-    monkeypatch.setattr(catching_up, "ROWS_PER_STEP", 1)
+    monkeypatch.setattr(history, "ROWS_PER_STEP", 1)
     assert not runtime.catch_up(engine.clock(), one_step=True)
     assert [table.refresh().n for table in current.values()] == [4, 4]
     rebuild = begun_rebuild(engine.layout, generation=0)
@@ -228,7 +228,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     engine.catch_up()
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("silver/clean",)))
     sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.head.table, 0, 4)]
-    monkeypatch.setattr(catching_up, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
+    monkeypatch.setattr(history, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
     while not engine.runtime.catch_up(engine.clock(), one_step=True):
         pass
     records = landing.records()

@@ -42,8 +42,7 @@ from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.load import Load
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 
 
 @dataclass

@@ -26,8 +26,8 @@ from headgate.flow.silver.stage import SilverStage
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.lake.storage.files import Storage
-from headgate.lake.tables.catching_up import files_after
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.history import files_after
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.bronze import BronzePayload

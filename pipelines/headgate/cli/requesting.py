@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
     from headgate.flow.operations.requests import OperationRequest
     from headgate.lake.storage.layout import Layout
-    from headgate.lake.tables.operation import Operation
+    from headgate.lake.tables.payloads.bronze import Operation
     from headgate.lake.tables.table import Table
 
 

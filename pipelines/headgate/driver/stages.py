@@ -26,7 +26,7 @@ from headgate.lake.storage.documents import encoded
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import DamagedFileError, HeldError, LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.side_by_side import side_by_side
+from headgate.lake.tables.staging import side_by_side
 from headgate.lake.tables.table import Table, TableOf
 
 

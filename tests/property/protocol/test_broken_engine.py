@@ -99,7 +99,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def properties(*, app_transactions: object = (), **more: Any) -> CommitProperties:
         return CommitProperties(**more)
 
-    patch.setattr("headgate.lake.tables.writing.CommitProperties", properties)
+    patch.setattr("headgate.lake.tables.table.CommitProperties", properties)
 
 
 @broken("the commit of an operation has a second transaction", "SILVER_STOPS-stuck")
@@ -107,7 +107,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     def transaction(app: str, version: int) -> Transaction:
         return Transaction(app.removesuffix("/op"), version)
 
-    patch.setattr("headgate.lake.tables.writing.Transaction", transaction)
+    patch.setattr("headgate.lake.tables.table.Transaction", transaction)
 
 
 @broken("transactions have the generation in front", "ONE_INTENT-damage")
@@ -178,7 +178,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @broken("a step takes every batch", "RESET_ENDS-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("headgate.lake.tables.catching_up.batches", lambda *which: batches(*which)[-1:])
+    patch.setattr("headgate.lake.tables.history.batches", lambda *which: batches(*which)[-1:])
 
 
 @broken("no step of silver passes an operation", "SILVER_STOPS-stuck")

@@ -29,8 +29,7 @@ from headgate.history.backfill.report import (
 from headgate.history.backfill.running import BackfillOutcome, BackfillScope
 from headgate.history.savepoints.store import savepoints
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import SCHEMAS, Lake

@@ -17,8 +17,7 @@ from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.insight.status.health import HealthContext, violations
 from headgate.insight.status.limits import Limits
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from headgate.lake.tables.table import Table
 from tests.unit.cli.conftest import Ask, last_object

@@ -19,8 +19,7 @@ from headgate.cli.late import (
 from headgate.declaration.model import GoldTable
 from headgate.errors import HeadgateError, UsageError
 from headgate.flow.operations import requests
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from tests.support.readings import declare
 from tests.unit.cli.conftest import AT, hold
 from tests.unit.insight.ledger.conftest import Lake

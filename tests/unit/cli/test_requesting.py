@@ -13,8 +13,7 @@ from headgate.driver.driver import Driver
 from headgate.driver.lease import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError
 from headgate.flow.operations import requests
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from tests.unit.insight.ledger.conftest import Lake
 
 WORDS = HeadgateError("neither happens", remedy="look")

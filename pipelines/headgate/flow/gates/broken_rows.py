@@ -18,8 +18,14 @@ from headgate.flow.gates.releases import MOST_ROWS, ROW, token
 from headgate.lake.tables.frames import TableRows, struct_of
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.row_changes import RowChange
-from headgate.lake.tables.row_hashes import comparable, hashes, is_floating, rounded
-from headgate.lake.tables.row_texts import texts, values_of
+from headgate.lake.tables.row_values import (
+    comparable,
+    is_floating,
+    rounded,
+    row_hashes,
+    text_columns,
+    values_of,
+)
 from headgate.lake.tables.table import Table
 
 _DIGEST, _KEY, _OLD = "_digest", "_key", "_old"
@@ -69,12 +75,12 @@ def broken_rows(
         *columns, *(F.expr(sql).alias(marks[rule.id]) for rule, sql in asked)
     ).where(reduce(or_, (F.coalesce(F.col(mark), F.lit(False)) for mark in marks.values())))
     names = [name for name in version.columns if name not in STATUS_COLUMNS]
-    old = visible.select(struct_of(key).alias(_KEY), texts(names).alias(_OLD))
+    old = visible.select(struct_of(key).alias(_KEY), text_columns(names).alias(_OLD))
     first = broken.orderBy(*(F.col(f"`{name}`") for name in key)).limit(MOST_ROWS + 1)
     found = (
         first.select(
             struct_of(key).alias(_KEY),
-            texts(names).alias("row"),
+            text_columns(names).alias("row"),
             _digest(version, names).alias(_DIGEST),
             *marks.values(),
         )
@@ -103,7 +109,7 @@ def _digest(rows: DataFrame, names: Sequence[str]) -> Column:
         rounded(value) if is_floating(types[name]) else value
         for name, value in zip(names, values, strict=True)
     ]
-    return F.concat(F.lit(ROW), *(F.hex(each) for each in hashes(values)))
+    return F.concat(F.lit(ROW), *(F.hex(each) for each in row_hashes(values)))
 
 
 def readers_rows(

@@ -23,8 +23,8 @@ from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.declaration.suites.model import Rule
-from headgate.lake.tables.earlier_files import files_at
 from headgate.lake.tables.frames import TableRows
+from headgate.lake.tables.history import files_at
 from headgate.lake.tables.table import Table
 
 _DIGITS = 100  # more than a sum of decimals has

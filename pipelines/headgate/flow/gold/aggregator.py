@@ -17,7 +17,7 @@ from headgate.declaration.types import Struct
 from headgate.flow.gold.schema import gold_type
 from headgate.flow.gold.states import fold_of, merged_sql, state_type, value_sql
 from headgate.lake.tables.data_file import STATE
-from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.frames import Projection
 
 _ON_TIME = "_late is null"
 

@@ -26,15 +26,13 @@ from headgate.flow.gold.recomputing import RecomputedResults, final_rows
 from headgate.flow.gold.schema import gold_type, late_type, state_field, time_column
 from headgate.flow.operations.place import StageTable
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.catching_up import batch_steps, files_after
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type
-from headgate.lake.tables.history import Watermarks
+from headgate.lake.tables.frames import Projection, TableRows, arrow_schema, micros, row_type
+from headgate.lake.tables.history import Watermarks, batch_steps, files_after
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.payloads.silver import SilverPayload
-from headgate.lake.tables.projection import Projection
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.staging import Prepared, stage
 from headgate.lake.tables.state import State, just_after

@@ -22,8 +22,8 @@ from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.schema import gold_type, state_field, time_column
 from headgate.flow.operations.place import Change
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
-from headgate.lake.tables.earlier_files import files_at
 from headgate.lake.tables.frames import TableRows, micros
+from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files, partition_files
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.row_counts import require_all

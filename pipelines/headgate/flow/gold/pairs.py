@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable
 from headgate.flow.gold.assignment import Assignment
-from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.frames import Projection
 
 
 class Pairs:

@@ -25,8 +25,7 @@ from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
 from headgate.flow.operations.place import StageTable
 from headgate.lake.tables.history import Watermarks
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import commit_time, just_after
 from headgate.lake.tables.table import Table
 

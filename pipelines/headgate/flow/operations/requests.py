@@ -11,8 +11,7 @@ from typing import Any
 
 from headgate.lake.storage.documents import ids_in, new_id, read_value, write_document
 from headgate.lake.storage.layout import CONTROL, Layout
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import State
 
 REJECT = "reject"

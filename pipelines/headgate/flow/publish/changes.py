@@ -8,8 +8,7 @@ from dataclasses import replace
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import Commit, read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import Commit, list_log, read_commit
 from headgate.lake.tables.table import Table
 
 
@@ -27,7 +26,7 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
         try:
             commit = read_commit(table.storage, version)
         except LogGapError:
-            if not log_folder(table.storage).is_trimmed(version):
+            if not list_log(table.storage).is_trimmed(version):
                 raise
             yield _what_is_live(table)
             return

@@ -39,11 +39,10 @@ from headgate.flow.publish.publication import (
     key_of_gold,
 )
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
-from headgate.lake.tables.catching_up import grouped
 from headgate.lake.tables.data_file import FINAL, DataFile
-from headgate.lake.tables.frames import TableRows, row_type, struct_of
+from headgate.lake.tables.frames import Projection, TableRows, row_type, struct_of
+from headgate.lake.tables.history import grouped
 from headgate.lake.tables.log import Commit
-from headgate.lake.tables.projection import Projection
 
 BATCH = "_batch"
 """A column of the rows: the batch id of a change, null for a final row."""

@@ -38,14 +38,12 @@ from headgate.flow.publish.sinks.writers import (
     VersionDifference,
     parts_of,
 )
-from headgate.lake.tables.catching_up import grouped
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.frames import TableRows, arrow_schema, row_type
-from headgate.lake.tables.history import with_footers
+from headgate.lake.tables.history import grouped, with_footers
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import Commit, read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import Commit, list_log, read_commit
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
@@ -84,7 +82,7 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
     try:
         commits, upto, state = _commits(table, after, most_rows)
     except LogGapError:
-        if not log_folder(table.storage).is_trimmed(after + 1):
+        if not list_log(table.storage).is_trimmed(after + 1):
             raise
         return all_files(table)
     if commits is None or _has_other_columns(table, after, commits):
@@ -221,7 +219,7 @@ class MirrorStage(CallingStage):
             try:
                 commit = read_commit(self.source.storage, held.number)
             except LogGapError:
-                if not log_folder(self.source.storage).is_trimmed(held.number):
+                if not list_log(self.source.storage).is_trimmed(held.number):
                     raise
                 return
             if commit is None or commit.state.files == held.files:

@@ -25,9 +25,9 @@ from headgate.flow.silver.rules import require_below_ceilings
 from headgate.flow.silver.transform import REJECTED as IS_REJECTED
 from headgate.flow.silver.transform import SilverTransform, depends_on_values_alone, silver_type
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.catching_up import files_after, steps_between
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type, struct_type
+from headgate.lake.tables.history import files_after, steps_between
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.rejected import RejectedPayload

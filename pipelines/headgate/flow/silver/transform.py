@@ -12,9 +12,8 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Record, SilverTable, Source
 from headgate.declaration.names import WARNINGS
 from headgate.flow.silver.rules import MASK, RowRules
-from headgate.lake.tables.frames import struct_type
+from headgate.lake.tables.frames import Projection, struct_type
 from headgate.lake.tables.payloads.silver import OUTCOMES
-from headgate.lake.tables.projection import Projection
 from headgate.lake.tables.record_shape import IGNORED
 
 REJECTED = "_rejected"

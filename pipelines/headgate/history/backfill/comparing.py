@@ -1,6 +1,6 @@
 """Compares the rows of a gold table with those that a backfill gives.
 
-Numbers of floating point that are nearly equal are the same (``tables.row_hashes``). The digest of
+Numbers of floating point that are nearly equal are the same (``tables.row_values``). The digest of
 a side is the number of its rows, and the sums modulo 2^64 of two 64-bit hashes of each row, so the
 order of rows does not matter. If two numbers are the same in this sense, both digests use the
 table's number. Digests
@@ -22,8 +22,16 @@ from headgate.flow.operations.backfill import CHANGE, CHANGED, GONE, NEW
 from headgate.history.backfill.report import ColumnDifference
 from headgate.lake.tables.frames import struct_of
 from headgate.lake.tables.row_changes import MOST, RowChange
-from headgate.lake.tables.row_hashes import NEAR, SEEDS, comparable, hashes, is_floating, rounded
-from headgate.lake.tables.row_texts import texts, values_of
+from headgate.lake.tables.row_values import (
+    NEAR,
+    SEEDS,
+    comparable,
+    is_floating,
+    rounded,
+    row_hashes,
+    text_columns,
+    values_of,
+)
 
 EQUAL = "equal"
 
@@ -123,7 +131,7 @@ class Comparison:
         for change in kinds:
             rows = compared.where(F.col(CHANGE) == change)
             order = [F.coalesce(f"new.`{name}`", f"old.`{name}`") for name in self._key]
-            sides = (texts(names, side).alias(side) for side in ("old", "new"))
+            sides = (text_columns(names, side).alias(side) for side in ("old", "new"))
             for row in rows.orderBy(*order).limit(MOST // len(kinds)).select(*sides).collect():
                 yield RowChange(values_of(row["old"]), values_of(row["new"]))
 
@@ -156,7 +164,7 @@ class Comparison:
                     same = F.col("old").isNotNull() & self._same(name)
                     value = F.when(same, self._side("old", name)).otherwise(value)
                 values.append(rounded(value) if is_floating(self._types[name]) else value)
-            for number, hashed in enumerate(hashes(values)):
+            for number, hashed in enumerate(row_hashes(values)):
                 yield F.sum(F.when(F.col(side).isNotNull(), hashed)).alias(f"{side}{number}")
 
     def _sum(self, side: str, counter: str | None) -> Column:

@@ -17,8 +17,7 @@ from headgate.history.savepoints.holds import FOLDER, is_held, savepoints_and_he
 from headgate.history.savepoints.savepoint import Savepoint, saved_operations
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import head_table
 
 SCRATCH = "scratch"

@@ -14,8 +14,7 @@ from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.flow.operations.requests import waiting_operations
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import head_table
 from headgate.lake.tables.table import Table
 

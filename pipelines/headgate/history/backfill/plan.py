@@ -27,8 +27,7 @@ from headgate.history.backfill.selection import (
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import micros
 from headgate.lake.tables.live_files import overlapping_files
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
 from headgate.lake.tables.table import Table

@@ -22,7 +22,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.log import Commit
-from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import Operation
 from headgate.lake.tables.row_changes import NO_ROWS, RowChanges
 from headgate.lake.tables.table import Table
 

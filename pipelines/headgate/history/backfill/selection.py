@@ -13,7 +13,7 @@ from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 
 LATEST = 1 << 60

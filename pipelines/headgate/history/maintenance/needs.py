@@ -15,8 +15,7 @@ from headgate.history.maintenance.retention_context import RetentionContext
 from headgate.history.savepoints.savepoint import SavedTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.live_files import live_paths
-from headgate.lake.tables.log import Commit, read_commit
-from headgate.lake.tables.log_folder import LogFolder
+from headgate.lake.tables.log import Commit, LogFolder, read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from headgate.lake.tables.log_folder import LogFolder
+from headgate.lake.tables.log import LogFolder
 
 KeepReason = Literal["live", "rebuilt", "batches", "unpublished", "ledger", "recent", "savepoints"]
 

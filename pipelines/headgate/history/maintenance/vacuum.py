@@ -24,8 +24,7 @@ from headgate.lake.storage.files import Stat
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import read_commit
-from headgate.lake.tables.log_folder import LogFolder, log_folder
+from headgate.lake.tables.log import LogFolder, list_log, read_commit
 from headgate.lake.tables.table import Table
 
 AT_ONCE = 200
@@ -84,7 +83,7 @@ def plan_vacuum(
     # Read the rebuild before the table: a file that is published in between is in one of them.
     rebuilt = context.rebuilt(view.name)
     view.refresh()
-    log = log_folder(view.storage)
+    log = list_log(view.storage)
     gathered = gather_needs(view, log, context, now - keep_for)
     needs = replace(gathered.needs, rebuilt=rebuilt)
     unsure = [s.path for s in listed.files if needs.reason(s.path, s.modified) is None]

@@ -17,8 +17,7 @@ from headgate.history.repair.logs import Aside, mend_log, put_log_aside
 from headgate.history.repair.plan import CannotRepairError, Plan
 from headgate.history.savepoints.resets import Resets, intend_reset
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.log import read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log, read_commit
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
@@ -28,7 +27,7 @@ def highest_epoch(layout: Layout, pipeline: str) -> int:
     """The highest epoch in the readable entries of all tables. Reads all logs."""
     epochs = [0]
     for table in tables_of(layout, pipeline):
-        for version in log_folder(table.storage).entries:
+        for version in list_log(table.storage).entries:
             with suppress(HeadgateError):
                 commit = read_commit(table.storage, version)
                 epochs.append(commit.state.epoch if commit else 0)

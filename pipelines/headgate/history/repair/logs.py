@@ -30,8 +30,14 @@ from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.damage import is_of_machine
 from headgate.lake.tables.errors import CommitRefusedError, LogGapError
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import commit_metadata, entry_path, read_commit
-from headgate.lake.tables.log_folder import LogFolder, last_checkpoint, log_folder
+from headgate.lake.tables.log import (
+    LogFolder,
+    commit_metadata,
+    entry_path,
+    last_checkpoint,
+    list_log,
+    read_commit,
+)
 from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
 
@@ -101,7 +107,7 @@ class Log:
 def examine_log(storage: Storage, path: str, pipeline: str, scratch: Path) -> Log:
     """Read a table's whole log. ``scratch`` is a folder for copies of damaged logs."""
     table = Table(storage, path, pipeline=pipeline)
-    folder = log_folder(table.log)
+    folder = list_log(table.log)
     broken, aside = _broken(table.log, folder), _checkpoints(table.log, folder)
     newest = max((*folder.entries, *folder.checkpoints), default=-1)
     if _can_be_read(table) and table.version >= newest:

@@ -17,9 +17,14 @@ from headgate.declaration.model import Pipeline, Source
 from headgate.flow.silver.copies import Copy, Earlier
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
-from headgate.lake.tables.positions import corrections, corrections_table, newest
 from headgate.lake.tables.replay import RecordPosition, positions_table, sql_of_log
-from headgate.lake.tables.snapshot import TablePosition, tables_of
+from headgate.lake.tables.snapshot import (
+    TablePosition,
+    corrections,
+    corrections_table,
+    newest,
+    tables_of,
+)
 
 
 @dataclass(frozen=True)

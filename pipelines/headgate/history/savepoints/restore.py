@@ -29,8 +29,7 @@ from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
 

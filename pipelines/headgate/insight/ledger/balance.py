@@ -22,8 +22,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.silver import OUTCOMES
-from headgate.lake.tables.positions import Positions, as_of, late_as_of, newest
-from headgate.lake.tables.snapshot import TablePosition
+from headgate.lake.tables.snapshot import Positions, TablePosition, as_of, late_as_of, newest
 
 
 def balance(layout: Layout, pipeline: Pipeline) -> Ledger:

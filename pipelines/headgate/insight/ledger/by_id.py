@@ -11,17 +11,18 @@ from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
-from headgate.lake.tables.positions import (
+from headgate.lake.tables.record_shape import IGNORED
+from headgate.lake.tables.replay import sql_of_log
+from headgate.lake.tables.snapshot import (
     Positions,
+    TablePosition,
     as_of,
     corrections,
     corrections_table,
     late_as_of,
     newest,
+    tables_of,
 )
-from headgate.lake.tables.record_shape import IGNORED
-from headgate.lake.tables.replay import sql_of_log
-from headgate.lake.tables.snapshot import TablePosition, tables_of
 
 if TYPE_CHECKING:
     import duckdb

@@ -21,8 +21,7 @@ from headgate.history.loads import requests as loads
 from headgate.history.savepoints.rebuilds import begun_rebuild
 from headgate.lake.storage.documents import Document, encoded, new_id
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.row_changes import RowChanges
 from headgate.lake.tables.snapshot import head_table
 

@@ -11,7 +11,7 @@ from headgate.declaration.model import Pipeline
 from headgate.history.backfill.report import backfill_reports, taken_back_reports, with_publications
 from headgate.history.loads.requests import LoadState, all_requests, load_state
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import Operation
 
 SHOWN = 10
 """How many loads, replays and backfills are reported at most: the newest ones."""

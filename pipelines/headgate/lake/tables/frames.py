@@ -1,4 +1,4 @@
-"""Spark frames over a table's files."""
+"""Spark frames over a table's files, and selections of columns that are sent to the JVM once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -18,6 +19,22 @@ from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.tables.damage import require_sound
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.table import Table
+from headgate.machine import jvm
+
+
+class Projection:
+    """The same ``select`` for many batches. PySpark's ``select`` makes several JVM calls per column
+    each time: a third of all calls of a small batch."""
+
+    def __init__(self, *columns: Column | str) -> None:
+        self._columns = columns
+        self._seq: Any = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """``frame.select(*columns)``."""
+        if self._seq is None:
+            self._seq = jvm.java_columns(frame, self._columns)
+        return jvm.select(frame, self._seq)
 
 
 def struct_type(columns: Mapping[str, DataType]) -> StructType:

@@ -1,19 +1,26 @@
-"""Reads batches back from a log: the files that commits added, in order, without a gap."""
+"""Reads batches back from a log: the files that commits added, in order, without a gap.
+
+So a stage gets the upstream batches that it has not processed yet, in steps; and an earlier batch
+has the files that its table had then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
+from typing import Protocol, TypeVar
 
-from headgate.commands import SEE_DAMAGE
-from headgate.declaration.kinds import BRONZE, kind_of
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from headgate.commands import SEE_DAMAGE, pipeline_command
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, kind_of, name_of
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import Commit, read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import Commit, list_log, read_commit
 from headgate.lake.tables.state import Counts, State, add_counts
 from headgate.lake.tables.table import Table
 
@@ -38,7 +45,7 @@ def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
         try:
             commit = read_commit(table.log, at)
         except LogGapError:
-            if not begins and log_folder(table.log).is_trimmed(at):
+            if not begins and list_log(table.log).is_trimmed(at):
                 return
             raise
         if commit is None:
@@ -185,4 +192,105 @@ def _gap(table: Table, reached: int, following: int) -> LogGapError:
     return LogGapError(
         f"{table.name}: batches {reached + 1} to {following} are not in the table's log",
         remedy=f"see what is damaged: {SEE_DAMAGE}; nothing was written",
+    )
+
+
+ROWS_PER_STEP = 1_000_000
+"""Batches are grouped up to this many rows, so that a long backlog needs few steps."""
+
+
+def batch_steps(
+    upstream: Table,
+    after: int,
+    upto: int,
+    watermarks: Watermarks = NO_WATERMARKS,
+    most_rows: int | None = None,
+) -> Iterator[tuple[Commit, ...]]:
+    """The upstream batches in ``(after, upto]`` in groups, each to be processed by one commit.
+    ``watermarks`` as in ``history.batches``, ``most_rows`` as in ``grouped``, ``ROWS_PER_STEP`` if
+    None.
+
+    Raises LogGapError if a batch is missing from the upstream's log.
+    """
+    most = ROWS_PER_STEP if most_rows is None else most_rows
+    return grouped(batches(upstream, after, upto, watermarks), most)
+
+
+def steps_between(
+    upstream: Table,
+    after: int,
+    stops: Iterable[int],
+    watermarks: Watermarks,
+    most_rows: int | None = None,
+) -> Iterator[tuple[Commit, ...]]:
+    """The steps after batch id ``after``. ``stops`` are batch ids in rising order; a step ends at
+    each of them. The others as in ``batch_steps``."""
+    for stop in stops:
+        yield from batch_steps(upstream, after, stop, watermarks, most_rows)
+        after = max(after, stop)
+
+
+class _HasRows(Protocol):
+    @property
+    def rows(self) -> int: ...
+
+
+_Part = TypeVar("_Part", bound=_HasRows)
+
+
+def grouped(found: Iterable[_Part], most_rows: int) -> Iterator[tuple[_Part, ...]]:
+    """Consecutive commits or files in groups of at most ``most_rows`` rows, or of one. With 0, each
+    is a group."""
+    group: list[_Part] = []
+    rows = 0
+    for each in found:
+        if group and (not most_rows or rows + each.rows > most_rows):
+            yield tuple(group)
+            group, rows = [], 0
+        group.append(each)
+        rows += each.rows
+    if group:
+        yield tuple(group)
+
+
+def files_after(group: Sequence[Commit], after: int = 0) -> tuple[DataFile, ...]:
+    """The files of the batches after batch id ``after``."""
+    return tuple(f for batch in group if batch.state.n > after for f in batch.files)
+
+
+Find = Callable[[DeltaTable], tuple[DataFile, ...]]
+
+
+def files_at(table: Table, n: int, find: Find = live_files) -> tuple[DataFile, ...]:
+    """The data files of a table as it was when it had processed batch ``n``. ``find`` returns the
+    files of a version that are wanted.
+
+    Raises LogGapError if the log no longer has this batch, and if another tool has rewritten the
+    files and has removed those of this batch.
+    """
+    state, live = table.refresh(), find(table.handle)
+    if state.n <= n:
+        return live
+    # Prefer the live files: the log of a table that is ahead may not reach back so far.
+    if all(file.is_ours and not file.is_across(n) for file in live):
+        return tuple(file for file in live if file.n <= n)
+    is_rewritten = not all(file.is_ours for file in live)
+    try:
+        files = find(DeltaTable(table.log.uri(), version=commit_at(table, n).version))
+    except (LogGapError, DeltaError) as error:
+        if is_rewritten:
+            raise _rewritten(table, n) from error
+        raise
+    if is_rewritten and not all(table.storage.exists(file.path) for file in files):
+        raise _rewritten(table, n)
+    return files
+
+
+def _rewritten(table: Table, n: int) -> LogGapError:
+    layer, name = kind_of(table.name), name_of(table.name)
+    rebuilt = (GOLD if layer == LATE else layer).path(name).replace("/", ".")
+    return LogGapError(
+        f"{table.name}: another tool has rewritten its files, and its rows of the batches up to "
+        f"{n:,} are no longer known",
+        remedy="rebuild the table: " + pipeline_command("run", "--full-refresh", rebuilt),
     )

@@ -15,8 +15,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from headgate.commands import SEE_DAMAGE
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.errors import CommitRefusedError, LogGapError
-from headgate.lake.tables.log import has_entry, last_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import has_entry, last_commit, list_log
 from headgate.lake.tables.state import State
 
 REOPEN_EVERY = 20
@@ -116,7 +115,7 @@ class LogFollower:
 
     def _newest(self) -> int:
         """The newest version of a log that has not been read."""
-        listed = log_folder(self.log)
+        listed = list_log(self.log)
         if listed.is_whole:
             return listed.entries[-1]
         with self._as_gaps():  # delta-rs may still read the log, or report the damage
@@ -147,7 +146,7 @@ class LogFollower:
         try:
             yield
         except TableNotFoundError as error:
-            if log_folder(self.log).paths:
+            if list_log(self.log).paths:
                 raise self._damaged(f"the table's log cannot be read: {error}") from error
             raise FileNotFoundError(self.log.uri()) from error
         except DeltaError as error:

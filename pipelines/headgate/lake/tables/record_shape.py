@@ -18,6 +18,8 @@ seen_at        timestamp                             an event time too far after
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 
 from headgate.declaration.types import BINARY, STRING, Array, Struct
@@ -54,3 +56,13 @@ def record_schema(place: str, *, has_document: bool = False) -> pa.Schema:
             ("seen_at", time),
         ]
     )
+
+
+def double_text(number: float) -> str:
+    """A finite double as Java writes it: ``1.0E7``, with the fewest digits that identify it."""
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    assert isinstance(exponent, int)
+    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{exponent + len(rest)}"

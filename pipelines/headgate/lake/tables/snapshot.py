@@ -1,4 +1,4 @@
-"""A consistent snapshot of the positions of a pipeline's tables.
+"""A consistent snapshot of the positions of a pipeline's tables, now and as of a batch id.
 
 A running driver updates upstream tables first, and side tables before the table that counts their
 rows. The snapshot reads them in the opposite order, so no table is ahead of its upstream. The
@@ -9,20 +9,27 @@ exactly. So no driver has to wait for a savepoint.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
+from headgate.commands import pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import KINDS, kind_of
+from headgate.declaration.kinds import GOLD, KINDS, LATE, QUARANTINE, REJECTED, SILVER, kind_of
 from headgate.declaration.model import Pipeline
+from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.errors import NoTablesError
+from headgate.lake.tables.errors import LogGapError, NoTablesError
+from headgate.lake.tables.history import commit_at, lineage
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.replay import RecordPosition, corrected_record, positions_table
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow.dataset import Dataset
 
 
@@ -108,3 +115,84 @@ def _standing(table: Table) -> TablePosition:
     state = table.refresh()
     table.require_intact()
     return TablePosition(table, table.version, state)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Every table of a pipeline at its newest commit, by name. ``rejected`` has no entry for a
+    silver table without a suite."""
+
+    bronze: TablePosition
+    quarantine: TablePosition
+    rejected: Mapping[str, TablePosition]
+    silver: Mapping[str, TablePosition]
+    gold: Mapping[str, TablePosition]
+    late: Mapping[str, TablePosition]
+
+
+def newest(layout: Layout, pipeline: Pipeline) -> Positions:
+    """Read the position of every table. Raises HeadgateError if the pipeline has never run."""
+    found = snapshot(layout, pipeline)
+    for path in pipeline.definitions:
+        if path not in found.tables:
+            raise HeadgateError(
+                f"{pipeline.name} has no table {path} yet under {layout.storage.root}",
+                remedy=pipeline_command("run", "--once"),
+            )
+    return Positions(
+        found.bronze,
+        found.tables[QUARANTINE.path(graph_of(pipeline).head.name)],
+        {n: found.tables[REJECTED.path(n)] for n, table in pipeline.silver.items() if table.suite},
+        {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
+        {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
+        {name: found.tables[LATE.path(name)] for name in pipeline.gold},
+    )
+
+
+def corrections(bronze: TablePosition) -> dict[RecordPosition, RecordPosition]:
+    """The copies that replays have written to bronze, each with the record that it corrects."""
+    import pyarrow.dataset as ds
+
+    if not BronzePayload.of(bronze.state).replays:
+        return {}
+    columns = ["partition", "offset", "headers"]
+    wanted = ds.field("partition") < 0
+    rows = bronze.dataset().to_table(columns=columns, filter=wanted).to_pylist()
+    found = {
+        RecordPosition(row["partition"], row["offset"]): corrected_record(row["headers"])
+        for row in rows
+    }
+    return {copy: of for copy, of in found.items() if of is not None}
+
+
+def corrections_table(found: Mapping[RecordPosition, RecordPosition]) -> pa.Table:
+    """Copies and what they correct: ``partition``, ``offset``, ``of_partition``, ``of_offset``."""
+    pairs, of = positions_table(found), positions_table(found.values())
+    for name in of.column_names:
+        pairs = pairs.append_column(f"of_{name}", of.column(name))
+    return pairs
+
+
+def as_of(position: TablePosition, n: int) -> TablePosition:
+    """The position at which the table had processed bronze up to batch id ``n`` and no further.
+
+    Side tables skip batches without rows, so their position may be below ``n``. Raises
+    LogGapError if the table's log no longer has this position.
+    """
+    if position.n <= n:
+        return position
+    commit = commit_at(position.table, n, position.state.data_commit)
+    return TablePosition(position.table, commit.version, commit.state)
+
+
+def late_as_of(late: TablePosition, gold: TablePosition) -> TablePosition:
+    """The late table as of its gold table: without rows of later batches, and without the marks of
+    a replay that gold has not carried out, for example because a gate holds gold."""
+    found = as_of(late, gold.state.n)
+    if found.state.operation <= gold.state.operation:
+        return found
+    with suppress(LogGapError):
+        for commit in lineage(late.table, found.version):
+            if commit.state.operation <= gold.state.operation:
+                return TablePosition(late.table, commit.version, commit.state)
+    return found

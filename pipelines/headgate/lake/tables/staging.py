@@ -7,7 +7,9 @@ is an orphan; vacuum removes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
@@ -16,7 +18,6 @@ from headgate.failpoints import failpoint
 from headgate.lake.tables.arrow import attempt_folder, describe
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.row_counts import require_side_rows
-from headgate.lake.tables.side_by_side import side_by_side
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
@@ -83,3 +84,25 @@ def prepare_together(*preparations: Preparation) -> tuple[Prepared, ...]:
     """The prepared commits of different tables, in order. An error of a preparation is raised after
     all of them have ended."""
     return tuple(p for p in side_by_side(preparations) if p is not None)
+
+
+Result = TypeVar("Result")
+
+# One thread in addition to the stream's thread. It is kept until the process ends, because each
+# Python thread is bound to a JVM thread.
+_BESIDE = ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside")
+
+
+def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
+    """The results of some calls, in order. An error of a call is raised after all have ended.
+
+    While one call writes its rows, Spark plans the query of another: planning takes most of the
+    time of a small batch. A call must not use this function.
+    """
+    pending = [_BESIDE.submit(call) for call in calls[1::2]]
+    try:
+        done = [call() for call in calls[::2]]
+    finally:
+        wait(pending)
+    beside = [each.result() for each in pending]
+    return [(beside if place % 2 else done)[place // 2] for place in range(len(calls))]

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
 
 from headgate.declaration.kinds import GOLD, kind_of, transaction_id
 from headgate.failpoints import failpoint
@@ -21,14 +23,11 @@ from headgate.lake.tables.checksum import NO_FILES, digest_after, digest_of, sch
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.errors import CommitRefusedError, FencedError, LogGapError
-from headgate.lake.tables.gate import Gate
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import commit_metadata, has_entry
-from headgate.lake.tables.log_folder import last_checkpoint, log_folder
+from headgate.lake.tables.log import commit_metadata, has_entry, last_checkpoint, list_log
 from headgate.lake.tables.log_follower import LogFollower
 from headgate.lake.tables.row_counts import require_stated_rows
 from headgate.lake.tables.state import State
-from headgate.lake.tables.writing import write, write_wider
 
 # Reader version 1, writer version 2: deltalake, DuckDB, polars, Trino and Power BI can read it. Set
 # here so that no default of a cluster turns a feature on. Only Headgate may trim logs: the state is
@@ -70,7 +69,7 @@ class Table(LogFollower):
     @property
     def exists(self) -> bool:
         """Whether it has a log, complete or not. A crash may leave a folder without a log."""
-        return has_entry(self.log, 0) or bool(log_folder(self.log).paths)
+        return has_entry(self.log, 0) or bool(list_log(self.log).paths)
 
     def create(
         self, schema: pa.Schema, definition: str, *, time_column: str, generation: int = 0
@@ -210,7 +209,7 @@ class Table(LogFollower):
                 write_wider(handle, self.app, state, wider)
             else:
                 files = {"add": add, "remove": remove, "moved": moved}
-                write(handle, self.app, state, self.partition_by, schema, **files)
+                write_commit(handle, self.app, state, self.partition_by, schema, **files)
         except CommitFailedError as error:
             raise self._refused(state, error) from error
         except DeltaError as error:
@@ -242,3 +241,72 @@ class Table(LogFollower):
 
 TableOf = Callable[[str], Table]
 """Returns the table of a path: the current one, or its rebuild."""
+
+
+def write_commit(
+    handle: DeltaTable,
+    app: str,
+    state: State,
+    partition_by: Sequence[str],
+    schema: Schema | None,
+    *,
+    add: Sequence[DataFile],
+    remove: Sequence[DataFile],
+    moved: Sequence[DataFile],
+) -> None:
+    """Add and remove files under ``state``. ``moved`` are added files whose rows were in removed
+    ones. ``schema`` replaces the table's: with it, all live files are removed. Raises
+    CommitFailedError or another DeltaError.
+    """
+    new_rows, at = state.kind != "maintenance", state.at // 1000
+    # An overwrite removes all live files, and is the only way to drop a column.
+    gone = () if schema else remove
+    actions: list[AddAction | RemoveAction] = [
+        *(f.added(at, new_rows=new_rows) for f in add),
+        *(f.added(at, new_rows=False) for f in moved),
+        *(f.removed(at, rows_gone=new_rows) for f in gone),
+    ]
+    handle.create_write_transaction(
+        actions,
+        mode="overwrite" if schema else "append",
+        schema=schema or handle.schema(),
+        partition_by=list(partition_by) or None,
+        commit_properties=_properties(app, state, [*add, *moved], remove),
+        post_commithook_properties=_AFTERWARDS,
+    )
+
+
+def write_wider(handle: DeltaTable, app: str, state: State, schema: Schema) -> None:
+    """Add the fields that ``schema`` has and the table lacks (``tables.extending``). No file
+    changes. Raises as ``write_commit``."""
+    handle.alter.add_columns(
+        schema.fields,
+        commit_properties=_properties(app, state),
+        post_commithook_properties=_AFTERWARDS,
+    )
+
+
+_AFTERWARDS = PostCommitHookProperties(cleanup_expired_logs=False)
+
+
+def _properties(
+    app: str, state: State, add: Sequence[DataFile] = (), remove: Sequence[DataFile] = ()
+) -> CommitProperties:
+    transactions = [Transaction(app, state.transaction_version)]
+    if state.kind == "operation":
+        transactions.append(Transaction(f"{app}/op", state.operation))
+    return CommitProperties(
+        custom_metadata=commit_metadata(state, add, remove),
+        max_commit_retries=0,
+        app_transactions=transactions,
+    )
+
+
+class Gate(Protocol):
+    @property
+    def wants_all(self) -> bool:
+        """Whether the gate is also called for commits without files."""
+
+    def __call__(self, state: State, add: Sequence[DataFile], remove: Sequence[DataFile]) -> State:
+        """Validate the rows that the table would have after a commit, and return the state to
+        commit. Raises HeldError if readers must not see these rows."""

@@ -14,8 +14,7 @@ from headgate.flow.operations.backfill import MEMBER, Patch
 from headgate.flow.operations.carrying_out import tell_extended
 from headgate.flow.operations.place import Change, StageTable
 from headgate.lake.storage.files import Storage
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 from tests.unit.lake.tables.conftest import SCHEMA, TIME, file

@@ -21,8 +21,7 @@ from headgate.flow.operations.carrying_out import Operations, intend_operation
 from headgate.flow.operations.place import StageTable
 from headgate.insight.status.checkpoints import checkpoints
 from headgate.lake.tables.errors import FencedError
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table

@@ -10,8 +10,7 @@ import pytest
 from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
 from headgate.lake.storage.documents import DamagedDocumentError
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import State
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -20,8 +20,7 @@ from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.store import create_savepoint
 from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import tables_of
 from tests.unit.history.savepoints.conftest import NOW, lake
 from tests.unit.insight.ledger.conftest import Lake

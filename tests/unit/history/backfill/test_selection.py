@@ -17,7 +17,7 @@ from headgate.history.backfill.selection import (
     first_begin,
 )
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.operators import table
 

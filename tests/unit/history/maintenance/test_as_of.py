@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 from deltalake import DeltaTable
 
-from headgate.lake.tables.earlier_files import files_at
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.history import lineage
+from headgate.lake.tables.history import files_at, lineage
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.table import Table
 from tests.support.arrow_tables import rows_of

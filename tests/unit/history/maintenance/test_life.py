@@ -25,8 +25,7 @@ from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 from tests.support.rounds import ROUNDS

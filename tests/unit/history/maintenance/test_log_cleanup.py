@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from headgate.insight.ledger import balance
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log
 from tests.unit.history.maintenance.conftest import (
     Before,
     Fill,
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("short_logs")
 def test_logs_are_cut_off_and_prove_themselves(maintained: tuple[Lake, Before]) -> None:
     lake, before = maintained
     for path in ("bronze/events", "silver/good", "gold/per_minute"):
-        log = log_folder(lake.layout.storage.at(path))
+        log = list_log(lake.layout.storage.at(path))
         assert log.oldest > 10
         assert log.oldest in log.checkpoints
         assert len(log.checkpoints) == 2
@@ -47,14 +47,14 @@ def test_a_log_is_not_cut_off_at_a_checkpoint_that_is_damaged(fill: Fill) -> Non
     lake = fill(12)
     vacuumed(lake, "silver/good")
     silver = table(lake, "silver/good")
-    (first,) = log_folder(silver.storage).checkpoints
+    (first,) = list_log(silver.storage).checkpoints
     DeltaTable(silver.storage.uri(), version=3).create_checkpoint()
     short = silver.storage.read(f"_delta_log/{3:020d}.checkpoint.parquet")
     silver.storage.remove(f"_delta_log/{3:020d}.checkpoint.parquet")
     silver.refresh()
     DeltaTable(silver.storage.uri()).create_checkpoint()  # a valid one: the table is undamaged
     silver.storage.write(f"_delta_log/{first:020d}.checkpoint.parquet", short)
-    before = log_folder(silver.storage).entries
+    before = list_log(silver.storage).entries
     with pytest.raises(LogGapError, match=f"the checkpoint of version {first} is damaged"):
         vacuumed(lake, "silver/good")
-    assert log_folder(silver.storage).entries[: len(before)] == before
+    assert list_log(silver.storage).entries[: len(before)] == before

@@ -26,7 +26,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.failing import passing
 from tests.unit.history.maintenance.conftest import (
@@ -198,7 +198,7 @@ def names(lake: Lake, path: str, after: int) -> list[str]:
 @pytest.mark.long
 def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, Before]) -> None:
     lake, before = maintained
-    assert log_folder(lake.layout.storage.at("silver/good")).oldest > 10
+    assert list_log(lake.layout.storage.at("silver/good")).oldest > 10
     held = table(lake, "bronze/events")
     held.fence(99)
     gold = table(lake, "gold/per_minute")
@@ -262,6 +262,6 @@ def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
     for n in range(5, 12):
         add_batch(lake, n)
     maintain(lake)
-    assert log_folder(lake.layout.storage.at("bronze/events")).oldest > asked
+    assert list_log(lake.layout.storage.at("bronze/events")).oldest > asked
     assert Resets(table(lake, "bronze/events")).intent is None
     restore_savepoint(lake.layout, lake.pipeline, take(lake), 99, NOON)

@@ -15,8 +15,7 @@ from headgate.declaration.model import Pipeline, Publication
 from headgate.flow.publish.changes import changes
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import entry_path
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import entry_path, list_log
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table
 from tests.unit.history.maintenance.conftest import Fill, compacted, owned, vacuumed
@@ -81,7 +80,7 @@ def test_what_is_to_be_sent_is_kept_as_it_was_committed(fill: Fill, source: str,
     for each in owned(lake):
         DeltaTable(each.storage.uri()).create_checkpoint()
     assert vacuumed(lake)[path].log_why == "unpublished"
-    assert log_folder(lake.layout.storage.at(path)).oldest == 5
+    assert list_log(lake.layout.storage.at(path)).oldest == 5
     assert list(to_send(lake, path, 5)) == wanted
 
 
@@ -136,7 +135,7 @@ def test_and_so_it_does_where_the_log_begins_later(fill: Fill) -> None:
     for each in owned(lake):
         DeltaTable(each.storage.uri()).create_checkpoint()
     vacuumed(lake)
-    assert log_folder(lake.layout.storage.at("gold/per_minute")).oldest > 0
+    assert list_log(lake.layout.storage.at("gold/per_minute")).oldest > 0
     (only,) = to_send(lake, "gold/per_minute", 0)
     assert len(only[1]) == 9
 

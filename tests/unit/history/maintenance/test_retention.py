@@ -15,7 +15,7 @@ from headgate.history.maintenance.retention import (
     TableNeeds,
     trim_log,
 )
-from headgate.lake.tables.log_folder import LogFolder
+from headgate.lake.tables.log import LogFolder
 
 SINCE = datetime(2026, 5, 4, 12, tzinfo=UTC)
 OLD = SINCE - timedelta(seconds=1)

@@ -20,8 +20,7 @@ from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
 from headgate.insight.status.past import SHOWN, past
 from headgate.lake.tables.load import Load
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.table import Table
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 

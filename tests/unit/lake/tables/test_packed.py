@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.packed import PACK, Packed
+from headgate.lake.tables.payloads.bronze import PACK, Operation, Packed
 
 SIZES = (0, 1, PACK - 1, PACK, PACK + 1, 3 * PACK + 5)
 

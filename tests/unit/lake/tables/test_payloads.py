@@ -18,8 +18,7 @@ from headgate.lake.tables.checksum import checksum_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.payloads.none import NoPayload
 from headgate.lake.tables.payloads.publication import PublicationPayload

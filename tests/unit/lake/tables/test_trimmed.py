@@ -20,8 +20,7 @@ from headgate.lake.tables.data_file import DataFile, merged_name
 from headgate.lake.tables.errors import CommitRefusedError, FencedError, LogGapError
 from headgate.lake.tables.history import batches, commit_at, lineage
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import entry_path, newest_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import entry_path, list_log, newest_commit
 from headgate.lake.tables.payloads.silver import SilverPayload
 from headgate.lake.tables.table import Table
 from tests.support.rounds import IN_FULL
@@ -77,7 +76,7 @@ def forget_files(table: Table, highest: int) -> None:
 def trim(table: Table, version: int) -> None:
     """Write a checkpoint at ``version`` and delete all files of the log below it."""
     DeltaTable(table.storage.uri(), version=version).create_checkpoint()
-    for at, path in log_folder(table.storage).paths:
+    for at, path in list_log(table.storage).paths:
         if at < version:
             table.storage.remove(path)
 
@@ -240,10 +239,10 @@ def test_a_trimmed_log_has_no_room_for_a_zombie(tmp_path: Path) -> None:
     for n in range(4, 9):
         process(table, n)
     trim(table, 9)
-    before = log_folder(table.storage)
+    before = list_log(table.storage)
     with pytest.raises(CommitRefusedError):
         zombie.commit(stale, (written(zombie, "data/0-4-zombie/part-0.parquet"),))
-    assert log_folder(table.storage) == before
+    assert list_log(table.storage) == before
     with pytest.raises(FencedError):
         zombie.refresh()
 

@@ -20,7 +20,7 @@ from headgate.declaration.model import TimeForm
 from headgate.flow.bronze.decoding.documents import MAX_DIGITS, Fraction, Integer, in_utf8
 from headgate.flow.bronze.decoding.event_times import ISO, is_epoch, text_reader
 from headgate.flow.bronze.decoding.times import BLANKS, Instant
-from headgate.lake.tables.double_text import double_text
+from headgate.lake.tables.record_shape import double_text
 
 BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
 WIDTHS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headgate.lake.tables.double_text import double_text
+from headgate.lake.tables.record_shape import double_text
 
 encode = msgspec.json.Encoder().encode
 _ROWS = 8192

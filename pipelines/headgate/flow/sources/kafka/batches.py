@@ -26,7 +26,7 @@ from headgate.flow.sources.kafka.ranges import Offsets, next_range, unread
 from headgate.flow.sources.kafka.topics import TopicListing, TopicPartition, decoded_offsets
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
 from headgate.flow.sources.records import FrameRecords
-from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.frames import Projection
 from headgate.lake.tables.record_shape import HEADERS
 
 _POLL = 30_000  # milliseconds without an answer until a task fails

@@ -18,8 +18,7 @@ from headgate.insight.metrics.parts.unsent import Unsent
 from headgate.insight.metrics.samples import Histograms, Samples
 from headgate.insight.metrics.tail import TableTail
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.log import Commit, read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import Commit, list_log, read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import Counts, State, time_of
@@ -145,7 +144,7 @@ class TablesPart(Reading):
         if path not in self._created:
             self._created[path], log = None, self._tails[path].log
             with suppress(LogGapError):  # nothing else needs this entry
-                if (first := read_commit(log, log_folder(log).oldest)) is not None:
+                if (first := read_commit(log, list_log(log).oldest)) is not None:
                     self._created[path] = first.written_at
         return self._created[path]
 

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 
 from headgate.flow.gold.assignment import Assignment
 from headgate.flow.gold.operators.windows import Windows
-from headgate.lake.tables.frames import micros
-from headgate.lake.tables.projection import Projection
+from headgate.lake.tables.frames import Projection, micros
 
 
 def assignment(windows: Windows, lateness: timedelta) -> Assignment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.lake.tables.log_folder import LogFolder
+from headgate.lake.tables.log import LogFolder
 
 Versions = tuple[int, ...]
 

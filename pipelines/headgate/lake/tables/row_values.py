@@ -1,12 +1,30 @@
-"""Hashes of rows that do not depend on where or in which order the rows were computed."""
+"""The values of rows as text, as a person is shown them (``row_changes``), and hashes of rows.
+
+Hashes do not depend on where or in which order the rows were computed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column
+from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
+
+from headgate.lake.tables.row_changes import Values
+
+
+def text_columns(names: Sequence[str], of: str = "") -> Column:
+    """A struct of the columns as text; of the fields of the struct ``of``, if it is given, and null
+    if that is null. Times are in the session's zone, UTC."""
+    place = f"{of}." if of else ""
+    found = F.struct(*(F.col(f"{place}`{name}`").cast("string").alias(name) for name in names))
+    return F.when(F.col(of).isNotNull(), found) if of else found
+
+
+def values_of(row: Row | None) -> Values | None:
+    return None if row is None else row.asDict()
+
 
 NEAR = 1e-9
 """Two numbers of floating point are the same if they differ by no more than this times the larger
@@ -34,7 +52,7 @@ def rounded(value: Column) -> Column:
     return F.rint(spread / NEAR) + F.lit(0.0)  # no -0.0
 
 
-def hashes(values: Sequence[Column]) -> tuple[Column, ...]:
+def row_hashes(values: Sequence[Column]) -> tuple[Column, ...]:
     """Two 64-bit hashes (xxHash) of some values, one for each of ``SEEDS``."""
     # The hash skips nulls. Without the flags, a null could change its column unseen.
     flags = [F.isnull(value) for value in values]
