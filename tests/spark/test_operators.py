@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import OPERATORS, begin_of, columns_of, operator_of
-from headgate.flow.gold.assignment import Assignment
 from headgate.flow.gold.operators.fold_operator import FoldOperator
+from headgate.flow.gold.pairs import Assignment
 from headgate.lake.tables.frames import micros, struct_type
 from tests.support.operators import CASES, Case, table
 from tests.support.toys import toys

@@ -31,7 +31,7 @@ from headgate.declaration.types import (
     Decimal,
     is_floating,
 )
-from headgate.flow.gold.states import fold_of, merged_sql, state_type
+from headgate.flow.gold.schema import fold_of, merged_sql, state_type
 from tests.unit.declaration.nested_examples import EXAMPLES, SCOPE
 
 pytestmark = pytest.mark.spark

@@ -21,7 +21,7 @@ from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.operators.windows import Windows
 from headgate.flow.operations.drain import DrainOperation
-from headgate.flow.operations.place import Change, StageTable
+from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.flow.silver.stage import SilverStage
 from headgate.flow.sources.files.log import LoggedFile
 from headgate.flow.sources.micro_batches import BatchEnd

@@ -11,7 +11,7 @@ from pathlib import Path
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.place import Change, StageTable
+from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.state import State

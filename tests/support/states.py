@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import Measure
 from headgate.declaration.types import Struct
-from headgate.flow.gold.states import fold_of, merged_sql, state_type, value_sql
+from headgate.flow.gold.schema import fold_of, merged_sql, state_type, value_sql
 
 
 def states(rows: DataFrame, measures: Sequence[Measure], *by: str) -> DataFrame:

@@ -22,7 +22,7 @@ from headgate.flow.gold.operators.fold_operator import FoldOperator
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headgate.flow.gold.assignment import Assignment
+    from headgate.flow.gold.pairs import Assignment
 
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +80,7 @@ class SlotsKind(FoldOperator[Slots]):
     def assignment(self, operator: Slots, declared: GoldTable) -> Assignment:
         from pyspark.sql import functions as F
 
-        from headgate.flow.gold.assignment import Assignment
+        from headgate.flow.gold.pairs import Assignment
 
         every, origin = operator.every // _MICROSECOND, (operator.origin - _EPOCH) // _MICROSECOND
         since = F.unix_micros("_event_time") - F.lit(origin)

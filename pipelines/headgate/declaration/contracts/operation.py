@@ -18,7 +18,7 @@ from headgate.errors import HeadgateError
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
-    from headgate.flow.operations.place import Change, StageTable
+    from headgate.flow.operations.stage_table import Change, StageTable
     from headgate.lake.tables.state import State
 
 Document = Mapping[str, Any]
@@ -91,7 +91,7 @@ class TableOperation(ABC):
     def given_up(self, place: StageTable, state: State, document: Document) -> Change:
         """The change of a table for which the operation was rejected. By default there is none. A
         table that carries an operation out before the one that was held takes that back."""
-        from headgate.flow.operations.place import Change
+        from headgate.flow.operations.stage_table import Change
 
         return Change(state)
 

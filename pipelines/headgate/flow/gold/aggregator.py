@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 
@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.types import Struct
-from headgate.flow.gold.schema import gold_type
-from headgate.flow.gold.states import fold_of, merged_sql, state_type, value_sql
+from headgate.flow.gold.pairs import Assignment, Pairs
+from headgate.flow.gold.schema import fold_of, gold_type, merged_sql, state_type, value_sql
 from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.frames import Projection
 
@@ -194,3 +194,14 @@ def _merge(measure: Measure) -> Column:
     return _state(
         measure, lambda n: F.expr(merged_sql(measure, n, old, new)).cast(str(fields[n].type))
     )
+
+
+@dataclass(frozen=True)
+class GoldFold:
+    """The fold of one gold table."""
+
+    spark: SparkSession
+    declared: GoldTable
+    pairs: Pairs
+    assignment: Assignment
+    aggregator: Aggregator

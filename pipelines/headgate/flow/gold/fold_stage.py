@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -16,16 +18,14 @@ from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
-from headgate.flow.gold.aggregator import Aggregator, batch_constants
-from headgate.flow.gold.assignment import Assignment
-from headgate.flow.gold.fold import GoldFold
-from headgate.flow.gold.late_candidates import FEW, late_candidates
+from headgate.flow.gold.aggregator import Aggregator, GoldFold, batch_constants
 from headgate.flow.gold.late_replay import LATE_TIME, LateReplay
-from headgate.flow.gold.pairs import Pairs
+from headgate.flow.gold.pairs import Assignment, Pairs
 from headgate.flow.gold.recomputing import RecomputedResults, final_rows
 from headgate.flow.gold.schema import gold_type, late_type, state_field, time_column
-from headgate.flow.operations.place import StageTable
+from headgate.flow.operations.stage_table import StageTable
 from headgate.lake.tables.arrow import stage_arrow
+from headgate.lake.tables.damage import sound_batches
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import Projection, TableRows, arrow_schema, micros, row_type
 from headgate.lake.tables.history import Watermarks, batch_steps, files_after
@@ -36,8 +36,30 @@ from headgate.lake.tables.payloads.silver import SilverPayload
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.staging import Prepared, stage
 from headgate.lake.tables.state import State, just_after
-from headgate.lake.tables.table import TableOf
+from headgate.lake.tables.table import Table, TableOf
 from headgate.lake.tables.table_schema import TableSchema
+
+FEW = 10_000
+"""Up to this many late pairs of a step are written without a Spark job."""
+MOST = 100_000
+"""At most this many rows that may be late are held in memory."""
+
+
+def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.Table | None:
+    """The rows of some files that were behind the watermark at arrival by more than ``slack``
+    microseconds (``Assignment``); None if there are more than ``MOST``. Unless a drain has closed
+    results, no other row is late. Raises DamagedFileError."""
+    behind_by = pa.scalar(slack, pa.duration("us"))
+    schema = arrow_schema(row_type(silver))
+    found = [schema.empty_table()]
+    for file in files:
+        for batch in sound_batches(silver.storage, file, schema.names):
+            from_then = pc.add(batch.column("_event_time"), behind_by)
+            behind = batch.filter(pc.greater(batch.column("_clock"), from_then))
+            found.append(pa.Table.from_batches([behind]).select(schema.names).cast(schema))
+            if sum(map(len, found)) > MOST:
+                return None
+    return pa.concat_tables(found).combine_chunks()
 
 
 class FoldStage:

@@ -17,10 +17,9 @@ from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import begin_of, columns_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, STATUS_COLUMNS
-from headgate.flow.gold.aggregator import batch_constants
-from headgate.flow.gold.fold import GoldFold
+from headgate.flow.gold.aggregator import GoldFold, batch_constants
 from headgate.flow.gold.schema import gold_type, state_field, time_column
-from headgate.flow.operations.place import Change
+from headgate.flow.operations.stage_table import Change
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.history import files_at

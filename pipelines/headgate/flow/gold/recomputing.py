@@ -19,8 +19,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.names import REPLAYED
-from headgate.flow.gold.aggregator import batch_constants
-from headgate.flow.gold.fold import GoldFold
+from headgate.flow.gold.aggregator import GoldFold, batch_constants
 from headgate.flow.gold.late_replay import LatePairSelection
 from headgate.flow.gold.schema import gold_type, state_field
 from headgate.lake.tables.data_file import STATE

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from headgate.flow.operations.place import StageTable
+    from headgate.flow.operations.stage_table import StageTable
     from headgate.lake.tables.history import Watermarks
     from headgate.lake.tables.table import Table, TableOf
     from headgate.lake.tables.table_schema import TableSchema

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from headgate.declaration.contracts.operation import TAKEN_BACK, Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, name_of
-from headgate.flow.operations.place import Change, StageTable
+from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.tables.damage import damaged_file

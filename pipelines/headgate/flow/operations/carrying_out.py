@@ -23,7 +23,7 @@ from headgate.declaration.contracts.operation import (
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
-from headgate.flow.operations.place import StageTable
+from headgate.flow.operations.stage_table import StageTable
 from headgate.lake.tables.history import Watermarks
 from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import commit_time, just_after

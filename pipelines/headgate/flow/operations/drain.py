@@ -8,7 +8,7 @@ from dataclasses import replace
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.place import Change, StageTable
+from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL, STATE
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.bronze import BronzePayload

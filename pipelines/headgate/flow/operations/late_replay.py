@@ -8,7 +8,7 @@ from typing import Any
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, LATE
-from headgate.flow.operations.place import Change, StageTable
+from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.state import State
 
 

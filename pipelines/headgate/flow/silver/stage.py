@@ -17,7 +17,7 @@ from headgate.declaration.model import SilverTable, Source
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import Struct
 from headgate.flow.operations.carrying_out import Operations
-from headgate.flow.operations.place import StageTable
+from headgate.flow.operations.stage_table import StageTable
 from headgate.flow.silver.quarantine import QuarantineTransform, new_rows, quarantine_type
 from headgate.flow.silver.rejected import RejectedRows, divided_files, rejected_type, rules_broken
 from headgate.flow.silver.replacements import Replacements

@@ -12,7 +12,7 @@ import pytest
 from headgate.flow.operations import backfill
 from headgate.flow.operations.backfill import MEMBER, Patch
 from headgate.flow.operations.carrying_out import tell_extended
-from headgate.flow.operations.place import Change, StageTable
+from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import State

@@ -11,7 +11,7 @@ from headgate.declaration.model import GoldTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headgate.flow.gold.assignment import Assignment
+    from headgate.flow.gold.pairs import Assignment
     from headgate.flow.gold.stage import GoldStage
     from headgate.lake.tables.table import TableOf
 

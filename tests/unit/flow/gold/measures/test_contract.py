@@ -15,7 +15,7 @@ from headgate.declaration.load import load
 from headgate.declaration.plan import plan
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import BIGINT, INT
-from headgate.flow.gold.states import merged_sql, state_type, value_sql
+from headgate.flow.gold.schema import merged_sql, state_type, value_sql
 from tests.support.toys import plugged_in
 
 ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")

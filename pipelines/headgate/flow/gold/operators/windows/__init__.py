@@ -16,7 +16,7 @@ from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.flow.gold.operators.fold_operator import FoldOperator
 
 if TYPE_CHECKING:
-    from headgate.flow.gold.assignment import Assignment
+    from headgate.flow.gold.pairs import Assignment
 
 MAX_WINDOWS_PER_ROW = 1_000
 """A row is folded into ``size / every`` windows. More than this is taken for a mistake in a

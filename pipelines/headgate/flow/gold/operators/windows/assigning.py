@@ -7,8 +7,8 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.flow.gold.assignment import Assignment
 from headgate.flow.gold.operators.windows import Windows
+from headgate.flow.gold.pairs import Assignment
 from headgate.lake.tables.frames import Projection, micros
 
 
