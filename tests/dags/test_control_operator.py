@@ -35,8 +35,7 @@ from headgate.flow.gates.documents import Hold
 from headgate.flow.operations.requests import waiting_operations
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from headgate.lake.tables.table import Table
 from tests.support.stream_task import LAUNCHER, FakeLauncher

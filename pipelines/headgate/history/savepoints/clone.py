@@ -30,8 +30,7 @@ from headgate.lake.storage.places import parent
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log import read_commit
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log, read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 
@@ -122,7 +121,7 @@ def _root(layout: Layout) -> str:
 
 def _copy(table: Table, to: Storage, saved: SavedTable, lowest: int) -> None:
     storage = table.storage
-    log = (path for at, path in log_folder(storage).paths if at <= saved.version)
+    log = (path for at, path in list_log(storage).paths if at <= saved.version)
     for path in (*_files(table, saved, lowest), *log):
         there = to.stat(path)
         if there is None or there.size != getattr(storage.stat(path), "size", None):
@@ -178,7 +177,7 @@ def _paths(folder: Storage) -> tuple[str, ...]:
 
 
 def _entries(table: Storage, epoch: int) -> Iterator[str]:
-    found = log_folder(table)
+    found = list_log(table)
     for version in found.entries:
         commit = read_commit(table, version)
         if commit is not None and commit.state.epoch > epoch:

@@ -21,7 +21,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import DataType, Struct, differences, extends, is_nested
-from headgate.lake.tables.operation import Operation
+from headgate.lake.tables.payloads.bronze import Operation
 
 DeploymentAction = Literal["resume", "new", "extend", "rebuild", "reread", "refuse", "left"]
 """``resume``: the table continues; ``new``: it is created and catches up; ``extend``: it gets

@@ -33,10 +33,8 @@ from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.extending import extend, extends
 from headgate.lake.tables.history import lineage, with_footers
 from headgate.lake.tables.live_files import live_files, live_paths
-from headgate.lake.tables.log import read_commit
-from headgate.lake.tables.log_folder import log_folder
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.log import list_log, read_commit
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import ConsistentSnapshot, tables_of
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table
@@ -107,7 +105,7 @@ class Resets:
             commit = read_commit(self.bronze.storage, version)
         except LogGapError:
             # Maintenance may remove an intent when every table has carried it out.
-            if log_folder(self.bronze.storage).is_trimmed(version):
+            if list_log(self.bronze.storage).is_trimmed(version):
                 return None
             raise
         return ResetIntent.of(commit.state) if commit else None

@@ -17,8 +17,7 @@ from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
 from headgate.lake.tables.table import Table
 

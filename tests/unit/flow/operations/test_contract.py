@@ -18,7 +18,7 @@ from headgate.declaration.contracts.operation import (
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.flow.operations.carrying_out import Operations, intend_operation
-from headgate.flow.operations.place import StageTable
+from headgate.flow.operations.stage_table import StageTable
 from headgate.insight.status.checkpoints import checkpoints
 from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.payloads.bronze import BronzePayload, Operation

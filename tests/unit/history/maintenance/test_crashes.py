@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.tables.history import batches
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
 from tests.support.failing import dying
@@ -76,7 +76,7 @@ def test_vacuum_that_dies_after_every_single_step(
             assert found[-1].state.n == 11
             assert all(upstream.storage.exists(f.path) for c in found for f in c.files)
     assert deaths > 10
-    assert log_folder(lake.layout.storage.at(SILVER)).oldest > 0
+    assert list_log(lake.layout.storage.at(SILVER)).oldest > 0
     assert verify_savepoint(lake.layout, "tiny", savepoint, read=True) == ()
     check(lake, before)
 

@@ -16,8 +16,7 @@ from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints.declaration_changes import late_again
 from headgate.history.savepoints.declarations import keep_declaration
 from headgate.history.savepoints.deployment import deployment_of
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from tests.unit.cli.conftest import Ask
 from tests.unit.cli.conftest import ask as _ask
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake
