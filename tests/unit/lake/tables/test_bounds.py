@@ -52,4 +52,3 @@ def test_a_file_that_may_have_any_time_has_no_bounds(tmp_path: Path) -> None:
     assert bounds_of(tmp_path, [None], [None, None]) is None
     assert bounds_of(tmp_path) is None
     assert bounds_of(tmp_path, [5, 9], [None], write_statistics=False) is None
-    assert bounds_of(tmp_path, [None], [FIRST - 1]) is None
