@@ -33,7 +33,7 @@ from headgate.history.maintenance.vacuum import list_files, plan_vacuum, remove_
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.log_folder import log_folder
+from headgate.lake.tables.log import list_log
 from headgate.lake.tables.table import Table
 
 TakeBatchLock = Callable[[], AbstractContextManager[object]]
@@ -99,7 +99,7 @@ def _compact(
     live = live_files(view.handle)
     # A files log counts landing files, and no stage follows its commits.
     upto = context.n if kind_of(table.name) in RECORDS else state.n
-    waiting = unpublished_files(view, log_folder(view.storage), context)
+    waiting = unpublished_files(view, list_log(view.storage), context)
     boundaries = context.boundaries if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = merge_groups(mergeable_files(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)
