@@ -25,8 +25,7 @@ from headgate.insight.status.set_aside import set_aside
 from headgate.lake.control.driver_reports import Backlog, Failure, last_failure
 from headgate.lake.control.driver_requests import paused_since, stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.operation import Operation
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import TablePosition, head_table
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import Ended, JobState, how_ended
