@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.flow.sources.kafka.batches import KafkaReader
-from headgate.flow.sources.kafka.failures import NoSuchTopicError, OffsetsLostError
+from headgate.flow.sources.kafka.failures import OffsetsLostError, TopicMissingError
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker import running
 from headgate.setup.broker.running import Broker
@@ -152,7 +152,7 @@ def test_a_topic_that_was_removed(reader: Reader) -> None:
     reader.start_fails()
     assert f"{reader.topic}/1: offsets 10 to the end (the topic is gone)" in reader.told
     reader.engine.accept_gap = True
-    with pytest.raises(NoSuchTopicError, match=reader.topic):
+    with pytest.raises(TopicMissingError, match=reader.topic):
         reader.engine.start()
     topics.create(reader.broker.servers, reader.topic, 2)
     send(reader.broker, reader.topic, "third", 3, 2)

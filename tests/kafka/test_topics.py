@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.flow.sources.kafka.failures import NoSuchTopicError
+from headgate.flow.sources.kafka.failures import TopicMissingError
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker import topics
 from headgate.setup.broker.running import Broker
@@ -73,7 +73,7 @@ def test_a_pattern_that_nothing_matches(
     spark: SparkSession, tmp_path: Path, broker: Broker
 ) -> None:
     pipeline = declare_kafka(tmp_path, broker.servers, pattern='"no such .*"', gold=GOLD)
-    with pytest.raises(NoSuchTopicError, match="matches no such"):
+    with pytest.raises(TopicMissingError, match="matches no such"):
         KafkaEngine(spark, pipeline, tmp_path / "root")
 
 

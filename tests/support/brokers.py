@@ -9,7 +9,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from headgate.flow.sources.kafka.failures import BrokersUnreachableError, NoSuchTopicError
+from headgate.flow.sources.kafka.failures import BrokersUnreachableError, TopicMissingError
 from headgate.flow.sources.kafka.topics import Topic, TopicPartition
 from headgate.flow.sources.micro_batches import BatchEnd
 from headgate.flow.sources.records import PartedRecords
@@ -47,7 +47,7 @@ class Brokers:
     def topics(self) -> tuple[Topic, ...]:
         self._answer()
         if not self.logs:
-            raise NoSuchTopicError("no topic", remedy="topics that exist: none")
+            raise TopicMissingError("no topic", remedy="topics that exist: none")
         return tuple(Topic(t, self.ids[t], len(self.logs[t])) for t in sorted(self.logs))
 
     def offsets(

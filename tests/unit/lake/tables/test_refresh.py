@@ -44,7 +44,7 @@ def test_nothing_is_listed_where_nothing_was_committed(
 
     monkeypatch.setattr(DeltaTable, "update_incremental", never)
     monkeypatch.setattr(DeltaTable, "schema", never)
-    monkeypatch.setattr(log_follower, "log_folder", never)
+    monkeypatch.setattr(log_follower, "list_log", never)
     monkeypatch.setattr(log_follower, "last_commit", never)
     assert [table.refresh() for _ in range(3)] == [state] * 3
     assert (table.handle, table.schema) == (held, columns)

@@ -22,7 +22,7 @@ from headgate.flow.sources.kafka.failures import (
     NO_ADDRESS,
     BrokersRefuseError,
     BrokersUnreachableError,
-    NoSuchTopicError,
+    TopicMissingError,
     meaning_of,
 )
 from headgate.flow.sources.kafka.topics import Topic, TopicPartition
@@ -53,7 +53,7 @@ class Cluster:
         self._client: Any = None
 
     def topics(self) -> tuple[Topic, ...]:
-        """The topics of the source, by name. Raises NoSuchTopicError if there is none."""
+        """The topics of the source, by name. Raises TopicMissingError if there is none."""
         wanted = self._wanted()
         described = self._ask("describeTopics", self._set(wanted), "DescribeTopics")
         found = self._answer(described.allTopicNames())
@@ -84,7 +84,7 @@ class Cluster:
         there = self._names()
         names = [name for name in there if pattern.fullmatch(name)]
         if not names:
-            raise NoSuchTopicError(
+            raise TopicMissingError(
                 f"no topic of {self._source.servers} matches {pattern.pattern}",
                 remedy=_listed(there),
             )
@@ -94,11 +94,11 @@ class Cluster:
         listed = self._ask("listTopics", None, "ListTopics")
         return sorted(str(name) for name in self._answer(listed.names()))
 
-    def _unknown(self, topic: str) -> NoSuchTopicError:
+    def _unknown(self, topic: str) -> TopicMissingError:
         names = self._names()
         hint = did_you_mean(topic, names)
         message = f"{self._source.servers} has no topic {topic}{hint}"
-        return NoSuchTopicError(message, remedy=_listed(names))
+        return TopicMissingError(message, remedy=_listed(names))
 
     def _listener_hint(self) -> str:
         """A remedy: how to find out why no broker answers."""

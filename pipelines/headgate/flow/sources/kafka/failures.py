@@ -24,7 +24,7 @@ class BrokersRefuseError(SourceError):
     """The brokers refuse the request because of credentials, rights or a client property."""
 
 
-class NoSuchTopicError(SourceError):
+class TopicMissingError(SourceError):
     """The topic does not exist."""
 
 

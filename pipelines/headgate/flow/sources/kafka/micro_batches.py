@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka.backlog import Arrivals, kafka_backlog
 from headgate.flow.sources.kafka.batches import KafkaBatches
-from headgate.flow.sources.kafka.failures import NoSuchTopicError
+from headgate.flow.sources.kafka.failures import TopicMissingError
 from headgate.flow.sources.kafka.idling import Idling, waited_for
 from headgate.flow.sources.kafka.losses import Loss, losses, lost_error, require_same
 from headgate.flow.sources.kafka.ranges import Offsets
@@ -236,10 +236,10 @@ class KafkaMicroBatches(KafkaBatches):
 
     def _topics_there(self) -> tuple[Topic, ...]:
         """The listed topics. Empty if there are none although records were read: the topics are
-        lost. If no records were read, the name is wrong, and this raises NoSuchTopicError."""
+        lost. If no records were read, the name is wrong, and this raises TopicMissingError."""
         try:
             return self._cluster.topics()
-        except NoSuchTopicError:
+        except TopicMissingError:
             if not self._offsets:
                 raise
             return ()

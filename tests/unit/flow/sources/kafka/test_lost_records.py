@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError
 
 from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.kafka import batches
-from headgate.flow.sources.kafka.failures import NoSuchTopicError, OffsetsLostError
+from headgate.flow.sources.kafka.failures import OffsetsLostError, TopicMissingError
 from tests.unit.flow.sources.kafka.conftest import Place, read_all
 
 
@@ -96,7 +96,7 @@ def test_a_removed_topic_is_a_loss_and_then_nothing_to_go_on_with(place: Place) 
     place.brokers.remove("a")
     with pytest.raises(OffsetsLostError, match="a/0: offsets 5 to the end"):
         place.start(topic="a")
-    with pytest.raises(NoSuchTopicError):
+    with pytest.raises(TopicMissingError):
         place.start(topic="a", accept_gap=True)
     place.brokers.make("a", 2)
     read_all(place.start(topic="a", accept_gap=True))
