@@ -21,7 +21,10 @@ VERBS = {
     "resume": ("lifecycle.pausing:resume", "Continue after `pause`."),
     "status": ("inspect.status:status", "Show the state of a pipeline's jobs."),
     "logs": ("inspect.logs:logs", "Show the log of a pipeline that `start` has started."),
-    "repair": ("maintain.repair:repair", "Find what is damaged and repair it."),
+    "repair": (
+        "maintain.repair:repair",
+        "Find what is damaged, and rebuild what is built from bronze.",
+    ),
     "list": (
         "inspect.listing:list_pipelines",
         "List the pipelines found by name here, with their states.",

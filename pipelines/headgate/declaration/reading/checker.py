@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from headgate.declaration.errors import Invalid
-from headgate.declaration.kafka.values import OptionsReader, read_offsets
+from headgate.declaration.kafka.maps import OptionsReader, read_offsets
 from headgate.declaration.keys.key import Key
 from headgate.declaration.names import check_column, check_header, check_name, column_like, nearest
 from headgate.declaration.reading.checked import Field, ProblemReport
