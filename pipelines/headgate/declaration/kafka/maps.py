@@ -1,5 +1,5 @@
-"""Maps that only Kafka has: offsets by partition, and client properties, some of which hold secrets.
-Errors never contain the value of a property."""
+"""Maps that only Kafka has: offsets by partition, and client properties, some of which hold
+secrets. Errors never contain the value of a property."""
 
 from __future__ import annotations
 
