@@ -60,10 +60,10 @@ def test_a_process_may_be_forked_afterwards() -> None:
     code = """
 import os, threading
 import pyarrow as pa
-from headgate.flow.bronze.dedup_index import hashes
+from headgate.flow.bronze.dedup_index import id_hashes
 
 def ask():
-    hashes(pa.table({"event_id": ["a"], "value": [b"x"]}))
+    id_hashes(pa.table({"event_id": ["a"], "value": [b"x"]}))
 
 def fork():
     child = os.fork()
