@@ -11,6 +11,7 @@ from headgate.history.repair.documents import damaged_documents
 from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.driver_requests import pause, paused_since
 from headgate.lake.control.ownership import LAYERS, lease_path
+from headgate.lake.storage.format import FORMAT
 from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.unit.cli.conftest import Ask, last_object
@@ -26,6 +27,23 @@ GOLD = "gold/per_minute"
 @pytest.fixture
 def of_lake(lake: Lake) -> tuple[str, ...]:
     return str(lake.pipeline.file), "--root", str(lake.root)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [FORMAT - 1, FORMAT + 1])
+def test_tables_of_another_format_are_left_alone(
+    ask: Ask, lake: Lake, of_lake: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, other: int
+) -> None:
+    """A driver of a newer version may run: without its leases it would end."""
+    with Lease(lake.layout, LAYERS, "tiny").held():
+        harm(lake.entries(GOLD)[-1], "truncated")
+        for module in ("storage.format", "storage.documents", "tables.log", "tables.state"):
+            monkeypatch.setattr(f"headgate.lake.{module}.FORMAT", other)
+        before = {p: p.read_bytes() for p in lake.root.rglob("*.json")}
+        code, _, err = ask("repair", *of_lake)
+        assert (code, f"wrote it in format {FORMAT}" in err) == (2, True)
+        assert {p: p.read_bytes() for p in lake.root.rglob("*.json")} == before
+        monkeypatch.undo()
 
 
 @pytest.mark.slow

@@ -23,7 +23,12 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.lease import Lease
 from headgate.driver.rereading import what_is_gone
 from headgate.errors import HeadgateError
-from headgate.history.repair.apply import apply, highest_epoch, put_documents_aside
+from headgate.history.repair.apply import (
+    apply,
+    highest_epoch,
+    put_documents_aside,
+    require_format,
+)
 from headgate.history.repair.documents import LEASES, damaged_documents
 from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import CannotRepairError, Plan
@@ -56,6 +61,7 @@ def repair(
         )
     with suppress(DamagedDocumentError):
         require_finished_clone(layout)
+    require_format(layout, declared.name)
     with tempfile.TemporaryDirectory(prefix="headgate-") as scratch:
         if dry_run:
             plan = _examined(layout, declared, Path(scratch))

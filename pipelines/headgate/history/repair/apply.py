@@ -17,6 +17,7 @@ from headgate.history.repair.logs import Aside, mend_log, put_log_aside
 from headgate.history.repair.plan import CannotRepairError, Plan
 from headgate.history.savepoints.resets import Resets, intend_reset
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.log import list_log, read_commit
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
@@ -32,6 +33,16 @@ def highest_epoch(layout: Layout, pipeline: str) -> int:
                 commit = read_commit(table.storage, version)
                 epochs.append(commit.state.epoch if commit else 0)
     return max(epochs)
+
+
+def require_format(layout: Layout, pipeline: str) -> None:
+    """Raises FormatError if another version of Headgate wrote the tables. To a repair, its leases
+    would look damaged."""
+    for table in tables_of(layout, pipeline):
+        for version in reversed(list_log(table.storage).entries):
+            with suppress(LogGapError):
+                if read_commit(table.storage, version) is not None:
+                    break
 
 
 def put_documents_aside(layout: Layout, paths: Iterable[str], now: datetime) -> None:
