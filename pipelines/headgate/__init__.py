@@ -1,0 +1,1 @@
+"""Headgate: an exact pipeline from events to bronze, silver and gold tables."""

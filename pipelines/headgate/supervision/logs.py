@@ -14,10 +14,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.supervision.progress_text import STAGE_PREFIX
+
+if TYPE_CHECKING:
+    from headgate.lake.storage.layout import Layout
 
 LogFormat = Literal["text", "json"]
 Event = Literal["start", "stage", "batch", "outage", "output", "error", "log"]
@@ -100,6 +102,9 @@ def _text(found: Mapping[str, Any]) -> str:
 
 def logs_folder(layout: Layout) -> Path:
     """The folder of a pipeline's logs, beside its tables."""
+    # Imported here because every command formats lines, and few need documents and tables.
+    from headgate.lake.storage.layout import CONTROL
+
     return Path(layout.storage.uri(CONTROL)) / "logs"
 
 

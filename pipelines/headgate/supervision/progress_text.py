@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of, name_of
 from headgate.declaration.quantities import span
-from headgate.lake.control.driver_reports import Backlog
+
+if TYPE_CHECKING:
+    from headgate.lake.control.driver_reports import Backlog
 
 GAP = "  "
 STAGE_PREFIX = "… "

@@ -137,7 +137,7 @@ class FrameRecords(Records):
         def of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             first = next(batches, None)
             if first is not None:
-                counted = _Counted(chain([first], batches))
+                counted = _CountedTables(chain([first], batches))
                 result = pa.array([run(counted)], pa.binary())
                 yield pa.record_batch({"result": result, "size": pa.array([counted.size])})
 
@@ -150,7 +150,7 @@ class FrameRecords(Records):
         self.record_size = size / max(self._count, 1)
 
 
-class _Counted(Iterator[pa.Table]):
+class _CountedTables(Iterator[pa.Table]):
     """Batches as blocks; ``size`` is the number of bytes in the blocks so far."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:

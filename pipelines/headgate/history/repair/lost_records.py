@@ -25,7 +25,7 @@ from headgate.lake.tables.table import Table
 _SHOWN = 10
 
 
-class Span(NamedTuple):
+class OffsetRange(NamedTuple):
     """The offsets [first, end) of a partition."""
 
     partition: int
@@ -52,21 +52,23 @@ def lost_records(
     return said
 
 
-def _spans(bronze: Table, n: int) -> Iterator[Span]:
+def _spans(bronze: Table, n: int) -> Iterator[OffsetRange]:
     """What a batch has read; nothing if bronze's log no longer has its commit, or if the batch has
     no records of the source."""
     with suppress(HeadgateError):
         before, upto = (BronzePayload.of(commit_at(bronze, at).state) for at in (n - 1, n))
         if upto.sequence > before.sequence:
             first, end = (each.sequence + 1 << POSITION_BITS for each in (before, upto))
-            yield Span(0, first, end)
+            yield OffsetRange(0, first, end)
         elif not upto.sequence:
             for at, end in upto.offsets.items():
                 if (first := before.offsets.get(at, 0)) < end:
-                    yield Span(int(at), first, end)
+                    yield OffsetRange(int(at), first, end)
 
 
-def _names(layout: Layout, pipeline: str, bronze: Table, spans: Iterable[Span]) -> Iterator[str]:
+def _names(
+    layout: Layout, pipeline: str, bronze: Table, spans: Iterable[OffsetRange]
+) -> Iterator[str]:
     """The landing files, or the offsets in the partitions of topics."""
     if (source := name_of(bronze.name)) not in layout.storage.folders(FILES.folder):
         yield from (f"partition {s.partition}: {s.first:,} to {s.end - 1:,}" for s in spans)
@@ -79,7 +81,7 @@ def _names(layout: Layout, pipeline: str, bronze: Table, spans: Iterable[Span]) 
             yield from (file.path for file in files.between(first - 1, end - 1))
 
 
-def _ids(silver: Table, spans: Collection[Span], n: int) -> Iterator[str]:
+def _ids(silver: Table, spans: Collection[OffsetRange], n: int) -> Iterator[str]:
     """The ids of a silver table from some offsets of batch id ``n`` and later."""
     for file in with_footers(silver, silver.version, live_files(silver.handle)):
         if spans and (not file.is_ours or file.n >= n):

@@ -288,11 +288,11 @@ def late_again(
     if rereads:
         # A load in ``folded`` requests its replays again.
         if lost := [each for each in replays if each.get("load") not in folded]:
-            yield f"{_Counted(len(lost))} will not be repeated, and the rows will be late again"
+            yield f"{_LostReplays(len(lost))} will not be repeated, and the rows will be late again"
         return
     new = _by(after, table)
     old = None if before is None else _by(before, table)
-    gone, changed = _Counted(), _Counted()
+    gone, changed = _LostReplays(), _LostReplays()
     for each in replays:
         keys = each["keys"]
         if old is not None and keys.keys() - old.keys():
@@ -308,7 +308,7 @@ def late_again(
 
 
 @dataclass
-class _Counted:
+class _LostReplays:
     """Replays of late rows, and the keys that concern them."""
 
     number: int = 0

@@ -22,7 +22,7 @@ _NEVER_READ = (-1, -1)
 
 
 @dataclass
-class _Watched:
+class _WatchedFile:
     """``declared`` is the last version of the file that was valid; None if there was none.
     ``version`` is None while there is no file. ``reading`` is created when it is needed, because
     its series exist from then on."""
@@ -54,7 +54,7 @@ class Watched:
     ) -> None:
         self._files, self._root, self._histograms = files, root, histograms
         self._only_run, self._say, self._monotonic = only_run, say, monotonic
-        self._watched: dict[Path, _Watched] = {}
+        self._watched: dict[Path, _WatchedFile] = {}
         self._due = float("-inf")
         self._readings: tuple[PipelineReading, ...] = ()
 
@@ -66,7 +66,7 @@ class Watched:
 
     def _look(self) -> None:
         files = tuple(self._files())
-        self._watched = {file: self._watched.get(file, _Watched()) for file in files}
+        self._watched = {file: self._watched.get(file, _WatchedFile()) for file in files}
         by_name: dict[str, tuple[Path, Pipeline]] = {}
         for file, watched in self._watched.items():
             if (version := _version(file)) != watched.version:
@@ -87,7 +87,7 @@ class Watched:
             watched.reading = PipelineReading(declared, layout, self._histograms)
         return watched.reading
 
-    def _load(self, file: Path, watched: _Watched) -> None:
+    def _load(self, file: Path, watched: _WatchedFile) -> None:
         try:
             watched.declared, watched.reading = load(file, needs_secrets=False), None
         except HeadgateError as error:

@@ -154,7 +154,7 @@ _TRIES = 3  # with other ports, if none was given
 
 
 @dataclass(frozen=True)
-class Presence:
+class RunningBroker:
     """A broker that runs, or has just ended. ``pid`` is that of its JVM, or of its guard before the
     JVM starts."""
 
@@ -162,20 +162,20 @@ class Presence:
     pid: int
 
 
-def running(folder: Path) -> Presence | None:
+def running(folder: Path) -> RunningBroker | None:
     """The broker that runs on ``folder``, whichever process started it; None if there is none."""
     return _broker(presence.running(folder))
 
 
-def end(folder: Path) -> Presence | None:
+def end(folder: Path) -> RunningBroker | None:
     """End the broker that runs on ``folder``, and wait; None if there is none."""
     return _broker(presence.end(folder))
 
 
-def _broker(found: presence.Presence | None) -> Presence | None:
+def _broker(found: presence.Presence | None) -> RunningBroker | None:
     if found is None:
         return None
-    return Presence(found.told["servers"], found.children.get("jvm", found.guard))
+    return RunningBroker(found.told["servers"], found.children.get("jvm", found.guard))
 
 
 @dataclass

@@ -105,7 +105,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
+class ResultTimes:
     """Microseconds since 1970 UTC: the first and the last beginning of a result, and the last end.
     ``step`` divides the distance of any two beginnings. ``begins`` are all beginnings in ascending
     order, ``rows`` the number of rows at each."""
@@ -141,7 +141,7 @@ def _instant(microseconds: int) -> datetime:
     return datetime.max.replace(tzinfo=UTC)
 
 
-def span(view: GoldView) -> Span | None:
+def span(view: GoldView) -> ResultTimes | None:
     """None if the table has no rows, or its results have no bounds."""
     begin, end = view.facts.begin, view.facts.end
     if begin is None or end is None or view.version.rows == 0:
@@ -161,7 +161,7 @@ def chosen_rows(view: GoldView, selection: Selection) -> Condition:
     )
 
 
-def _span(view: GoldView, first: str, last: str) -> Span:
+def _span(view: GoldView, first: str, last: str) -> ResultTimes:
     begin, end = quoted(first), quoted(last)
     found = view.ask(
         f"SELECT epoch_us({begin}), max(epoch_us({end})), count(*) FROM gold GROUP BY 1 ORDER BY 1",
@@ -172,4 +172,6 @@ def _span(view: GoldView, first: str, last: str) -> Span:
     end_of_last = max(row[1] for row in found)
     step = int(np.gcd.reduce(np.diff(begins))) if len(begins) > 1 else int(end_of_last - begins[0])
     rows = np.array([row[2] for row in found], np.int64)
-    return Span(int(begins[0]), int(begins[-1]), int(end_of_last), max(step, 1), begins, rows)
+    return ResultTimes(
+        int(begins[0]), int(begins[-1]), int(end_of_last), max(step, 1), begins, rows
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from headgate.declaration.kinds import LATE
 from headgate.declaration.names import REPLAYED
 from headgate.insight.dashboard.questions.cells import visible
-from headgate.insight.dashboard.questions.selection import Selection, Span, chosen_rows, span
+from headgate.insight.dashboard.questions.selection import ResultTimes, Selection, chosen_rows, span
 from headgate.insight.dashboard.questions.sql import Condition, label, listed
 from headgate.insight.dashboard.questions.view import Facts, Figure, GoldView
 from headgate.insight.querying.sandbox import quoted
@@ -86,7 +86,7 @@ class _Grid:
     per_point: int
 
     @staticmethod
-    def of(bounds: tuple[int, int], found: Span, width: int) -> _Grid:
+    def of(bounds: tuple[int, int], found: ResultTimes, width: int) -> _Grid:
         windows = (bounds[1] - bounds[0]) // found.step + 1
         per_point = -(-windows // max(width, 1))
         return _Grid(bounds[0], per_point * found.step, -(-windows // per_point), per_point)

@@ -24,7 +24,7 @@ Numbers = tuple[tuple[str, int], ...]
 
 
 @dataclass
-class _Watched:
+class _WatchedTables:
     shown: Shown
     listeners: set[asyncio.Event] = field(default_factory=set)
     numbers: Numbers = ()
@@ -36,7 +36,7 @@ class Commits:
 
     def __init__(self, look_every: float = LOOK_EVERY) -> None:
         self._look_every = look_every
-        self._watched: dict[int, _Watched] = {}
+        self._watched: dict[int, _WatchedTables] = {}
 
     @property
     def watchers(self) -> int:
@@ -82,7 +82,7 @@ class Commits:
         return news
 
     def _listen(self, shown: Shown, changed: asyncio.Event) -> None:
-        watched = self._watched.setdefault(id(shown), _Watched(shown))
+        watched = self._watched.setdefault(id(shown), _WatchedTables(shown))
         watched.listeners.add(changed)
         if watched.task is None:
             watched.task = asyncio.create_task(self._watch(watched))
@@ -96,7 +96,7 @@ class Commits:
             if watched.task is not None:
                 watched.task.cancel()
 
-    async def _watch(self, watched: _Watched) -> None:
+    async def _watch(self, watched: _WatchedTables) -> None:
         while True:
             if (found := await self._look(watched.shown)) != watched.numbers:
                 watched.numbers = found
