@@ -88,7 +88,7 @@ class LateCount:
 def selection(
     table: GoldTable, begin: str | None, end: str | None, keys: Sequence[str] | None
 ) -> dict[str, Any]:
-    """The document of a replay (``operations.late_replay``). Raises BadParameter."""
+    """The document of a replay (``flow.operations.late_replay``). Raises BadParameter."""
     given = time_range(begin, end, datetime.now(UTC))
     first, last = (None if t is None else (t - _EPOCH) // timedelta(microseconds=1) for t in given)
     return late_replay.replay_document(table.name, first, last, _keys(table, keys or ()))

@@ -11,7 +11,7 @@ class Kind:
 
     ``is_built``: its rows are computed from bronze's, so it can be reset and rebuilt. ``is_dense``:
     it has a commit for every step; a side table, for example, skips the batches without rows for
-    it. ``payload`` names what its commits carry beside the position (``tables.payloads``).
+    it. ``payload`` names what its commits carry beside the position (``lake.tables.payloads``).
     ``counted_as`` is the count of its rows in the totals of its commits, in gold of its final rows;
     None for a table without rows.
     """

@@ -295,7 +295,7 @@ class CircuitBreaker:
 class BackfillSchedule:
     """Airflow computes gold again in intervals of the length ``every``, and compares the rows.
     ``mode`` says what else a run does, and ``publish`` what happens to rows that differ
-    (``keys.settings``)."""
+    (``declaration.keys.settings``)."""
 
     every: timedelta
     mode: Literal["verify", "late", "rebuild"] = "verify"

@@ -46,7 +46,7 @@ class TablesInUseError(LeaseHeldError):
 
 
 class LeaseStore(Protocol):
-    """Leases of one pipeline. Supervision reads the same documents (``control.ownership``)."""
+    """Leases of one pipeline. Supervision reads the same documents (``lake.control.ownership``)."""
 
     def read(self) -> Leases:
         """The leases as they are now."""

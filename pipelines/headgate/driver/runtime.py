@@ -237,7 +237,7 @@ class PipelineRuntime:
         return tuple(self.table(node.path).reader() for node in followed)
 
     def request_operation(self, operation: str, document: Document, now: datetime) -> None:
-        """Request an operation (``operations.carrying_out.intend_operation``)."""
+        """Request an operation (``flow.operations.carrying_out.intend_operation``)."""
         intend_operation(self.head.table, self.graph, operation, document, now)
 
     def catch_up(self, now: datetime, *, one_step: bool = False) -> bool:

@@ -62,8 +62,8 @@ class Launcher(Protocol):
     def stop(self, stream: Stream) -> None:
         """Stop the driver after its batch, and wait. Raises HeadgateError if it does not end.
 
-        Makes the request (``control.driver_requests``) even if no driver runs: it keeps supervisors
-        from starting one.
+        Makes the request (``lake.control.driver_requests``) even if no driver runs: it keeps
+        supervisors from starting one.
         """
         ...
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class FinalPeriodsTrigger(PollingTrigger):
     """Fires ``{"due": names}`` once periods of some assets may be due. ``emitted`` has, for the
     name of each asset, the ``table``, the ``period`` and the ``progress`` with what was emitted
-    (``operators.final_periods``). Checks every ``interval`` seconds; a check reads the state of
-    each table, and no row. A table that cannot be read does not delay others. If none is due and a
-    table is no longer declared, no name is in the event: the next run waits for the tables of the
-    changed declaration."""
+    (``airflow.operators.final_periods``). Checks every ``interval`` seconds; a check reads the
+    state of each table, and no row. A table that cannot be read does not delay others. If none is
+    due and a table is no longer declared, no name is in the event: the next run waits for the
+    tables of the changed declaration."""
 
     RENEWS: ClassVar[float] = 60.0
     """Seconds until an event without names. Airflow reads DAG files about every 30 seconds; a run

@@ -56,8 +56,8 @@ def compute_here(
     publish: Publish | None,
 ) -> BackfillOutcome:
     """Compute and compare. ``check`` may refuse the result; ``publish`` is called if a row differs.
-    Raises NoTablesError before anything is written, what ``backfill.running.compute`` raises, and
-    what ``check`` and ``publish`` raise."""
+    Raises NoTablesError before anything is written, what ``compute_backfill`` raises, and what
+    ``check`` and ``publish`` raise."""
     from headgate.history.backfill.running import compute_backfill
 
     def session() -> AbstractContextManager[Any]:

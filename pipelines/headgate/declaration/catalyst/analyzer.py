@@ -180,7 +180,7 @@ class Analyzer:
 def _misread(node: _Node) -> str | None:
     """Spark reads the text 12:30 as a time of today, and the constant 'now' as this moment."""
     if node.name in _READS_TEXT:
-        # The guard of these functions (`hardening.py`) is about text.
+        # The guard of these functions (`expressions/hardening.py`) is about text.
         given = node.java.left().dataType().catalogString()
         is_text = given in ("string", "timestamp", "date", "timestamp_ntz")
         return None if is_text else f"{node.java.prettyName()}() takes a text here, not {given}"

@@ -13,7 +13,7 @@ class RuleResult:
     is about rows, ``unexpected`` of ``rows`` rows break it, and it does not look at ``ignored`` of
     them. ``error`` is why it could not be validated; it then counts as not met.
 
-    ``accepts`` is what a release of the version accepts of the rule (``gates.releases``).
+    ``accepts`` is what a release of the version accepts of the rule (``flow.gates.releases``).
     ``is_released``: earlier releases have accepted all of it; of rows, they have accepted
     ``released``."""
 

@@ -45,8 +45,8 @@ _IDLE = 10.0  # seconds
 
 
 def analyse(text: str, columns: Mapping[str, DataType]) -> Mapping[str, Any]:
-    """What Spark finds about ``text`` (``catalyst.analyzer.Analysis``). Raises Invalid if Spark
-    cannot be asked."""
+    """What Spark finds about ``text`` (``declaration.catalyst.analyzer.Analysis``). Raises Invalid
+    if Spark cannot be asked."""
     schema = ", ".join(f"`{name}` {type_}" for name, type_ in sorted(columns.items()))
     kept = _place(text, schema)
     answer = _read(kept)

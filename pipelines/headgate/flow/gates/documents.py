@@ -105,7 +105,7 @@ class Release:
     ``operation`` may become visible. A release with a ``log`` is for the rebuild in this folder, at
     any batch id, because the rebuild follows the current table until it is published. A release of
     the current table is void after a reset, which changes the ``generation``. What is ``accepted``
-    (``gates.releases``) is accepted in any version."""
+    (``flow.gates.releases``) is accepted in any version."""
 
     upto: int
     by: str

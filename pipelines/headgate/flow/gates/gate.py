@@ -45,7 +45,7 @@ class TableGate:
 
     ``is_visible``: readers see each commit. The rebuild of a table becomes visible only when it has
     processed all batches, so only its last step is validated, even if it has no rows: no other
-    version of it is published (``savepoints.rebuilds.targets``).
+    version of it is published (``history.savepoints.rebuilds.rebuild_targets``).
 
     ``window`` and ``by`` are the columns that identify a row.
     """

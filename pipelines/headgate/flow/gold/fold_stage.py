@@ -63,7 +63,7 @@ def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.
 
 
 class FoldStage:
-    """A ``GoldStage`` (``operators.contract``), shared by all folds."""
+    """A ``GoldStage``, shared by all folds."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class FoldStage:
     def final_rows(
         self, files: Sequence[DataFile], meant: RecomputedResults, now: datetime
     ) -> DataFrame:
-        """The final rows that some files of silver give, in one pass (``gold.recomputing``)."""
+        """The final rows that some files of silver give, in one pass (``recomputing.py``)."""
         silver, batches = self._silver_rows.of(files), {file.n for file in files}
         return final_rows(self._fold, silver, batches, meant, now)
 

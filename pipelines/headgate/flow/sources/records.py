@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BLOCK = 4 << 20  # bytes in memory
 
 Blocks = Iterator[pa.Table]
-"""Tables of ``tables.record_shape.record_schema``. Offsets rise from block to block."""
+"""Tables of ``lake.tables.record_shape.record_schema``. Offsets rise from block to block."""
 
 
 class Records(ABC):

@@ -1,9 +1,9 @@
 """How far duplicates and replayed copies extend the part of bronze that a backfill reads.
 
 Whether a duplicate takes the place of a rejected row depends on the copies of its id up to
-``within`` away (``silver.copies``), and these depend on further ones. A *chain* has duplicates of
-one id, each at most ``within`` from the next. A backfill reads whole chains, whatever the rules. A
-replayed copy takes the place of the record that it corrects, which may have another time.
+``within`` away (``flow.silver.copies``), and these depend on further ones. A *chain* has duplicates
+of one id, each at most ``within`` from the next. A backfill reads whole chains, whatever the rules.
+A replayed copy takes the place of the record that it corrects, which may have another time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Compares the rows of a gold table with those that a backfill gives.
 
-Numbers of floating point that are nearly equal are the same (``tables.row_values``). The digest of
-a side is the number of its rows, and the sums modulo 2^64 of two 64-bit hashes of each row, so the
-order of rows does not matter. If two numbers are the same in this sense, both digests use the
-table's number. Digests
-use rounded numbers, so that rows that are computed again usually have the same digest.
+Numbers of floating point that are nearly equal are the same (``lake.tables.row_values``). The
+digest of a side is the number of its rows, and the sums modulo 2^64 of two 64-bit hashes of each
+row, so the order of rows does not matter. If two numbers are the same in this sense, both digests
+use the table's number. Digests use rounded numbers, so that rows that are computed again usually
+have the same digest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Computes a range of gold tables from bronze, beside the live stream, and compares.
 
 The live tables are not written. The silver stage fills scratch tables below the folder of the
-backfill; gold is folded from them in one pass (``gold.recomputing``).
+backfill; gold is folded from them in one pass (``flow.gold.recomputing``).
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class BackfillTarget:
     """The results in ``range`` of a gold table at batch id ``n``, after the operations up to
     ``operation``. ``files`` are those that may have rows of the range. ``final_through``,
     ``drains`` and ``replays`` decide which rows are late and which results are final
-    (``gold.recomputing.RecomputedResults``). ``earlier`` are the ids of the backfills that were
-    published into the range before."""
+    (``flow.gold.recomputing.RecomputedResults``). ``earlier`` are the ids of the backfills that
+    were published into the range before."""
 
     table: str
     range: EventTimeRange

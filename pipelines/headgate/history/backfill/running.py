@@ -83,7 +83,7 @@ def compute_backfill(
     layout: Layout, asked: BackfillScope, id_: str, sessions: Sessions, now: datetime
 ) -> BackfillOutcome:
     """Compute, compare, and keep the report. The caller holds the folder ``id_``
-    (``savepoints.holds``). Raises as ``preview_backfill``."""
+    (``history.savepoints.holds``). Raises as ``preview_backfill``."""
     at = settled_snapshot(layout, asked.deployed)
     record_hold(layout, id_, _read(at, asked, now))
     failpoint("backfill.held")

@@ -3,8 +3,8 @@
 A rebuild writes its data files into the folder of the current table, and its log into a folder
 of its own. Readers follow the current log, so they see the old rows until the rebuild has processed
 as many batches as the current table. Then a reset gives the current table exactly the files and the
-state of the rebuild (``savepoints.resets``). One document records the rebuild. After a kill, the
-next driver continues it; without the document there is no rebuild.
+state of the rebuild (``history.savepoints.resets``). One document records the rebuild. After a
+kill, the next driver continues it; without the document there is no rebuild.
 """
 
 from __future__ import annotations

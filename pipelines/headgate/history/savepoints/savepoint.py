@@ -58,7 +58,7 @@ class Savepoint:
     """``n`` is the batch id up to which all tables have processed bronze; bronze may be ahead.
     ``watermark`` and ``clocks`` (watermarks of partitions) are microseconds since 1970 UTC.
     ``definition`` is the digest under which the declaration is kept
-    (``savepoints.declarations``)."""
+    (``history.savepoints.declarations``)."""
 
     id: str
     pipeline: str

@@ -37,7 +37,7 @@ _FAR = 10**8  # hours: more than from the year 1 to 1970
 _MEMORY = "1GB"
 _PATTERN = re.compile(r"([\[*?])")
 """What DuckDB reads as a pattern in a path. In brackets, it is the character."""
-# As in ``tables.row_values``: a sum of such numbers depends on the order of its parts.
+# As in ``lake.tables.row_values``: a sum of such numbers depends on the order of its parts.
 _ROUNDED = "round(sign({0}) * ln(1 + abs({0})) / 1e-9) + 0.0"
 
 

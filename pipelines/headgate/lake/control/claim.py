@@ -3,8 +3,8 @@
 A supervisor stops its stream only while it holds the claim: after a task is cleared, the next
 attempt may have adopted the stream already. A new supervisor reads the last claim: if that
 supervisor was ended by hand before it could stop the stream, the new one stops it. The request to
-stop names the claim (``control.driver_requests``), so that the stream is stopped once for each end.
-The end of a supervisor that had released its claim says nothing: while a supervisor starts a
+stop names the claim (``lake.control.driver_requests``), so that the stream is stopped once for each
+end. The end of a supervisor that had released its claim says nothing: while a supervisor starts a
 driver, it may fail by itself.
 
 Only supervisors write the claim, one at a time: a late write of another one would replace the claim

@@ -1,7 +1,7 @@
 """The version of the format on disk: commits of tables, and documents.
 
-The metadata of a commit is a ``tables.state.State``. A field with a default that is added there or
-to a payload needs no new version. Any other change of a commit or of a document needs one.
+The metadata of a commit is a ``lake.tables.state.State``. A field with a default that is added
+there or to a payload needs no new version. Any other change of a commit or of a document needs one.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ document       binary                                CSV only: the cells as a JS
 detail         string                                CSV only: why they cannot be read
 key            binary                                the broker's key; null for files
 headers        array<struct<key, value>>             the broker's headers; null for files
-partition      int                                   0 for files; see ``sources.kafka.topics``
+partition      int                                   0 for files; see ``flow.sources.kafka.topics``
 offset         bigint                                a total order within the partition
 file | topic   string                                path under the landing folder | Kafka topic
 ingested_at    timestamp                             broker time; ``seen_at`` for files

@@ -54,8 +54,8 @@ def require_stated_rows(
 ) -> None:
     """Raises MiscountedError if a commit that leads from ``held`` to ``state`` would add or remove
     other rows than it states. A reset states the files themselves, by the digest of the version
-    that it brings back (``savepoints.resets``): a table that is no longer declared loses its counts
-    and keeps its rows."""
+    that it brings back (``history.savepoints.resets``): a table that is no longer declared loses
+    its counts and keeps its rows."""
     if state.kind == "reset":
         return
     before, after = held.rows(table), state.rows(table)

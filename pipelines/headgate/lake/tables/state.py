@@ -1,7 +1,7 @@
 """The state that every commit of every table carries. There is no other state.
 
 It is a position, which is the same for all tables, and a payload, which differs by kind of table
-(``tables.payloads``).
+(``lake.tables.payloads``).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Payload:
         the count of its rows (``Kind.counted_as``). A kind whose number is not known is left out.
 
         A commit adds as many rows as it removes, and those that this number grows by
-        (``tables.row_counts``).
+        (``lake.tables.row_counts``).
         """
         return {ROWS: counted}
 
@@ -97,7 +97,7 @@ class State:
     number of the last operation that the table carried out, or that bronze requested.
     ``definition`` is the digest of the table's part of the declaration. ``engine`` has the versions
     that have written the table since the last fence. ``files`` is the digest of the live files
-    (``tables.checksum``), ``shape`` the digest of the columns. ``footers`` has the checksums of the
+    (``checksum.py``), ``shape`` the digest of the columns. ``footers`` has the checksums of the
     footers of the added files, by path. ``origin`` is, after a reset, the log version whose files
     the table got; None if it was emptied. ``at`` is when the work of the commit began. Times are
     microseconds since 1970 UTC.
@@ -197,7 +197,7 @@ was ahead."""
 def just_after(held: State, now: datetime) -> datetime:
     """``now``, or just after the table's last commit if that is of the same moment, because one
     catch-up may make several commits. A publication recognises the rows that a commit has changed
-    by their ``updated_at`` (``publish.log_stage``)."""
+    by their ``updated_at`` (``flow.publish.log_stage``)."""
     last = time_of(held.at)
     return last + timedelta(microseconds=1) if now <= last < now + _MOMENT else now
 

@@ -47,7 +47,7 @@ class Table(LogFollower):
 
     ``log`` is the folder whose ``_delta_log`` is the table's log. The default is ``path``, so that
     every Delta reader finds it. The log of a rebuild is elsewhere until it is published
-    (``savepoints.rebuilds``); its data files are in ``path`` from the start.
+    (``history.savepoints.rebuilds``); its data files are in ``path`` from the start.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Table(LogFollower):
         """Commit files, transaction and state, on the version last refreshed.
 
         ``schema`` is a new schema of the table; then all live files must be removed. ``wider`` is a
-        schema that extends the table's (``tables.extending``); then no file may change. ``moved``
+        schema that extends the table's (``extending.py``); then no file may change. ``moved``
         are added files whose rows were in removed ones: publications do not send these rows again.
         Raises CommitRefusedError if there was another commit since; then the caller must end.
         Raises MiscountedError if the files have other rows than the state says.
@@ -277,7 +277,7 @@ def write_commit(
 
 
 def write_wider(handle: DeltaTable, app: str, state: State, schema: Schema) -> None:
-    """Add the fields that ``schema`` has and the table lacks (``tables.extending``). No file
+    """Add the fields that ``schema`` has and the table lacks (``lake.tables.extending``). No file
     changes. Raises as ``write_commit``."""
     handle.alter.add_columns(
         schema.fields,

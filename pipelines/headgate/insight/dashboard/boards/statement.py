@@ -2,7 +2,7 @@
 
 DuckDB's own parser says what a statement reads, so nothing is guessed from its text. A statement
 that is refused here could not read anything else anyway: the connection has no access to files, the
-network or other tables (``querying.sandbox``).
+network or other tables (``insight.querying.sandbox``).
 """
 
 from __future__ import annotations
