@@ -28,7 +28,7 @@ from headgate.history.repair.plan import Damage, Plan
 from headgate.history.repair.rebuilding import rebuilt
 from headgate.history.repair.way_back import SourceHolds, way_back
 from headgate.history.savepoints.resets import Resets, ResetTarget, is_built, undeclared_targets
-from headgate.lake.storage.layout import Layout
+from headgate.lake.storage.layout import CONTROL, Layout
 from headgate.lake.tables.agreement import disagreements
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.damage import damage_of, is_of_machine
@@ -41,6 +41,8 @@ from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
 
+_LOADS = f"{CONTROL}/loads/"
+_ALSO = "; a replay, drain or backfill since then has to be requested again"
 _COPY_AGAIN = "remove the folder and restore the savepoint into it again"
 
 
@@ -106,7 +108,12 @@ class _Examination:
             refusal = f"{self._layout.storage.root}: it is an unfinished copy of a savepoint"
             return replace(plan, refusal=refusal, way_back=_COPY_AGAIN)
         if reasons := list(self._refusals()):
-            return replace(plan, refusal="; ".join(reasons), way_back=self._way_back())
+            way = self._way_back()
+            # A restore reads the requests of loads.
+            if loads := [d.path for d in documents if d.path.startswith(_LOADS)]:
+                places = ", ".join(map(self._layout.storage.uri, loads))
+                way = f"first move away {places}, which is damaged, too; then, {way}"
+            return replace(plan, refusal="; ".join(reasons), way_back=way)
         return replace(plan, descriptions=tuple(self._descriptions(plan)))
 
     def _open_resets(self) -> tuple[dict[str, ResetTarget], bool]:
@@ -308,7 +315,7 @@ class _Examination:
         for log in plan.logs:
             yield from self._of_log(log)
         if plan.goes_back and not self._logs[self._bronze].is_torn:
-            yield f"{self._bronze}: the batches after {n:,} are read again from the source"
+            yield f"{self._bronze}: the batches after {n:,} are read again from the source{_ALSO}"
         gone = {finding.place for finding in plan.findings} - self._logs.keys()
         for path in sorted(gone & self._pipeline.definitions.keys()):
             yield f"{path}: created again, and filled from bronze at the next run"
@@ -339,7 +346,7 @@ class _Examination:
             yield f"{log.path}/{place}: put aside; the log is read without it"
         if log.is_torn:
             first, stands = (log.stands or 0) + 1, log.stands or 0
-            again = "; the source is read again from there" * (log.path == self._bronze)
+            again = f"; the source is read again from there{_ALSO}" * (log.path == self._bronze)
             yield (
                 f"{log.path}: its log goes back to version {stands:,}; entries {first:,} to "
                 f"{log.newest:,} are put aside{again}"

@@ -24,6 +24,7 @@ SourceHolds = Callable[[Mapping[str, int], Sequence[str]], str | None]
 has them."""
 Bad = Mapping[str, Collection[str]]
 """The paths of damaged files, by table."""
+_ALSO = "; a replay, load, drain or backfill since then has to be requested again"
 
 
 def way_back(
@@ -49,12 +50,12 @@ def way_back(
     gone = source_holds(found.offsets, found.topics) if are_files_known else None
     if bronze is not None and gone is None:
         command = pipeline_command("savepoint restore", found.id, "--reread")
-        return f"{said}, and read the source again from there:\n{command}"
+        return f"{said}, and read the source again from there{_ALSO}:\n{command}"
     lost = "" if gone is None else f" (the source no longer has all of it: {gone})"
     if not are_files_known:
         lost = " (a file that was read after it, and is no longer in the landing folder, is lost)"
     command = pipeline_command("savepoint restore", found.id, "--to", NEW_ROOT)
-    return f"{said}, into another folder, and read the rest again there{lost}:\n{command}"
+    return f"{said}, into another folder, and read the rest again there{lost}{_ALSO}:\n{command}"
 
 
 def newest_intact(layout: Layout, pipeline: Pipeline, bad: Bad) -> Savepoint | None:

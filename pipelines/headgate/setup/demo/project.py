@@ -23,7 +23,7 @@ def make(folder: Path, example: Path, servers: str | None = None) -> Path:
     """Write the example, its suites and a dashboard into ``folder``, and return the example's path.
     With ``servers``, the example reads a topic of that broker.
 
-    Raises HeadgateError if the folder holds a demo already: its tables hold other events.
+    Raises HeadgateError if the folder holds a project already: its tables hold other events.
     """
     require_new(folder)
     file = folder / "pipelines" / example.name
@@ -60,11 +60,9 @@ def has_gates() -> bool:
 
 
 def require_new(folder: Path) -> None:
-    """Raises HeadgateError if the folder holds a demo already."""
+    """Raises HeadgateError if the folder holds a project already: a demo, or a person's own."""
     if (folder / "pipelines").exists():
-        raise HeadgateError(
-            f"{folder} holds a demo already", remedy=f"choose another folder, or: rm -r {folder}"
-        )
+        raise HeadgateError(f"{folder} holds a project already", remedy="choose another folder")
 
 
 def landing(folder: Path) -> Path:

@@ -212,6 +212,14 @@ def test_bronze_goes_back_and_what_nobody_declares_loses_its_place(
     assert (state.n, state.definition) == (0, "")
 
 
+@pytest.mark.parametrize("how", ["truncated", "missing"])
+def test_what_the_end_of_bronze_may_have_had_is_said(lake: Lake, tmp_path: Path, how: str) -> None:
+    for entry in lake.entries(BRONZE)[-2:]:
+        harm(entry, how)
+    said = [each for each in lake.examine(tmp_path).descriptions if each.startswith(BRONZE)]
+    assert any("a replay, drain or backfill since then has to be" in each for each in said), said
+
+
 @of_two
 def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
     """What the tables hold may come from other batches than those that bronze has now."""

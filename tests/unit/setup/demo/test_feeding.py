@@ -102,8 +102,9 @@ def test_the_project_reads_its_own_landing_folder_only(tmp_path: Path) -> None:
 
 def test_a_demo_never_runs_into_another(tmp_path: Path) -> None:
     project.make(tmp_path, example("auctions"))
-    with pytest.raises(HeadgateError, match="holds a demo already"):
+    with pytest.raises(HeadgateError, match="holds a project already") as refused:
         project.make(tmp_path, example("auctions"))
+    assert "rm " not in refused.value.remedy, "it may be a person's own project"
 
 
 def test_why_a_bid_was_late() -> None:
