@@ -192,18 +192,23 @@ class _Examination:
         found = {}
         for node in self._graph.of(PUBLICATION):
             source = node.upstream[0]
-            if node.path in self._states and (log := self._logs.get(source)):
-                sent = PublicationPayload.of(self._states[node.path][1]).version
+            if node.path not in self._states:
+                continue
+            sent = PublicationPayload.of(self._states[node.path][1]).version
+            if (log := self._logs.get(source)) is None:  # the whole table is gone
+                is_unsent = sent > 0
+            else:
                 # Events of gates are documents, so their publications read no entry.
                 reads = self._pipeline.publish[node.name].layer != "gate"
                 unread = reads and any(sent < v <= (log.stands or 0) for v in log.broken)
-                if log.is_lost or unread or sent > log.newest:
-                    found[node.path] = source
+                is_unsent = log.is_lost or unread or sent > log.newest
+            if is_unsent:
+                found[node.path] = source
         return found
 
     def _position(self, source: str) -> int:
-        log = self._logs[source]
-        return 0 if log.is_lost else log.newest
+        log = self._logs.get(source)
+        return 0 if log is None or log.is_lost else log.newest
 
     def _targets(self) -> dict[str, ResetTarget]:
         """The targets of an intent that replaces an unfinished one; empty if none is needed."""

@@ -3,6 +3,7 @@ there had been no damage; or the repair is refused, and changes nothing."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -17,6 +18,7 @@ from headgate.history.repair.apply import apply
 from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import CannotRepairError, Plan
 from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.lake.tables.agreement import require_agreement, states_of
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table
@@ -294,6 +296,22 @@ def test_a_publication_of_events_reads_no_entry(lake: Lake, tmp_path: Path) -> N
     apply(lake.layout, publishing, plan, lake.epoch + 1, NOW)
     assert lake.rows(GOLD[0]) == before
     assert PublicationPayload.of(sent.reader().refresh()) == PublicationPayload(3, "17-3")
+
+
+def test_a_publication_of_a_table_that_is_gone(lake: Lake, tmp_path: Path) -> None:
+    """Its position goes back, or every start would find the new table behind it."""
+    publishing, sent = publishing_events(lake)
+    before = lake.rows(GOLD[0])
+    shutil.rmtree(lake.folder(GOLD[0]))
+    plan = examine(lake.layout, publishing, tmp_path / "look", lambda *_: None)
+    assert plan.positions == {sent.name: 0}
+    lake.epoch += 1
+    apply(lake.layout, publishing, plan, lake.epoch, NOW)
+    require_agreement(publishing, states_of(lake.layout, publishing))
+    assert not examine(lake.layout, publishing, tmp_path / "again", lambda *_: None).is_needed
+    lake.open()
+    lake.run()
+    assert lake.rows(GOLD[0]) == before
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
