@@ -16,6 +16,7 @@ from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.data_file import STATE, DataFile
 from headgate.lake.tables.errors import DamagedFileError
 from headgate.lake.tables.open_rows import OpenRows, open_rows
+from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.table import Table
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -33,7 +34,7 @@ def table(tmp_path: Path) -> Table:
 
 def add_batch(table: Table, n: int) -> None:
     """Replace the open rows by two files of two open rows each, and add a file of final rows."""
-    state = table.refresh().advanced_to(n, NOON)
+    state = table.refresh().advanced_to(n, NOON, GoldPayload(open=4))
     added = []
     for final, number in (("false", n), ("false", 10 * n), ("true", 100 * n)):
         both = [{"window_start": NOON, "n": i, STATE: i} for i in (number, number + 1)]
@@ -66,7 +67,8 @@ def test_they_are_those_of_the_last_batch_with_their_checksums(table: Table) -> 
 
 
 def test_a_table_without_any_has_none(table: Table) -> None:
-    table.commit(replace(table.refresh().held("operation", 1)), (), open_rows(table).live)
+    state = replace(table.refresh().held("operation", 1), payload=GoldPayload(open=0))
+    table.commit(state, (), open_rows(table).live)
     table.refresh()
     assert open_rows(table) == OpenRows()
 
@@ -84,10 +86,12 @@ def test_states_outlive_an_optimize(table: Table) -> None:
     assert states(table, found.files) == [3, 4, 30, 31]
 
 
-@pytest.mark.parametrize("harm", ["deleted rows", "vacuumed"])
+@pytest.mark.parametrize("harm", ["deleted rows", "deleted all", "vacuumed"])
 def test_what_cannot_be_folded_on_is_said(table: Table, harm: str) -> None:
     if harm == "deleted rows":
         DeltaTable(table.storage.uri()).delete("n = 1")
+    elif harm == "deleted all":
+        DeltaTable(table.storage.uri()).delete("final = false")
     else:
         optimize(table)
         DeltaTable(table.storage.uri()).vacuum(0, False, enforce_retention_duration=False)
