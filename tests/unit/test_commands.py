@@ -31,7 +31,6 @@ PACKAGE = Path(commands.__file__).parent
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 OF_VERBS = cache(command_of)
 WRITERS = ("pipeline_command", "shell_command", "command", "command_at")
-WRITTEN_IN = ("cli/options.py", "commands.py")
 UNDECIDED = "1"  # stands for a value that is known only at run time: a name, a number or a path
 
 HELP = ("metavar", "help")

@@ -238,8 +238,8 @@ class StreamSupervisor:
         """The trouble for which the tables do not wait."""
         run, scheduled = self._run, (self._savepoints.trouble, self._late_replays.trouble)
         tables = run.publications.trouble, run.runtime.stages.trouble
-        troubles = source.remark, *tables, *scheduled
-        return joined_messages(troubles)
+        problems = source.remark, *tables, *scheduled
+        return joined_messages(problems)
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
         control = self._run.control

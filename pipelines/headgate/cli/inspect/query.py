@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,10 +27,9 @@ from headgate.insight.querying.sandbox import QueryError
 from headgate.insight.querying.sql import answer, pipelines_in
 from headgate.insight.querying.versions import versions_at
 
-At = Annotated[
-    int | None,
-    typer.Option("--at", metavar="N", min=0, help="As of this batch; the last one if left out."),
-]
+
+def _at(help: str) -> Any:
+    return typer.Option("--at", metavar="N", min=0, help=help)
 
 
 def query(
@@ -39,7 +38,9 @@ def query(
         str,
         typer.Argument(metavar="SQL", help='For example "SELECT * FROM gold.bids_per_minute".'),
     ],
-    at: At = None,
+    at: Annotated[
+        int | None, _at("All tables as of this batch; their newest versions if left out.")
+    ] = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -79,7 +80,7 @@ def _plain(value: object) -> object:
 
 def versions(
     pipeline: PipelineName,
-    n: At = None,
+    n: Annotated[int | None, _at("The batch; the last one of all tables if left out.")] = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:

@@ -79,7 +79,6 @@ TEXTS = st.one_of(
     st.sampled_from(["null", "true", "false", "{}", "[]", '{"a": [1]}', '"\\ud800"', "NaN", "01"]),
 )
 NAMES = st.sampled_from(["sku", "price", "n", "tags", "v", "at", "é"])
-LISTS = st.sampled_from(["[]", "null", '["t", null]', "[[]]"])
 NESTED = st.recursive(
     TEXTS,
     lambda inner: st.one_of(

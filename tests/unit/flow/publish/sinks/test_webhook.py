@@ -39,7 +39,6 @@ from tests.support.waiting import wait_until
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of 24 bytes ...").decode()
 PATIENCE = 30.0  # seconds
-TEAM = {"X-Team": "a"}
 DOCUMENT = Path(__file__).resolve().parents[5] / "docs/sinks.md"
 
 
