@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headgate.history.repair.logs import Log
     from headgate.history.savepoints.resets import ResetTarget
 
-Kind = Literal["document", "log", "checkpoint", "file", "position"]
+DamageKind = Literal["document", "log", "checkpoint", "file", "position"]
 
 
 class CannotRepairError(HeadgateError, code=exit_codes.LOG_GAP):
@@ -29,7 +29,7 @@ class Damage:
 
     place: str
     what: str
-    kind: Kind
+    kind: DamageKind
     harmless: bool = False
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ from headgate.flow.bronze.decoding.ids import exact_text, id_of
 from headgate.flow.bronze.decoding.values import Misfit, cell_value, instant_reader, reader
 from headgate.flow.bronze.reasons import Reason
 
-Read = Callable[[object], object]
+ReadValue = Callable[[object], object]
 
 _CORRECTED = "a corrected row of CSV is a JSON object of its cells: "
 
@@ -201,19 +201,19 @@ def _times_at(record: Record, path: str) -> TimeForm:
     return record.event_time.form
 
 
-def _parquet_reader(type_: types.DataType, times: TimeForm) -> Read:
+def _parquet_reader(type_: types.DataType, times: TimeForm) -> ReadValue:
     """Also reads NaN and infinities, which are numbers in Parquet but texts in JSON."""
     return reader(type_, times, named=True)
 
 
-def _cell_reader(type_: types.DataType, times: TimeForm) -> Read:
+def _cell_reader(type_: types.DataType, times: TimeForm) -> ReadValue:
     """Reads the text of a CSV cell."""
     read = reader(type_, times, named=True)
     return lambda value: read(cell_value(value, type_))
 
 
 def _time_reader(
-    type_: types.DataType, times: TimeForm, read: Read
+    type_: types.DataType, times: TimeForm, read: ReadValue
 ) -> Callable[[object], int | None]:
     """The reader of event times in values of a type, which raises ValueError or Misfit."""
     if type_ in (types.TIMESTAMP, types.STRING):

@@ -27,7 +27,7 @@ _MOST = (1 << 31) - 1  # bytes in one Arrow array
 _MARK = b"\xef\xbb\xbf"  # the byte order mark, which is not part of the first line
 _NEWLINE, _SPACE = b"\n "
 
-Read = Callable[[int], bytes]
+ReadBytes = Callable[[int], bytes]
 """Returns that many bytes, or fewer at the end."""
 
 
@@ -36,7 +36,7 @@ def csv_blanks(delimiter: str) -> str:
     return BLANKS.replace(delimiter, "")
 
 
-def line_blocks(read: Read, start: int, end: int) -> Iterator[bytes]:
+def line_blocks(read: ReadBytes, start: int, end: int) -> Iterator[bytes]:
     """The lines that begin in (start, end], each with its newline. ``read`` is at ``start``."""
     left, begun, inside = end - start, list[bytes](), start == 0
     first = inside
@@ -59,7 +59,7 @@ def line_blocks(read: Read, start: int, end: int) -> Iterator[bytes]:
         yield b"".join(begun)
 
 
-def _to_line_end(read: Read) -> Iterator[bytes]:
+def _to_line_end(read: ReadBytes) -> Iterator[bytes]:
     while data := read(_REST):
         text, newline, _ = data.partition(b"\n")
         yield text + newline

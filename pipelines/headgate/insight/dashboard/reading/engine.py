@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headgate.insight.dashboard.reading.columns import Source
 
 Row = tuple[Any, ...]
-Check = Callable[["duckdb.DuckDBPyConnection"], None]
+StatementCheck = Callable[["duckdb.DuckDBPyConnection"], None]
 _LESS = "ask about a shorter time, or fewer rows, such as those of one key"
 _SMALLER = f"a total is greater than its type can be: {_LESS}"
 
@@ -81,7 +81,7 @@ class Engine:
 
     @contextmanager
     def connection(
-        self, sources: Mapping[str, Source], prepare: Check = lambda _: None
+        self, sources: Mapping[str, Source], prepare: StatementCheck = lambda _: None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """A locked connection for one question. Blocks like ``ask``. ``prepare`` may change the
         connection before it is locked."""
