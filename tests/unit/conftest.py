@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from headgate.declaration.expressions import spark
 from headgate.declaration.types import DataType
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables import table
+from tests.support import any_counts as counts
 
 NOT_COVERED = {"wrong": "", "unparsed": True}
 """The analysis of Spark that leads to the message of these rules."""
@@ -31,7 +31,8 @@ def layout(tmp_path: Path) -> Layout:
 
 
 @pytest.fixture(autouse=True)
-def any_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commits of unit tests may state other numbers of rows than their files have: most of these
-    files do not exist. Folders whose tests commit real files replace this fixture."""
-    monkeypatch.setattr(table, "require_stated_rows", lambda *_: None)
+def any_counts() -> Iterator[None]:
+    """Most files of unit tests do not exist. Folders whose tests commit real files replace this
+    fixture."""
+    with counts.any_counts():
+        yield
