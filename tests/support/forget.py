@@ -14,6 +14,7 @@ from headgate.declaration.kinds import GOLD
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL
 from headgate.lake.tables.open_rows import open_rows
+from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import State
 from tests.support.toys import plugged_in
 
@@ -38,7 +39,9 @@ class Forget(TableOperation):
         kept = place.rows(opened.files).where(F.col(document["column"]) != document["value"])
         kept = kept.withColumn(FINAL, F.lit(False))
         staged = stage(place.table, state, kept, time_column=place.time_column)
-        return Change(replace(state, changed_at=state.at), add=staged, remove=opened.live)
+        payload = replace(GoldPayload.of(state), open=kept.count())
+        state = replace(state, payload=payload, changed_at=state.at)
+        return Change(state, add=staged, remove=opened.live)
 
 
 MEMBER = Forget()

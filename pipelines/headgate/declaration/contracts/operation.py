@@ -85,7 +85,9 @@ class TableOperation(ABC):
         ``state`` is the state of the next commit: the table's position, the operation's number, the
         time. The change must depend only on the document and the pipeline's tables as of the
         operation's batch, because it is computed again after a crash and in a rebuild. Files
-        are staged and not committed.
+        are staged and not committed. The state of the change says how many rows the table has then:
+        its totals, and ``GoldPayload.open``. A commit with other files is refused
+        (``tables.row_counts``).
         """
 
     def given_up(self, place: StageTable, state: State, document: Document) -> Change:
