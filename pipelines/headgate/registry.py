@@ -1,9 +1,10 @@
 """Members of a contract, found by their names.
 
-A member is a module of one of Headgate's packages, or an entry point of another installed package
-in the group of that package's name, for example::
+A member is a module of one of Headgate's packages, or an entry point of another installed package.
+Its group is ``headgate.`` and the last part of the name of Headgate's package, for example for
+``headgate.flow.gold.measures``::
 
-    [project.entry-points."headgate.flow.gold.measures"]
+    [project.entry-points."headgate.measures"]
     median = "ours.median:MEMBER"
 """
 
