@@ -121,9 +121,18 @@ def test_no_secret_is_in_an_answer_or_a_log(
 
 HEAVY = {
     *("pyspark", "py4j", "pandas", "numpy", "pyarrow", "deltalake", "duckdb", "sqlglot"),
-    *("jsonschema", "ruamel", "pydantic", "rich", "psutil", "confluent_kafka", "airflow"),
+    *(
+        "jsonschema",
+        "ruamel",
+        "pydantic",
+        "rich",
+        "psutil",
+        "confluent_kafka",
+        "airflow",
+        "msgspec",
+    ),
 }
-DECLARED = {"numpy", "pyarrow", "sqlglot", "ruamel", "pydantic", "psutil", "rich"}
+DECLARED = {"numpy", "pyarrow", "sqlglot", "ruamel", "pydantic", "psutil", "rich", "msgspec"}
 
 
 @pytest.mark.slow
