@@ -26,7 +26,7 @@ MEANINGS = {
     LOG_GAP: "a table, its log or a savepoint is damaged: headgate repair PIPELINE",
     LEASE_HELD: "another process runs this pipeline, or a broker here; or a reset is not finished",
     NOT_ALIVE: "a job died, stopped responding, or did not start or stop in time",
-    MACHINE: "this machine lacks something: headgate doctor",
+    MACHINE: "this machine lacks something, or has lost a file of a commit: headgate doctor",
     PAUSED: "the pipeline is paused: `run --once` and `load` cannot end: headgate resume PIPELINE",
     HELD: "a rule holds a gold table back: headgate gate status PIPELINE",
     DIFFERS: "rows that were computed again differ from gold, or from what was expected",

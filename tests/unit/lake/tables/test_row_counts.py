@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from headgate.declaration.kinds import KINDS, PUBLICATION
+from headgate.exit_codes import MEANINGS
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.errors import MiscountedError
 from headgate.lake.tables.payloads.gold import GoldPayload
@@ -131,6 +132,7 @@ def test_the_commit_is_refused_before_anything_is_written(open_table: Open) -> N
             commit(table, opened, final, *add, remove=(OPEN,))
         assert "gold/t: the commit of batch 2 was refused" in refused.value.message
         assert "headgate start" in str(refused.value)
+        assert "lost a file" in MEANINGS[refused.value.exit_code]
         assert (table.refresh(), table.version) == before
     commit(table, 0, 1, file("final2", final=True), remove=(OPEN,))
     assert table.refresh().n == 2
