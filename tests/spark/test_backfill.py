@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 from headgate.cli.backfill.verb import windows_of
 from headgate.declaration.model import Pipeline
@@ -22,6 +23,7 @@ from headgate.history.backfill.running import BackfillScope, preview_backfill
 from headgate.history.replay.refused import RefusedSelection as Refused
 from headgate.history.savepoints.holds import FOLDER
 from headgate.lake.tables.errors import DamagedFileError
+from headgate.lake.tables.frames import micros
 from headgate.lake.tables.live_files import live_files
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
@@ -237,11 +239,11 @@ def test_what_is_left_out_is_found(
 def test_rows_of_a_broken_stage_are_found(
     spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream's window assignment omits the last window of each row; the backfill's does not."""
-    starts = assigning._starts
+    """The stream's assignment takes each row's last window for the one before its first; the
+    backfill's does not. A stage with another number of windows cannot commit."""
     pipeline = declare(tmp_path, landing.folder, gold=("sliding",))
     with monkeypatch.context() as patched:
-        patched.setattr(assigning, "_starts", lambda windows: starts(_shorter(windows)))
+        patched.setattr(assigning, "_starts", _starts_before)
         broken = Engine(spark, pipeline, tmp_path / "root").run_all()
         broken.drain()
     (report,) = backfill(broken).report.tables
@@ -250,8 +252,10 @@ def test_rows_of_a_broken_stage_are_found(
     assert {each.column for each in report.columns} >= {"events"}
 
 
-def _shorter(windows: Windows) -> Windows:
-    return replace(windows, size=windows.size - windows.every)
+def _starts_before(windows: Windows) -> Column:
+    size, every = micros(windows.size), micros(windows.every)
+    last = F.unix_micros("_event_time") - F.pmod(F.unix_micros("_event_time"), F.lit(every))
+    return F.explode(F.array(*(last - F.lit(k * every) for k in range(1, size // every + 1))))
 
 
 def test_a_vacuum_leaves_what_a_backfill_reads(lived: Prepared, tmp_path: Path) -> None:
