@@ -239,11 +239,11 @@ def test_what_is_left_out_is_found(
 def test_rows_of_a_broken_stage_are_found(
     spark: SparkSession, tmp_path: Path, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream's assignment takes each row's last window for the one before its first; the
-    backfill's does not. A stage with another number of windows cannot commit."""
+    """The stream assigns each row to the window after its last one instead of its first; the
+    backfill does not. A stage with another number of windows could not commit."""
     pipeline = declare(tmp_path, landing.folder, gold=("sliding",))
     with monkeypatch.context() as patched:
-        patched.setattr(assigning, "_starts", _starts_before)
+        patched.setattr(assigning, "_starts", _later_starts)
         broken = Engine(spark, pipeline, tmp_path / "root").run_all()
         broken.drain()
     (report,) = backfill(broken).report.tables
@@ -252,10 +252,10 @@ def test_rows_of_a_broken_stage_are_found(
     assert {each.column for each in report.columns} >= {"events"}
 
 
-def _starts_before(windows: Windows) -> Column:
+def _later_starts(windows: Windows) -> Column:
     size, every = micros(windows.size), micros(windows.every)
     last = F.unix_micros("_event_time") - F.pmod(F.unix_micros("_event_time"), F.lit(every))
-    return F.explode(F.array(*(last - F.lit(k * every) for k in range(1, size // every + 1))))
+    return F.explode(F.array(*(last - F.lit(k * every) for k in range(-1, size // every - 1))))
 
 
 def test_a_vacuum_leaves_what_a_backfill_reads(lived: Prepared, tmp_path: Path) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from headgate.lake.storage.files import Storage
 from headgate.lake.tables.data_file import Bounds, DataFile, statistics
 
 
 def live_files(handle: DeltaTable) -> tuple[DataFile, ...]:
     """The data files of a handle's version, with the statistics of its log."""
-    return _described(_add_actions(handle))
+    return _described(handle, _add_actions(handle))
 
 
 def live_paths(handle: DeltaTable) -> frozenset[str]:
@@ -28,7 +31,9 @@ def partition_files(handle: DeltaTable, column: str, value: bool) -> tuple[DataF
     """The live files of one partition. The cost depends only on their number: Python objects for
     all files of a large table would cost more than the data of a batch."""
     actions = _add_actions(handle)
-    return _described(actions.filter(pc.equal(_nested(actions, "partition", column), value)))
+    return _described(
+        handle, actions.filter(pc.equal(_nested(actions, "partition", column), value))
+    )
 
 
 def files_of_batches(handle: DeltaTable, batches: Collection[int]) -> tuple[DataFile, ...]:
@@ -56,7 +61,7 @@ def overlapping_files(
     # The first span that ends at or after the file's begin. The sentinel is after every file.
     following = np.searchsorted(lasts, low)
     begins = np.append(firsts, np.iinfo(np.int64).max)[following]
-    return _described(actions.filter(pa.array(~bounded | (begins <= high + _ROUNDED))))
+    return _described(handle, actions.filter(pa.array(~bounded | (begins <= high + _ROUNDED))))
 
 
 def latest_time(handle: DeltaTable, column: str) -> int | None:
@@ -87,19 +92,30 @@ def _nested(actions: pa.Table, group: str, column: str) -> pa.ChunkedArray:
     return pa.chunked_array([pa.nulls(len(actions), pa.timestamp("us", "UTC"))])
 
 
-def _described(actions: pa.Table) -> tuple[DataFile, ...]:
-    return tuple(_data_file(row) for row in actions.to_pylist())
+def _described(handle: DeltaTable, actions: pa.Table) -> tuple[DataFile, ...]:
+    return tuple(_data_file(handle, row) for row in actions.to_pylist())
 
 
-def _data_file(row: Mapping[str, Any]) -> DataFile:
-    rows, partition = row["num_records"] or 0, row.get("partition") or {}
+def _data_file(handle: DeltaTable, row: Mapping[str, Any]) -> DataFile:
+    path, partition = unquote(row["path"]), row.get("partition") or {}
+    rows = row["num_records"]
+    if rows is None:
+        rows = _rows_in(handle, path)
     return DataFile(
-        path=unquote(row["path"]),
+        path=path,
         size=row["size_bytes"],
         rows=rows,
         stats=statistics(rows, *_bounds(row)),
         partition={k: _partition_text(v) for k, v in partition.items()},
     )
+
+
+def _rows_in(handle: DeltaTable, path: str) -> int:
+    """The rows of a file that another tool has added without statistics, from its footer. 0 for a
+    file that is missing or damaged: whoever reads it finds that."""
+    with suppress(OSError, pa.ArrowInvalid), Storage(handle.table_uri).open(path) as file:
+        return int(pq.read_metadata(file).num_rows)
+    return 0
 
 
 def _bounds(row: Mapping[str, Any]) -> tuple[str, Bounds | None]:

@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, Schema
+from deltalake.transaction import AddAction
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -165,3 +168,21 @@ def test_a_file_without_bounds_may_have_the_latest_time(open_table: Open) -> Non
     next_batch(table, file("unbounded"))
     table.refresh()
     assert (latest_time(table.handle, TIME) or 0) > span(0, 1e9)[1]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_file_without_statistics_has_the_rows_of_its_footer(
+    tmp_path: Path, is_there: bool
+) -> None:
+    """A commit that removes it must know its rows, or it is refused for other counts."""
+    rows = pa.table({"x": [1, 2, 3]})
+    pq.write_table(rows, tmp_path / "a b.parquet")
+    handle = DeltaTable.create(tmp_path, Schema.from_arrow(rows.schema))
+    size = (tmp_path / "a b.parquet").stat().st_size
+    add = AddAction("a b.parquet", size, {}, 0, True, "{}")
+    handle.create_write_transaction([add], "append", handle.schema())
+    handle.update_incremental()
+    if not is_there:
+        (tmp_path / "a b.parquet").unlink()
+    (file,) = live_files(handle)
+    assert (file.path, file.rows) == ("a b.parquet", 3 if is_there else 0)
