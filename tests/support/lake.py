@@ -83,7 +83,11 @@ class Lake(Engine):
 
 def put(pipeline: Pipeline, *files: Sequence[Record]) -> None:
     """Write new landing files, each a second newer than the previous one."""
-    folder = Path(files_of(pipeline).path)
+    put_into(Path(files_of(pipeline).path), *files)
+
+
+def put_into(folder: Path, *files: Sequence[Record]) -> None:
+    """As ``put``, into a landing folder."""
     folder.mkdir(parents=True, exist_ok=True)
     first = len(list(folder.iterdir())) + 1
     for number, records in enumerate(files, first):

@@ -83,9 +83,9 @@ class Graph:
         return tuple(node for node in self if node.path in above and node.layer not in layers)
 
     def source_of(self, path: str) -> Node:
-        """The bronze table from which a table is built."""
+        """The bronze table of the source of a table."""
         node = self[path]
-        return node if node.kind == BRONZE else self.source_of(node.upstream[0])
+        return self.source_of(node.upstream[0]) if node.upstream else self[BRONZE.path(node.name)]
 
     def rebuilt_with(self, paths: Iterable[str]) -> frozenset[str]:
         """Some tables and their downstream tables. A side table is rebuilt with its table.

@@ -165,9 +165,12 @@ def _made(values: Mapping[str, Value | None]) -> dict[str, Value]:
 def _check_tables(root: Section, report: ProblemReport) -> None:
     """Reports a second source, and names that are used twice: every table is queried by its name
     alone."""
-    sources = list(root.entries("sources").values())
-    for another in sources[1:]:
-        report.at(another, _ONE_SOURCE)
+    _check_one_source(root, report)
     owners = {"sources": "a source", "silver": "a silver table", "gold": "a gold table"}
     layers = ((root.entries(layer), owner) for layer, owner in owners.items())
     report.check_apart(layers, dict.fromkeys(RESERVED_TABLES, "is a table of every pipeline"))
+
+
+def _check_one_source(root: Section, report: ProblemReport) -> None:
+    for another in [*root.entries("sources").values()][1:]:
+        report.at(another, _ONE_SOURCE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -32,6 +33,7 @@ from headgate.cli.undone import (
     wait_for_loads,
 )
 from headgate.commands import pipeline_command
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_unchanged
 from headgate.errors import HeadgateError
@@ -90,9 +92,10 @@ def upgrade(
         ended, last = _stop(layout, declared)
         say("taking a savepoint")
         savepoint = _saved(layout, declared, stopped=ended)
+        had = {path: at.n for path, at in savepoint.tables.items()}
         try:
             local.launch(layout, declared.file, root, ["--apply", *logs], say)
-            _await_progress(layout, declared, found, patience, say, had=savepoint.bronze.n)
+            _await_progress(layout, declared, found, patience, say, had=had)
             if not ended:
                 wait_for_loads(layout, declared, say)
         except KeyboardInterrupt:
@@ -163,11 +166,17 @@ def _require_possible(found: Deployment, declared: Pipeline) -> None:
 
 
 def _await_progress(
-    layout: Layout, declared: Pipeline, found: Deployment, patience: float, say: Say, *, had: int
+    layout: Layout,
+    declared: Pipeline,
+    found: Deployment,
+    patience: float,
+    say: Say,
+    *,
+    had: Mapping[str, int],
 ) -> None:
     """Wait until the rebuild is published, or until ``patience`` is over and it has processed at
-    least one batch. ``had`` is bronze's batch before the upgrade. Raises UpgradeError, also if a
-    job ended."""
+    least one batch. ``had`` has the batch ids before the upgrade, by path. Raises UpgradeError,
+    also if a job ended."""
     deadline = time.monotonic() + patience
     say(f"waiting for the first batch of {', '.join(found.to_rebuild()) or 'the new one'}")
     while True:
@@ -175,7 +184,7 @@ def _await_progress(
         if state in ("stopped", "dead"):
             raise UpgradeError(f"its job is {state}", pipeline_command("logs"))
         paused = state == "paused"
-        behind = _behind(layout, declared, found, had=0 if paused else had)
+        behind = _behind(layout, declared, found, had={} if paused else had)
         # A stale job, as on a busy machine, may still report progress.
         if not behind and state != "stale":
             steps = rebuild_progress(layout, declared)
@@ -190,20 +199,26 @@ def _await_progress(
         time.sleep(POLL_EVERY)
 
 
-def _behind(layout: Layout, declared: Pipeline, found: Deployment, *, had: int) -> list[str]:
+def _behind(
+    layout: Layout, declared: Pipeline, found: Deployment, *, had: Mapping[str, int]
+) -> list[str]:
     """The tables to rebuild that have processed no batch although bronze has one, and those whose
     rebuild has not begun."""
     at = snapshot(layout, declared)
-    rebuild = continued_rebuild(layout, declared, at.bronze.state.generation)
+    rebuild = continued_rebuild(layout, declared, at.head.state.generation)
     if rebuild is None:  # not begun, or published
         made_as = {path: at.tables[path].state.definition for path in found.to_change()}
         return [path for path, digest in made_as.items() if digest != declared.definitions[path]]
     reached = {step.table: step.n for step in rebuild.steps(layout, declared.name)}
-    bronze = at.bronze.table.name
-    if reached.get(bronze) == 0 and had > 0:
-        return [bronze]
-    upto = reached.get(bronze, at.bronze.n)
-    return [path for path in found.to_rebuild() if reached.get(path, 0) < min(1, upto)]
+    numbers = {path: position.n for path, position in at.tables.items()} | reached
+    bronze = (node.path for node in at.graph.of(BRONZE))
+    if begun := [path for path in bronze if reached.get(path) == 0 and had.get(path, 0) > 0]:
+        return begun
+    return [
+        path
+        for path in found.to_rebuild()
+        if not reached.get(path) and numbers.get(at.graph.source_of(path).path, 0) > 0
+    ]
 
 
 def _respond(

@@ -125,7 +125,7 @@ def _target(
 
 def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
     """The operations up to the last one that a table has carried out."""
-    asked = BronzePayload.of(at.bronze.state).operations
+    asked = BronzePayload.of(at.head.state).operations
     return tuple(each for each in asked if each.number <= operation)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.kinds import GOLD
+from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
 from headgate.flow.operations import requests
@@ -109,12 +109,12 @@ def compute_backfill(
     write_report(layout, report)
     failpoint("backfill.reported")
     patches = {name: each.patch for name, each in found.items() if each.patch is not None}
-    return BackfillOutcome(report, patches, at.bronze.state.generation)
+    return BackfillOutcome(report, patches, at.head.state.generation)
 
 
 def _read(at: ConsistentSnapshot, asked: BackfillScope, now: datetime) -> Savepoint:
     """The tables that a backfill reads, as a savepoint, so that a vacuum keeps them."""
-    paths = {at.bronze.table.name, *map(GOLD.path, asked.tables)}
+    paths = {*map(BRONZE.path, at.bronze), *map(GOLD.path, asked.tables)}
     tables = {path: position for path, position in at.tables.items() if path in paths}
     return Savepoint.of(replace(at, tables=tables), asked.deployed.name, "", now)
 

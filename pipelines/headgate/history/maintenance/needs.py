@@ -59,7 +59,7 @@ def gather_needs(
     version = table.version
     readers = max(history.before(version, commit_time(since)), log.readable_from)
     saved = tuple(
-        (savepoint.tables[table.name], context.saved_n(savepoint))
+        (savepoint.tables[table.name], context.saved_n(savepoint, table.name))
         for savepoint in context.savepoints
         if table.name in savepoint.tables
     )
@@ -91,7 +91,7 @@ def _versions(
     version = table.version
     yield "position", _position(history, version)
     if kind_of(table.name) in _COMPARED:
-        yield "batches", history.reaching(version, context.n).version
+        yield "batches", history.reaching(version, context.n(table.name)).version
     if published := context.published.get(table.name):
         yield "unpublished", min(published)
     if oldest := [_needed_by(table, history, each) for each in saved]:
@@ -120,7 +120,7 @@ def _batches(
     """The batches whose files stages read by name, now or after a restore of a savepoint."""
     if kind_of(table.name) not in _READ_BY_STAGES:
         return
-    places = {(table.version, context.n)}
+    places = {(table.version, context.n(table.name))}
     for each in saved:
         places |= _read_after(table, each)
     for version, n in sorted(places):
@@ -149,7 +149,7 @@ def _compared(
 ) -> frozenset[str]:
     """If other tables are behind this one, the files that were live at the batch id that all tables
     have processed."""
-    at = history.reaching(table.version, context.n)
+    at = history.reaching(table.version, context.n(table.name))
     if kind_of(table.name) not in _COMPARED or at.state.n >= table.state.n:
         return frozenset()
     return _live_at(table, max(at.version, log.readable_from))

@@ -9,7 +9,7 @@ from functools import partial
 from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import PUBLICATION, kind_of
+from headgate.declaration.kinds import BRONZE, PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import ResetOpenError
@@ -31,24 +31,48 @@ class NotLevelError(HeadgateError, code=exit_codes.LOG_GAP):
 @dataclass(frozen=True)
 class RetentionContext:
     """``snapshot`` has the positions of the tables. ``published`` has, by the path of a table, the
-    log versions up to which its rows are published. ``boundaries`` are the batch ids at which a
-    step of a stage ends. ``is_open`` says whether a table that is not declared awaits a reset.
-    ``n`` is the batch id that all tables have processed, rebuilds included. ``rebuilt`` returns the
-    files of the rebuild of a table, by its path."""
+    log versions up to which its rows are published. ``ends`` are the batch ids of each source at
+    which a step of a stage ends. ``is_open`` says whether a table that is not declared awaits a
+    reset. ``processed`` has the batch id of each source that all its tables have processed,
+    rebuilds included. ``rebuilt`` returns the files of the rebuild of a table, by its path."""
 
     snapshot: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
-    boundaries: tuple[int, ...]
+    ends: Mapping[str, frozenset[int]]
     is_open: bool
-    n: int
+    processed: Mapping[str, int]
     rebuilt: Callable[[str], frozenset[str]]
 
-    def saved_n(self, savepoint: Savepoint) -> int:
-        """The batch id that every declared silver and gold table had processed in a savepoint."""
-        dense = (p for p in self.snapshot.declared if kind_of(p).is_dense)
-        saved = (savepoint.tables[p].n for p in dense if p in savepoint.tables)
-        return min((savepoint.bronze.n, *saved))
+    def n(self, path: str) -> int:
+        """The batch id that all tables of the source of a table have processed. The source of a
+        table that is not declared any more is unknown, so all tables count."""
+        if (source := self._source_of(path)) is not None:
+            return self.processed.get(source, 0)
+        tables = self.snapshot.tables
+        return min((*self.processed.values(), *(at.n for p, at in tables.items() if _counts(p))))
+
+    def saved_n(self, savepoint: Savepoint, path: str) -> int:
+        """As ``n``, at a savepoint."""
+        source = self._source_of(path)
+        tables = ((p, at) for p, at in savepoint.tables.items() if _counts(p))
+        saved = (at.n for p, at in tables if source in (None, self._source_of(p)))
+        return min(saved, default=0)
+
+    def boundaries(self, path: str) -> tuple[int, ...]:
+        """The batch ids of the source of a table at which a step of a stage ends."""
+        source = self._source_of(path)
+        found = (each for name, each in self.ends.items() if source in (None, name))
+        return tuple(sorted({n for each in found for n in each}))
+
+    def _source_of(self, path: str) -> str | None:
+        graph = self.snapshot.graph
+        return graph.source_of(path).name if path in graph else None
+
+
+def _counts(path: str) -> bool:
+    """Whether a table has a commit for each batch of its source."""
+    return kind_of(path) == BRONZE or kind_of(path).is_dense
 
 
 def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
@@ -58,16 +82,24 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
     waiting = tables_awaiting_reset(found)
     if declared := pipeline.definitions.keys() & waiting:
         raise ResetOpenError(pipeline.name, declared, last_reset_reason(found))
-    generation, bronze = found.bronze.state.generation, BronzePayload.of(found.bronze.state)
+    generation, asked = found.head.state.generation, BronzePayload.of(found.head.state).operations
     rebuild = begun_rebuild(layout, generation)
-    steps = rebuild.steps(layout, pipeline.name) if rebuild else ()
+    processed = found.n
+    for step in rebuild.steps(layout, pipeline.name) if rebuild else ():
+        # The source of a table that is not declared any more may be any.
+        is_declared = step.table in found.graph
+        for name in [found.graph.source_of(step.table).name] if is_declared else [*processed]:
+            processed[name] = min(processed.get(name, 0), step.n)
     return RetentionContext(
         snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
-        boundaries=tuple(sorted(bronze.boundaries)),
+        ends={
+            name: BronzePayload.of(at.state).replay_ends | {each.n for each in asked}
+            for name, at in found.bronze.items()
+        },
         is_open=bool(waiting),
-        n=min((found.n, *(step.n for step in steps))),
+        processed=processed,
         rebuilt=partial(rebuild_files, layout, pipeline.name, generation),
     )
 

@@ -98,9 +98,9 @@ def _compact(
     state = view.refresh()
     live = live_files(view.handle)
     # A files log counts landing files, and no stage follows its commits.
-    upto = context.n if kind_of(table.name) in RECORDS else state.n
+    upto = context.n(table.name) if kind_of(table.name) in RECORDS else state.n
     waiting = unpublished_files(view, list_log(view.storage), context)
-    boundaries = context.boundaries if kind_of(table.name) in (BRONZE, SILVER) else ()
+    boundaries = context.boundaries(table.name) if kind_of(table.name) in (BRONZE, SILVER) else ()
     found = merge_groups(mergeable_files(table.name, live, upto, waiting), boundaries, limits)
     every = (file for group in found for file in group)
     described = {f.path: f for f in with_footers(view, view.version, every)}

@@ -108,7 +108,7 @@ class RefusedRecords:
         self._layout, self._pipeline = layout, pipeline
         self._at = newest(layout, pipeline)
         self.source: Source = pipeline.sources[graph_of(pipeline).head.name]
-        self.bronze = self._at.bronze
+        self.bronze = self._at.bronze[self.source.name]
         self._sql = duckdb.connect(config={"python_enable_replacements": False})
         self._sql.execute("SET TimeZone = 'UTC'")
         self._corrections = corrections(self.bronze)
@@ -189,7 +189,7 @@ class RefusedRecords:
         return position
 
     def _quarantine(self) -> str:
-        self._register("quarantine", self._at.quarantine)
+        self._register("quarantine", self._at.quarantine[self.source.name])
         place = connector_of(self.source).place
         return f"""
             SELECT 'quarantine' AS "table", q.partition, q."offset", event_id, event_time,

@@ -141,13 +141,13 @@ class Resets:
 
 def tables_awaiting_reset(at: ConsistentSnapshot) -> tuple[str, ...]:
     """The tables of a snapshot that await a reset."""
-    resets = Resets(at.bronze.table)
+    resets = Resets(at.head.table)
     return tuple(p for p, s in at.tables.items() if resets.awaits_at(p, s.state.generation))
 
 
 def last_reset_reason(at: ConsistentSnapshot) -> str:
     """The reason of the last reset of a snapshot's tables."""
-    intent = Resets(at.bronze.table).intent
+    intent = Resets(at.head.table).intent
     return intent.why if intent else "it has been completed meanwhile"
 
 

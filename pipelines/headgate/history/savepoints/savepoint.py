@@ -83,14 +83,14 @@ class Savepoint:
         *,
         note: str = "",
     ) -> Savepoint:
-        state = snapshot.bronze.state
+        state, n = snapshot.head.state, min(snapshot.n.values())
         bronze = BronzePayload.of(state)
         return Savepoint(
-            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{snapshot.n}",
+            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{n}",
             pipeline=pipeline,
             created=now,
             note=note,
-            n=snapshot.n,
+            n=n,
             generation=state.generation,
             definition=definition,
             offsets=dict(bronze.offsets),

@@ -58,7 +58,7 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
         before = _newest_reset(layout, pipeline)
         at = snapshot(layout, pipeline)
         waiting = tables_awaiting_reset(at)
-        if not waiting and BronzePayload.of(at.bronze.state).reset_commit == before:
+        if not waiting and BronzePayload.of(at.head.state).reset_commit == before:
             return at
     raise ResetOpenError(pipeline.name, waiting, last_reset_reason(at))
 

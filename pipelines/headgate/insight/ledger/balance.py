@@ -9,7 +9,7 @@ from itertools import chain
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import kind_of
-from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
 from headgate.insight.ledger.account import (
     AcceptedGap,
@@ -32,7 +32,8 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
     HeadgateError if there are no tables, LogGapError if a log is damaged.
     """
     at = newest(layout, pipeline)
-    bronze, n = at.bronze, at.bronze.state.n
+    (bronze,) = at.bronze.values()
+    n = bronze.n
     return Ledger(
         pipeline=pipeline.name,
         n=n,
@@ -41,21 +42,21 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
         replayed=bronze.total("replayed"),
         duplicate=bronze.total("duplicate"),
         differing=bronze.total("differing"),
-        silver=tuple(_silver(name, at) for name in pipeline.silver),
-        gold=tuple(_gold(g, at) for g in pipeline.gold.values()),
+        silver=tuple(_silver(t, at) for t in pipeline.silver.values()),
+        gold=tuple(_gold(g, pipeline.silver[g.silver].source, at) for g in pipeline.gold.values()),
         files=_unread(layout, pipeline),
         gaps=tuple(AcceptedGap(**gap) for gap in BronzePayload.of(bronze.state).gaps),
         differences=tuple(_differences(pipeline, at)),
     )
 
 
-def _silver(name: str, at: Positions) -> SilverAccount:
-    silver = at.silver[name]
-    above = as_of(at.bronze, silver.state.n)
+def _silver(declared: SilverTable, at: Positions) -> SilverAccount:
+    silver, bronze = at.silver[declared.name], at.bronze[declared.source]
+    above = as_of(bronze, silver.n)
     return SilverAccount(
-        table=name,
-        n=silver.state.n,
-        lag=at.bronze.state.n - silver.state.n,
+        table=declared.name,
+        n=silver.n,
+        lag=bronze.n - silver.n,
         read=above.total("read"),
         duplicate=silver.total("duplicate"),
         quarantined=silver.total("quarantined"),
@@ -67,13 +68,13 @@ def _silver(name: str, at: Positions) -> SilverAccount:
     )
 
 
-def _gold(declared: GoldTable, at: Positions) -> GoldAccount:
+def _gold(declared: GoldTable, source: str, at: Positions) -> GoldAccount:
     gold = at.gold[declared.name]
     return GoldAccount(
         table=declared.name,
         silver=declared.silver,
-        n=gold.state.n,
-        lag=at.bronze.state.n - gold.state.n,
+        n=gold.n,
+        lag=at.bronze[source].n - gold.n,
         pairs=gold.total("pairs"),
         folded=gold.total("folded") + gold.total("replayed"),
         late=gold.total("late") - gold.total("replayed"),
@@ -85,13 +86,13 @@ def _gold(declared: GoldTable, at: Positions) -> GoldAccount:
 
 def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
     held = _Laws()
-    sides = at.silver, at.rejected, at.late
-    for position in (at.bronze, at.quarantine, *chain.from_iterable(t.values() for t in sides)):
+    tables = at.bronze, at.quarantine, at.silver, at.rejected, at.late
+    for position in chain.from_iterable(each.values() for each in tables):
         key = kind_of(position.table.name).counted_as
         assert key is not None
         held.check(position, f"rows of its files = {key}", position.total(key), _rows(position))
     for name, silver in at.silver.items():
-        _check_silver(silver, at, held)
+        _check_silver(silver, pipeline.silver[name].source, at, held)
         if name in at.rejected:
             side = as_of(at.rejected[name], silver.state.n).total("rejected")
             law = "rejected = rows of its table of rejected rows"
@@ -111,9 +112,9 @@ class _Laws:
             self.broken.append(Difference(table, law, n, expected, found))
 
 
-def _check_silver(silver: TablePosition, at: Positions, laws: _Laws) -> None:
-    above = as_of(at.bronze, silver.state.n)
-    side = as_of(at.quarantine, silver.state.n)
+def _check_silver(silver: TablePosition, source: str, at: Positions, laws: _Laws) -> None:
+    above = as_of(at.bronze[source], silver.state.n)
+    side = as_of(at.quarantine[source], silver.state.n)
     if above.state.n != silver.state.n:
         laws.check(silver, "n is a batch of bronze", above.state.n, silver.state.n)
     outcomes = sum(map(silver.total, OUTCOMES))

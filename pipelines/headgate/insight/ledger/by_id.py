@@ -85,22 +85,23 @@ def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
             findings += prover.silver(table)
         for gold in pipeline.gold.values():
             findings += prover.gold(gold)
-    return Proof(at.bronze.total("read"), tuple(findings))
+    return Proof(sum(each.total("read") for each in at.bronze.values()), tuple(findings))
 
 
 class _Prover:
     def __init__(self, connection: duckdb.DuckDBPyConnection, at: Positions) -> None:
         self._sql = connection
         self._at = at
-        self._corrections = corrections(at.bronze)
+        self._corrections = {name: corrections(each) for name, each in at.bronze.items()}
 
     def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
         """Check that every row of bronze is in exactly one place, and that every row of the other
         tables is in bronze."""
         silver = self._at.silver[table.name]
+        bronze, quarantine = (each[table.source] for each in (self._at.bronze, self._at.quarantine))
         n = silver.state.n
-        self._load("bronze_rows", as_of(self._at.bronze, n), _BRONZE_COLUMNS)
-        self._load("quarantine_rows", as_of(self._at.quarantine, n), ["partition", "offset"])
+        self._load("bronze_rows", as_of(bronze, n), _BRONZE_COLUMNS)
+        self._load("quarantine_rows", as_of(quarantine, n), ["partition", "offset"])
         self._load("silver_rows", silver, _SILVER_COLUMNS)
         rejected = self._at.rejected.get(table.name)
         if rejected is None:
@@ -121,9 +122,9 @@ class _Prover:
             "FROM quarantine_rows"
         )
         for held, name in (
-            ("bronze", self._at.bronze.table.name),
+            ("bronze", bronze.table.name),
             ("silver", silver.table.name),
-            ("quarantine", self._at.quarantine.table.name),
+            ("quarantine", quarantine.table.name),
         ):
             yield from self._wrong(name, "rows more than once", _TWICE.format(held))
         yield from self._wrong(silver.table.name, "rows without a valid record in bronze", _FOREIGN)
@@ -132,13 +133,14 @@ class _Prover:
             problem = f"copies of rejected rows, but {silver.total('replaced'):,} were counted"
             yield Discrepancy(silver.table.name, problem, replaced)
         if rejected is not None:
-            self._sql.register("corrections", corrections_table(self._corrections))
+            self._sql.register("corrections", corrections_table(self._corrections[table.source]))
             yield from self._wrong(silver.table.name, "copies of one record", _CORRECTED_TWICE)
-        quarantine = self._at.quarantine.table.name
-        yield from self._wrong(quarantine, "invalid records that are missing", _NOT_QUARANTINED)
-        yield from self._wrong(
-            quarantine, "rows without an invalid record in bronze", _WRONGLY_QUARANTINED
+        missing, wrong = (
+            "invalid records that are missing",
+            "rows without an invalid record in bronze",
         )
+        yield from self._wrong(quarantine.table.name, missing, _NOT_QUARANTINED)
+        yield from self._wrong(quarantine.table.name, wrong, _WRONGLY_QUARANTINED)
         if rejected is not None:
             problem = "rows that silver has too, or without a valid record in bronze"
             yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)

@@ -88,10 +88,10 @@ class Checkpoints:
 def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
     """Raises HeadgateError if the pipeline has no tables, LogGapError if a log is damaged."""
     at = snapshot(layout, pipeline)
-    found = checkpoint_history(at.bronze, most)
+    found = checkpoint_history(at.head, most)
     return Checkpoints(
-        n=at.bronze.n,
-        generation=at.bronze.state.generation,
+        n=at.head.n,
+        generation=at.head.state.generation,
         history=found,
         replay=tuple(_replay(at)),
         operations=tuple(_open_operations(at, graph_of(pipeline))),
@@ -121,22 +121,24 @@ def checkpoint_history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ..
 
 def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
     """A table at batch id n continues with batch n + 1."""
-    lowest = at.n
-    rows: dict[int, int] = {}
-    for commit in lineage(at.bronze.table, at.bronze.version):
-        if commit.state.n <= lowest:
-            break
-        if commit.state.kind == "data":
-            rows[commit.state.n] = commit.rows
-    return [
-        ToProcess(path, at.bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
-        for path, table in at.dense.items()
-        if table.n < at.bronze.n
-    ]
+    found = []
+    for source, bronze in at.bronze.items():
+        rows: dict[int, int] = {}
+        for commit in lineage(bronze.table, bronze.version):
+            if commit.state.n <= at.n[source]:
+                break
+            if commit.state.kind == "data":
+                rows[commit.state.n] = commit.rows
+        found += [
+            ToProcess(path, bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
+            for path, table in at.dense.items()
+            if at.graph.source_of(path).name == source and table.n < bronze.n
+        ]
+    return found
 
 
 def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOperation]:
-    for each in BronzePayload.of(at.bronze.state).operations:
+    for each in BronzePayload.of(at.head.state).operations:
         kind = operation_named(each.name)
         touched = [path for path in kind.touches(graph, each.document) if path in at.tables]
         waiting = tuple(p for p in touched if at.tables[p].state.operation < each.number)

@@ -1,5 +1,7 @@
 """A consistent snapshot of the positions of a pipeline's tables, now and as of a batch id.
 
+Each source has batch ids of its own. A silver or gold table has those of its source.
+
 A running driver updates upstream tables first, and side tables before the table that counts their
 rows. The snapshot reads them in the opposite order, so no table is ahead of its upstream. The
 result is a state in which a crash could have left the tables, and from which stages continue
@@ -8,7 +10,7 @@ exactly. So no driver has to wait for a savepoint.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,8 +18,17 @@ from typing import TYPE_CHECKING
 from deltalake import DeltaTable
 
 from headgate.commands import pipeline_command
-from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import GOLD, KINDS, LATE, QUARANTINE, REJECTED, SILVER, kind_of
+from headgate.declaration.graph import Graph, graph_of
+from headgate.declaration.kinds import (
+    BRONZE,
+    GOLD,
+    KINDS,
+    LATE,
+    QUARANTINE,
+    REJECTED,
+    SILVER,
+    kind_of,
+)
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import Layout
@@ -63,17 +74,33 @@ class TablePosition:
 
 @dataclass(frozen=True)
 class ConsistentSnapshot:
-    """Every table of a pipeline at its newest commit, by path, downstream tables first.
-    ``declared`` are the paths of the tables that are declared now."""
+    """Every table of a pipeline at its newest commit, by path, downstream tables first. ``graph``
+    has the tables that are declared now."""
 
     tables: Mapping[str, TablePosition]
-    bronze: TablePosition
-    declared: Collection[str]
+    graph: Graph
 
     @property
-    def n(self) -> int:
-        """The batch id up to which every silver and gold table has processed bronze."""
-        return min((self.bronze.n, *(position.n for position in self.dense.values())))
+    def bronze(self) -> dict[str, TablePosition]:
+        """The bronze tables of the declared sources, by source."""
+        found = {node.name: self.tables.get(node.path) for node in self.graph.of(BRONZE)}
+        return {name: position for name, position in found.items() if position is not None}
+
+    @property
+    def head(self) -> TablePosition:
+        """The bronze table of the first source. Its commits also have the operations and resets of
+        the pipeline."""
+        return self.tables[self.graph.head.path]
+
+    @property
+    def n(self) -> dict[str, int]:
+        """The batch id, by source, up to which every silver and gold table of the source has
+        processed its bronze table."""
+        found = {name: position.n for name, position in self.bronze.items()}
+        for path, position in self.dense.items():
+            source = self.graph.source_of(path).name
+            found[source] = min(found.get(source, 0), position.n)
+        return found
 
     @property
     def dense(self) -> dict[str, TablePosition]:
@@ -81,7 +108,7 @@ class ConsistentSnapshot:
         return {
             path: position
             for path, position in self.tables.items()
-            if kind_of(path).is_dense and path in self.declared
+            if kind_of(path).is_dense and path in self.graph
         }
 
 
@@ -96,10 +123,10 @@ def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     Raises NoTablesError, LogGapError if a log is damaged.
     """
     tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
-    bronze = tables.get(graph_of(pipeline).head.path)
-    if bronze is None:
+    graph = graph_of(pipeline)
+    if graph.head.path not in tables:
         raise NoTablesError(pipeline.name, layout.storage.root)
-    return ConsistentSnapshot(tables, bronze, frozenset(pipeline.definitions))
+    return ConsistentSnapshot(tables, graph)
 
 
 def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
@@ -119,11 +146,11 @@ def _standing(table: Table) -> TablePosition:
 
 @dataclass(frozen=True)
 class Positions:
-    """Every table of a pipeline at its newest commit, by name. ``rejected`` has no entry for a
-    silver table without a suite."""
+    """Every table of a pipeline at its newest commit, by name; ``bronze`` and ``quarantine`` by
+    source. ``rejected`` has no entry for a silver table without a suite."""
 
-    bronze: TablePosition
-    quarantine: TablePosition
+    bronze: Mapping[str, TablePosition]
+    quarantine: Mapping[str, TablePosition]
     rejected: Mapping[str, TablePosition]
     silver: Mapping[str, TablePosition]
     gold: Mapping[str, TablePosition]
@@ -140,8 +167,8 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
                 remedy=pipeline_command("run", "--once"),
             )
     return Positions(
-        found.bronze,
-        found.tables[QUARANTINE.path(graph_of(pipeline).head.name)],
+        {name: found.tables[BRONZE.path(name)] for name in pipeline.sources},
+        {name: found.tables[QUARANTINE.path(name)] for name in pipeline.sources},
         {n: found.tables[REJECTED.path(n)] for n, table in pipeline.silver.items() if table.suite},
         {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
         {name: found.tables[GOLD.path(name)] for name in pipeline.gold},

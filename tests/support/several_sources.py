@@ -1,0 +1,82 @@
+"""Pipelines with several sources, without Spark. ``load`` refuses their declarations until the
+engine is ready for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from headgate.declaration import load
+from headgate.declaration.model import Pipeline
+from headgate.driver.outages import AwaitedSource
+from headgate.flow.sources.files.declared import FilesSource
+from headgate.flow.sources.files.micro_batches import FilesMicroBatches
+from tests.support.fake_stages import Record
+from tests.support.lake import Lake, declared, put_into
+
+_SOURCE = """
+  {0}:
+    files: {{path: landing/{0}, format: json, settle: 0 s}}
+    record:
+      event_id: [id]
+      event_time: {{column: at}}
+      duplicates: {{within: 1 hour}}
+      schema: {{id: string, at: timestamp, amount: int}}
+"""
+_GOLD = """
+  {0}_per_minute:
+    from: {1}
+    window: {{tumbling: 1 minute}}
+    measures: {{events: count(*)}}
+    allowed_lateness: 0 seconds
+"""
+TWO = f"""
+pipeline: shop
+sources:
+{_SOURCE.format("orders")}
+{_SOURCE.format("clicks")}
+silver:
+  paid: {{from: orders}}
+  seen: {{from: clicks}}
+gold:
+{_GOLD.format("orders", "paid")}
+{_GOLD.format("clicks", "seen")}
+"""
+"""Two sources, each with a silver and a gold table."""
+
+
+@contextmanager
+def several_sources() -> Iterator[None]:
+    """Within the block, declarations with several sources can be loaded."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(load, "_check_one_source", lambda *_: None)
+        yield
+
+
+def declared_with_two(folder: Path) -> Pipeline:
+    with several_sources():
+        return declared(folder, TWO)
+
+
+def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:
+    """Write new landing files of one source, and list them."""
+    reads = lake.pipeline.sources[source].reads
+    assert isinstance(reads, FilesSource)
+    put_into(Path(reads.path), *files)
+    _batches_of(lake, source).list_new()
+
+
+def ingest(lake: Lake, source: str) -> None:
+    """One batch of bronze with all listed files of one source. The others have no batch."""
+    batches = _batches_of(lake, source)
+    batches.ingest_up_to(batches.log.last_sequence)
+
+
+def _batches_of(lake: Lake, source: str) -> FilesMicroBatches:
+    awaited = lake.sources.sources[source]
+    assert isinstance(awaited, AwaitedSource)
+    assert isinstance(awaited.inner, FilesMicroBatches)
+    return awaited.inner
