@@ -12,7 +12,7 @@ from headgate.declaration.expectations.result import RuleResult
 from headgate.flow.gates.documents import Hold
 from headgate.flow.sources.deployed_source import UnreadInput
 from headgate.history.loads.requests import LoadState
-from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount
+from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount, SourceAccount
 from headgate.insight.status.batch_times import BatchTime
 from headgate.insight.status.freshness import Freshness
 from headgate.insight.status.past import PastBackfill, PastReport, ReplayReport
@@ -46,7 +46,7 @@ RUNNING = StreamStatus(
     jobs=(JOB,),
 )
 SILVER = SilverAccount(
-    "clean",
+    *("clean", "orders"),
     n=60,
     lag=0,
     read=1088,
@@ -59,7 +59,7 @@ SILVER = SilverAccount(
     replaced=0,
 )
 GOLD = GoldAccount(
-    *("per_minute", "clean"),
+    *("per_minute", "orders", "clean"),
     n=60,
     lag=0,
     pairs=2000,
@@ -69,20 +69,20 @@ GOLD = GoldAccount(
     rows=9,
     final=8,
 )
-LEDGER = Ledger(
-    "shop",
+SOURCE = SourceAccount(
+    "orders",
     n=60,
     generation=0,
     read=1088,
     replayed=0,
     duplicate=27,
     differing=0,
-    silver=(SILVER,),
-    gold=(GOLD,),
+    quarantined=11,
+    corrected=0,
     files=None,
     gaps=(),
-    differences=(),
 )
+LEDGER = Ledger("shop", (SOURCE,), (SILVER,), (GOLD,), differences=())
 ACCOUNT = Account(LEDGER, final={"per_minute": NOW - timedelta(minutes=1)})
 
 
@@ -269,7 +269,8 @@ def test_what_the_tables_lack_is_told_with_what_to_do(cards: Cards) -> None:
         ("/bin/headgate files list shop --unread",),
     )
     files = (UnreadInput(7, "<b>.csv", "set_aside", "no field"),)
-    account = replace(ACCOUNT, ledger=replace(LEDGER, files=files))
+    ledger = replace(LEDGER, sources=(replace(SOURCE, files=files),))
+    account = replace(ACCOUNT, ledger=ledger)
     cards.show(
         NOW,
         stream("a", RUNNING, TablesReport(ACCOUNT)),

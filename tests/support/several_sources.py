@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration import load
-from headgate.declaration.model import Pipeline
 from headgate.driver.outages import AwaitedSource
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.micro_batches import FilesMicroBatches
-from tests.support.fake_stages import Record
+from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared, put_into
 
 _SOURCE = """
@@ -56,9 +55,23 @@ def several_sources() -> Iterator[None]:
         yield
 
 
-def declared_with_two(folder: Path) -> Pipeline:
-    with several_sources():
-        return declared(folder, TWO)
+@pytest.fixture
+def two_sources(tmp_path: Path) -> Iterator[Lake]:
+    """``orders`` has three batches, of which the third is in bronze only. ``clicks`` has one. The
+    sources have records with the same positions and ids."""
+    with several_sources(), without_spark():
+        lake = Lake(declared(tmp_path, TWO), tmp_path / "lake")
+        land(lake, "orders", [Record(), Record(bad=True), Record(duplicate=True)])
+        ingest(lake, "orders")
+        land(lake, "clicks", [Record(), Record(late=True)])
+        ingest(lake, "clicks")
+        lake.catch_up()
+        land(lake, "orders", [Record(minute=1)])
+        ingest(lake, "orders")
+        lake.catch_up()
+        land(lake, "orders", [Record(minute=2)] * 2)
+        ingest(lake, "orders")
+        yield lake
 
 
 def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:

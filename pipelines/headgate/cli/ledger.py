@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,34 +19,26 @@ from headgate.insight.querying.without_pandas import leave_pandas_out
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-    from headgate.insight.ledger.account import Ledger
+    from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount
     from headgate.insight.ledger.by_id import Proof
 
 
 def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> None:
     """The account as tables, one row per table of the pipeline. ``is_early``: the run was to read
     everything, but was stopped before."""
+    several = account.has_several_sources
     out.print(
-        f"[bold]{account.pipeline}[/]  batch {account.n}  read {account.read:,}"
+        f"[bold]{account.pipeline}[/]"
+        + ("" if several else f"  batch {account.batches}")
+        + f"  read {account.read:,}"
         + (f" ({account.replayed:,} of them replayed)" if account.replayed else "")
         + f"  duplicate {account.duplicate:,}"
         + (f" ({account.differing:,} differing)" if account.differing else "")
-        + (f"  generation {account.generation}" if account.generation else "")
+        + (f"  generation {account.generation}" if account.generation and not several else "")
     )
-    silver = grid(
-        *("", "silver", "read:", "duplicate:", "quarantined:", "rejected:"),
-        *("silver:", "filtered:", "lag:"),
-        rows=(
-            (s.table, s.read, s.duplicate, s.quarantined, s.rejected, s.silver, s.filtered, s.lag)
-            for s in account.silver
-        ),
-    )
-    gold = grid(
-        *("", "gold", "pairs:", "folded:", "late:", "rows:", "final:", "lag:"),
-        rows=((g.table, g.pairs, g.folded, g.late, g.rows, g.final, g.lag) for g in account.gold),
-    )
-    for table in (silver, gold):
+    for table in _tables(account):
         if table.row_count:
             out.print(table)
     if account.corrected:
@@ -57,11 +50,17 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
             f"rejected {account.rejected:,}, of these {account.replaced:,} replaced by a good copy"
         )
     if account.gaps:
-        rows = ((f"{gap.topic}/{gap.partition}", gap.offsets, gap.reason) for gap in account.gaps)
-        out.print(grid("", "gaps", "offsets", "reason", rows=rows))
-    for file in account.files or ():
-        line = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
-        out.print(f"file {file.sequence} {shown(line)}", markup=False)
+        rows = (
+            (f"{gap.topic}/{gap.partition}", *[each.source] * several, gap.offsets, gap.reason)
+            for each in account.sources
+            for gap in each.gaps
+        )
+        out.print(grid("", "gaps", *["source"] * several, "offsets", "reason", rows=rows))
+    for each in account.sources:
+        of = f"{each.source}: " if several else ""
+        for file in each.files or ():
+            line = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
+            out.print(f"{of}file {file.sequence} {shown(line)}", markup=False)
     for d in account.differences:
         out.print(f"[red]{d}[/]")
     aside = account.set_aside
@@ -72,15 +71,50 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
     out.print(f"{MARK[account.balanced]} {says}")
 
 
+_OF_SOURCES = (
+    "generation",
+    "read",
+    "replayed",
+    "duplicate",
+    "differing",
+    "quarantined",
+    "corrected",
+)
+_OF_SILVER = ("read", "duplicate", "quarantined", "rejected", "silver", "filtered", "lag")
+_OF_GOLD = ("pairs", "folded", "late", "rows", "final", "lag")
+
+
+def _tables(account: Ledger) -> Iterator[Table]:
+    """A table for the sources, if there are several, and one for each layer."""
+    several = account.has_several_sources
+    if several:
+        rows = ((each.source, each.n, *_counts(each, _OF_SOURCES)) for each in account.sources)
+        yield grid("", "source", "batch:", *(f"{name}:" for name in _OF_SOURCES), rows=rows)
+    layers: tuple[tuple[str, Iterable[SilverAccount | GoldAccount], Sequence[str]], ...] = (
+        ("silver", account.silver, _OF_SILVER),
+        ("gold", account.gold, _OF_GOLD),
+    )
+    for layer, tables, names in layers:
+        rows = ((t.table, *[t.source] * several, *_counts(t, names)) for t in tables)
+        yield grid("", layer, *["source"] * several, *(f"{name}:" for name in names), rows=rows)
+
+
+def _counts(account: object, names: Sequence[str]) -> Iterator[object]:
+    return (getattr(account, name) for name in names)
+
+
 def summary(account: Ledger, batches: int, seconds: float) -> dict[str, Any]:
     """The final document of ``run --json`` and ``demo --json``. Counts are those of the tables
     since their beginning; ``batches`` and ``seconds`` are those of this run."""
+    counts = ("read", "duplicate", "quarantined")
+    sources = {s.source: {name: getattr(s, name) for name in counts} for s in account.sources}
     return {
         "pipeline": account.pipeline,
         "read": account.read,
         "duplicate": account.duplicate,
         "quarantined": account.quarantined,
         "rejected": account.rejected,
+        **({"sources": sources} if account.has_several_sources else {}),
         "silver": {s.table: s.silver for s in account.silver},
         "filtered": account.filtered,
         "gold": {
@@ -132,9 +166,10 @@ def show_proof(proof: Proof, out: Console) -> None:
         out.print(f"[red]{finding.table}: {finding.problem}: {finding.count:,}[/]")
         for place in finding.examples:
             out.print(f"  {shown(place)}", markup=False)
-    says = (
-        f"proved by id: {plural(proof.rows, 'row')} of bronze"
-        if proof.holds
-        else "not proved by id"
+    several = len(proof.sources) > 1
+    rows = (
+        f"{plural(rows, 'row')} of bronze{f'.{source}' if several else ''}"
+        for source, rows in proof.sources.items()
     )
+    says = f"proved by id: {', '.join(rows)}" if proof.holds else "not proved by id"
     out.print(f"{MARK[proof.holds]} {says}")

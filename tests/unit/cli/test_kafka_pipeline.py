@@ -187,7 +187,7 @@ def test_a_topic_has_no_files_log(topic: Lake) -> None:
     declared = load(topic.pipeline.file)
     assert "files" not in {named.name for named in tables(declared)}
     assert "files" in {named.name for named in tables(topic.pipeline)}
-    assert balance(topic.layout, declared).files is None
+    assert balance(topic.layout, declared).sources[0].files is None
 
 
 @pytest.fixture

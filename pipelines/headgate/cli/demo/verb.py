@@ -78,7 +78,7 @@ def demo(
     }
     respond(
         json,
-        measured | summary(account, account.n, seconds),
+        measured | summary(account, account.batches, seconds),
         lambda: show_results(
             console(), declared, layout, folder, account, first_gold, held, servers
         ),

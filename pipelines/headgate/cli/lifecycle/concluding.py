@@ -63,7 +63,7 @@ def conclude(
         ):
             out.print(line, style="dim", markup=False, soft_wrap=True)
 
-    document = summary(account, account.n - before, time.monotonic() - began)
+    document = summary(account, account.batches - before, time.monotonic() - began)
     respond(json, document | {"left": left and shown(left.message)}, show)
     if not account.balanced:
         raise typer.Exit(exit_codes.FAILED)

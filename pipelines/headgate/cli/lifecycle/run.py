@@ -39,7 +39,7 @@ from headgate.cli.undone import (
 )
 from headgate.commands import rendered
 from headgate.declaration.graph import Layer
-from headgate.declaration.kinds import GOLD, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.driver.refusing import require_unchanged
 from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
 from headgate.lake.control.ownership import LAYERS
@@ -239,8 +239,10 @@ def _lineage(
 
 
 def batches_of(layout: Layout, declared: Pipeline) -> int:
-    """Bronze's batch id now; 0 if there is no table yet."""
-    from headgate.lake.tables.snapshot import head_table
+    """The batches of all sources now."""
+    from headgate.lake.tables.table import Table
 
-    bronze = head_table(layout, declared)
-    return bronze.refresh().n if bronze.exists else 0
+    bronze = (
+        Table(layout.storage, BRONZE.path(n), pipeline=declared.name) for n in declared.sources
+    )
+    return sum(table.refresh().n for table in bronze if table.exists)

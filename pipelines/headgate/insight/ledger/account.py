@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,9 +31,10 @@ class SilverAccount:
     id ``n``. ``rejected`` rows break a rule of the table's suite. For ``corrected`` of the
     quarantined records, a valid copy came later. ``replaced`` of the rows in silver are copies
     that took the place of a rejected row: to bronze, they are duplicates of it. ``lag`` is the
-    number of batches that the table is behind bronze."""
+    number of batches that the table is behind the bronze table of its source."""
 
     table: str
+    source: str
     n: int
     lag: int
     read: int
@@ -52,6 +54,7 @@ class GoldAccount:
     of them."""
 
     table: str
+    source: str
     silver: str
     n: int
     lag: int
@@ -82,43 +85,98 @@ class AcceptedGap:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """The whole account. Lag and gaps are shown and are no errors. A difference as of one batch id
-    is always an error. ``replayed`` of the records that were read are corrected copies of earlier
-    ones. ``files`` is None if the source does not read files."""
+class SourceAccount:
+    """What was read from a source, as of the batch id ``n`` and the generation of its bronze table.
+    ``replayed`` of the records are corrected copies of earlier ones. ``differing`` of the
+    duplicates have other content. ``quarantined`` counts the records in quarantine, as of the
+    batch id of the source's most advanced silver table. For ``corrected`` of them, which have an id
+    and an event time, the first valid copy came later and was accepted. ``files`` is None if the
+    source does not read files."""
 
-    pipeline: str
+    source: str
     n: int
     generation: int
     read: int
     replayed: int
     duplicate: int
     differing: int
-    silver: tuple[SilverAccount, ...]
-    gold: tuple[GoldAccount, ...]
+    quarantined: int
+    corrected: int
     files: tuple[UnreadInput, ...] | None
     gaps: tuple[AcceptedGap, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        found = asdict(self)
+        del found["source"]
+        if self.files is None:
+            del found["files"]
+        return found
+
+
+_SUMMED = ("read", "replayed", "duplicate", "differing", "quarantined", "corrected")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The whole account. Lag and gaps are shown and are no errors. A difference as of one batch id
+    is always an error. Counts without a source are sums over all sources."""
+
+    pipeline: str
+    sources: tuple[SourceAccount, ...]
+    silver: tuple[SilverAccount, ...]
+    gold: tuple[GoldAccount, ...]
     differences: tuple[Difference, ...]
+
+    @property
+    def has_several_sources(self) -> bool:
+        return len(self.sources) > 1
+
+    @property
+    def batches(self) -> int:
+        """The batches of all sources; the batch id, if there is one source."""
+        return sum(each.n for each in self.sources)
+
+    @property
+    def generation(self) -> int:
+        return max(each.generation for each in self.sources)
+
+    @property
+    def read(self) -> int:
+        return sum(each.read for each in self.sources)
+
+    @property
+    def replayed(self) -> int:
+        return sum(each.replayed for each in self.sources)
+
+    @property
+    def duplicate(self) -> int:
+        return sum(each.duplicate for each in self.sources)
+
+    @property
+    def differing(self) -> int:
+        return sum(each.differing for each in self.sources)
+
+    @property
+    def quarantined(self) -> int:
+        return sum(each.quarantined for each in self.sources)
+
+    @property
+    def corrected(self) -> int:
+        return sum(each.corrected for each in self.sources)
+
+    @property
+    def gaps(self) -> tuple[AcceptedGap, ...]:
+        return tuple(gap for each in self.sources for gap in each.gaps)
 
     @property
     def set_aside(self) -> int:
         """Files that could not be read: their records are missing, and not in the account."""
-        return sum(file.status == "set_aside" for file in self.files or ())
+        files = (file for each in self.sources for file in each.files or ())
+        return sum(file.status == "set_aside" for file in files)
 
     @property
     def balanced(self) -> bool:
         return not self.differences
-
-    @property
-    def quarantined(self) -> int:
-        """Records in quarantine, as of the batch id of the most advanced silver table."""
-        return max((s.quarantined for s in self.silver), default=0)
-
-    @property
-    def corrected(self) -> int:
-        """Quarantined records, with an id and an event time, whose first valid copy came later and
-        was accepted, as of the same batch id."""
-        return max((s.corrected for s in self.silver), default=0)
 
     @property
     def rejected(self) -> int:
@@ -133,26 +191,26 @@ class Ledger:
         return sum(s.filtered for s in self.silver)
 
     def as_dict(self) -> dict[str, Any]:
-        """A document of plain values."""
-        files = {} if self.files is None else {"files": [asdict(f) for f in self.files]}
+        """A document of plain values. With several sources, what belongs to one of them is in
+        ``sources``, and each table names its source."""
+        if self.has_several_sources:
+            counts = {name: getattr(self, name) for name in _SUMMED}
+            own: dict[str, Any] = {"sources": {s.source: s.as_dict() for s in self.sources}}
+            left_out: tuple[str, ...] = ("table",)
+        else:
+            (source,) = self.sources
+            counts, own = {}, source.as_dict()
+            left_out = ("table", "source")
         return {
             "pipeline": self.pipeline,
-            "n": self.n,
-            "generation": self.generation,
             "balanced": self.balanced,
-            "read": self.read,
-            "replayed": self.replayed,
-            "duplicate": self.duplicate,
-            "differing": self.differing,
-            "quarantined": self.quarantined,
-            "corrected": self.corrected,
-            "silver": {s.table: _without_name(s) for s in self.silver},
-            "gold": {g.table: _without_name(g) for g in self.gold},
-            **files,
-            "gaps": [asdict(gap) for gap in self.gaps],
+            **counts,
+            **own,
+            "silver": {s.table: _without(s, left_out) for s in self.silver},
+            "gold": {g.table: _without(g, left_out) for g in self.gold},
             "differences": [asdict(d) for d in self.differences],
         }
 
 
-def _without_name(account: SilverAccount | GoldAccount) -> dict[str, Any]:
-    return {k: v for k, v in asdict(account).items() if k != "table"}
+def _without(account: SilverAccount | GoldAccount, names: Collection[str]) -> dict[str, Any]:
+    return {k: v for k, v in asdict(account).items() if k not in names}

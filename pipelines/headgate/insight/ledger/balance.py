@@ -3,20 +3,21 @@ started."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
-from headgate.flow.sources.deployed_source import DeployedSource, UnreadInput
+from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.insight.ledger.account import (
     AcceptedGap,
     Difference,
     GoldAccount,
     Ledger,
     SilverAccount,
+    SourceAccount,
 )
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.live_files import live_files
@@ -32,21 +33,39 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
     HeadgateError if there are no tables, LogGapError if a log is damaged.
     """
     at = newest(layout, pipeline)
-    (bronze,) = at.bronze.values()
-    n = bronze.n
+    silver = tuple(_silver(t, at) for t in pipeline.silver.values())
     return Ledger(
         pipeline=pipeline.name,
-        n=n,
+        sources=tuple(
+            _source(
+                DeployedSource(layout.storage, pipeline.name, source),
+                at.bronze[name],
+                [each for each in silver if each.source == name],
+            )
+            for name, source in pipeline.sources.items()
+        ),
+        silver=silver,
+        gold=tuple(_gold(g, pipeline.silver[g.silver].source, at) for g in pipeline.gold.values()),
+        differences=tuple(_differences(pipeline, at)),
+    )
+
+
+def _source(
+    place: DeployedSource, bronze: TablePosition, silver: Sequence[SilverAccount]
+) -> SourceAccount:
+    files = connector_of(place.source).unread(place)
+    return SourceAccount(
+        source=place.source.name,
+        n=bronze.n,
         generation=bronze.state.generation,
         read=bronze.total("read"),
         replayed=bronze.total("replayed"),
         duplicate=bronze.total("duplicate"),
         differing=bronze.total("differing"),
-        silver=tuple(_silver(t, at) for t in pipeline.silver.values()),
-        gold=tuple(_gold(g, pipeline.silver[g.silver].source, at) for g in pipeline.gold.values()),
-        files=_unread(layout, pipeline),
+        quarantined=max((each.quarantined for each in silver), default=0),
+        corrected=max((each.corrected for each in silver), default=0),
+        files=None if files is None else tuple(files),
         gaps=tuple(AcceptedGap(**gap) for gap in BronzePayload.of(bronze.state).gaps),
-        differences=tuple(_differences(pipeline, at)),
     )
 
 
@@ -55,6 +74,7 @@ def _silver(declared: SilverTable, at: Positions) -> SilverAccount:
     above = as_of(bronze, silver.n)
     return SilverAccount(
         table=declared.name,
+        source=declared.source,
         n=silver.n,
         lag=bronze.n - silver.n,
         read=above.total("read"),
@@ -72,6 +92,7 @@ def _gold(declared: GoldTable, source: str, at: Positions) -> GoldAccount:
     gold = at.gold[declared.name]
     return GoldAccount(
         table=declared.name,
+        source=source,
         silver=declared.silver,
         n=gold.n,
         lag=at.bronze[source].n - gold.n,
@@ -154,12 +175,3 @@ def _rows(position: TablePosition) -> int:
 def _final_rows(position: TablePosition) -> int:
     files = live_files(position.table.handle)
     return sum(f.rows for f in files if f.is_final)
-
-
-def _unread(layout: Layout, pipeline: Pipeline) -> tuple[UnreadInput, ...] | None:
-    found = [
-        connector_of(source).unread(DeployedSource(layout.storage, pipeline.name, source))
-        for source in pipeline.sources.values()
-    ]
-    listed = [each for each in found if each is not None]
-    return tuple(chain.from_iterable(listed)) if listed else None

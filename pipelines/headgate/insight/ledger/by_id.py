@@ -3,7 +3,7 @@ the one table that has it, with DuckDB over the Parquet files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,18 +51,25 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class Proof:
-    """``rows`` rows of bronze were followed. Without findings, each is in exactly one place."""
+    """``sources`` has the number of bronze's rows that were followed, by source. Without findings,
+    each row is in exactly one place."""
 
-    rows: int
+    sources: Mapping[str, int]
     findings: tuple[Discrepancy, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(self.sources.values())
 
     @property
     def holds(self) -> bool:
         return not self.findings
 
     def as_dict(self) -> dict[str, Any]:
+        each = {"sources": {name: {"rows": rows} for name, rows in self.sources.items()}}
         return {
             "rows": self.rows,
+            **(each if len(self.sources) > 1 else {}),
             "holds": self.holds,
             "findings": [asdict(f) for f in self.findings],
         }
@@ -85,7 +92,8 @@ def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
             findings += prover.silver(table)
         for gold in pipeline.gold.values():
             findings += prover.gold(gold)
-    return Proof(sum(each.total("read") for each in at.bronze.values()), tuple(findings))
+    rows = {name: bronze.total("read") for name, bronze in at.bronze.items()}
+    return Proof(rows, tuple(findings))
 
 
 class _Prover:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headgate.declaration.kinds import GOLD, LATE, REJECTED, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 
 
 def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
-    """A declaration without its new silver and gold tables, and without the first suite of a silver
-    table, until it is deployed. Publications, of which the ledger has none, are left out, too.
+    """A declaration without its new sources, silver and gold tables, and without the first suite of
+    a silver table, until it is deployed. Publications, of which the ledger has none, are left out,
+    too.
 
     Once a driver has run with the declaration, which is then kept, it is returned as it is: a table
     that is missing later is an error.
@@ -24,6 +25,11 @@ def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
         wanted = (path for path in paths if path in pipeline.definitions)
         return all(Table(layout.storage, p, pipeline=pipeline.name).exists for p in wanted)
 
+    sources = {
+        name: source
+        for name, source in pipeline.sources.items()
+        if are_there(BRONZE.path(name), QUARANTINE.path(name))
+    }
     silver = {
         name: table if are_there(REJECTED.path(name)) else replace(table, suite=None)
         for name, table in pipeline.silver.items()
@@ -34,8 +40,14 @@ def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
         for name, table in pipeline.gold.items()
         if table.silver in silver and are_there(GOLD.path(name), LATE.path(name))
     }
-    gone = {SILVER.path(n) for n in pipeline.silver if n not in silver}
+    sources = sources or dict(pipeline.sources)  # it has never run
+    gone = {
+        kind.path(n) for kind in (BRONZE, QUARANTINE) for n in pipeline.sources.keys() - sources
+    }
+    gone |= {SILVER.path(n) for n in pipeline.silver if n not in silver}
     gone |= {REJECTED.path(n) for n in pipeline.silver if n not in silver or not silver[n].suite}
     gone |= {kind.path(n) for kind in (GOLD, LATE) for n in pipeline.gold if n not in gold}
     definitions = {p: each for p, each in pipeline.definitions.items() if p not in gone}
-    return replace(pipeline, silver=silver, gold=gold, publish={}, definitions=definitions)
+    return replace(
+        pipeline, sources=sources, silver=silver, gold=gold, publish={}, definitions=definitions
+    )

@@ -154,7 +154,8 @@ def _account_document(account: Account) -> dict[str, Any]:
     silver tables have read; ``differences`` are the equations of the ledger that do not hold."""
     ledger, gold = account.ledger, account.ledger.gold
     return {
-        **_part(ledger, "n generation read duplicate quarantined rejected set_aside filtered"),
+        "n": ledger.batches,
+        **_part(ledger, "generation read duplicate quarantined rejected set_aside filtered"),
         "silver_read": sum(each.read for each in ledger.silver),
         "pairs": sum(each.pairs for each in gold),
         "late": sum(each.late for each in gold),

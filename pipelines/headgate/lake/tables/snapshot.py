@@ -124,7 +124,7 @@ def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """
     tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
     graph = graph_of(pipeline)
-    if graph.head.path not in tables:
+    if not any(node.path in tables for node in graph.of(BRONZE)):
         raise NoTablesError(pipeline.name, layout.storage.root)
     return ConsistentSnapshot(tables, graph)
 

@@ -46,7 +46,7 @@ def test_what_was_corrected_is_told_as_of_the_batch_that_silver_has(lake: Lake) 
 
 def test_lag_is_shown_and_is_no_difference(lake: Lake) -> None:
     account = balance(lake.layout, lake.pipeline)
-    assert account.n == 2
+    assert account.batches == 2
     assert account.read == 7
     assert [s.lag for s in account.silver] == [1]
     assert [g.lag for g in account.gold] == [1]
@@ -140,8 +140,9 @@ def test_files_that_were_not_read_are_listed_with_the_reason(lake: Lake) -> None
     times = {"modified": seen, "at": seen}
     lake.commit("_headgate/files/events", 2, [event | times for event in events], {"files": 2})
     account = balance(lake.layout, lake.pipeline)
-    assert account.files is not None
-    assert [(f.sequence, f.path, f.status, f.reason) for f in account.files] == [
+    (source,) = account.sources
+    assert source.files is not None
+    assert [(f.sequence, f.path, f.status, f.reason) for f in source.files] == [
         (2, "b.gz", "set_aside", "cut")
     ]
     assert account.balanced

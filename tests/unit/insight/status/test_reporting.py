@@ -151,7 +151,7 @@ def test_the_tables_of_a_stream(lake: Lake) -> None:
     account = tables.account
     assert account is not None
     ledger = account.ledger
-    assert (ledger.n, ledger.read, ledger.duplicate, ledger.quarantined) == (2, 7, 1, 1)
+    assert (ledger.batches, ledger.read, ledger.duplicate, ledger.quarantined) == (2, 7, 1, 1)
     assert ledger.differences == ()
     assert [(g.table, g.lag, g.late) for g in ledger.gold] == [("per_minute", 1, 1)]
     assert tables.savepoints == (taken,)
