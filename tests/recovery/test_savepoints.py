@@ -83,7 +83,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
             engine.restore(savepoint)
             engine.start()
         engine.list_new()
-        if engine.files.position < engine.last_sequence:
+        if engine.position < engine.last_sequence:
             engine.ingest()
         engine.catch_up()
         assert differences(root, expected) == {}, savepoint.id

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.flow.bronze.stage import BronzeStage
-from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.micro_batches import BatchEnd, SourceBatch
 from headgate.flow.sources.records import PartedRecords, RecordsInMemory
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.record_shape import record_schema
@@ -64,7 +64,8 @@ def test_each_partition_has_its_clock_and_its_ids(spark: SparkSession, tmp_path:
         # The rows are in reverse order: bronze has to restore the order of the log.
         table = pa.Table.from_pylist(batch[::-1], record_schema("file"))
         reached = BatchEnd({"0": number}, range(PARTITIONS))
-        bronze.ingest(PartedRecords([RecordsInMemory(table)]), reached, datetime.now(UTC))
+        parted = PartedRecords([RecordsInMemory(table)])
+        bronze.ingest(SourceBatch(parted, reached), datetime.now(UTC))
         known = derive(records[: start + 50], rules(), partitions=range(PARTITIONS))
         watermark = state(tmp_path / "root", "bronze/raw")["watermark"]
         since = None if known.clock is None else (known.clock - NOON) // timedelta(microseconds=1)

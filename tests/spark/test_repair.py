@@ -166,7 +166,7 @@ def go_on(spark: SparkSession, folder: Path, root: Path | None = None) -> Headga
     try:
         engine = Engine(spark, pipeline, root)
         engine.list_new()
-        if engine.last_sequence > engine.files.position:
+        if engine.last_sequence > engine.position:
             engine.ingest()
         engine.catch_up()
     except HeadgateError as error:

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.driver.source_loop import READ_ATTEMPTS
 from headgate.flow.bronze import stage as bronze_stage
 from headgate.flow.bronze.batches import InWorkers, ScratchLostError
 from tests.oracle import Tables, derive
@@ -125,10 +126,10 @@ def test_workers_may_be_killed_between_the_passes(
 def test_a_batch_fails_if_parts_are_lost_each_time(
     engine: Engine, expected: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = lose(monkeypatch, times=bronze_stage.READ_ATTEMPTS)
+    seen = lose(monkeypatch, times=READ_ATTEMPTS)
     with pytest.raises(ScratchLostError):
         engine.ingest()
-    assert len(seen) == 2 * bronze_stage.READ_ATTEMPTS
+    assert len(seen) == 2 * READ_ATTEMPTS
     engine.start().ingest()
     engine.catch_up()
     assert differences(engine.root, expected) == {}

@@ -71,7 +71,7 @@ def upgraded(engine: Engine, pipeline: Pipeline) -> Engine:
 
 def go_on(engine: Engine) -> None:
     engine.list_new()
-    if engine.files.position < engine.last_sequence:
+    if engine.position < engine.last_sequence:
         engine.ingest()
     engine.catch_up()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from headgate.flow.sources.kafka.failures import BrokersUnreachableError, TopicMissingError
 from headgate.flow.sources.kafka.topics import Topic, TopicPartition
-from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.micro_batches import BatchEnd, SourceBatch
 from headgate.flow.sources.records import PartedRecords
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
@@ -92,7 +92,7 @@ class Bronze:
 
     @property
     def table(self) -> Any:
-        return SimpleNamespace(epoch=1, refresh=lambda: self.state)
+        return SimpleNamespace(refresh=lambda: self.state)
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -102,21 +102,18 @@ class Bronze:
     def payload(self) -> BronzePayload:
         return BronzePayload.of(self.state)
 
-    def ingest(
-        self,
-        rows: object,
-        reached: BatchEnd,
-        now: datetime,
-        verify: Callable[[], None] = lambda: None,
-    ) -> State:
-        verify()
-        held = self.payload
+    def position(self, state: State) -> BronzePayload:
+        return BronzePayload.of(state)
+
+    def ingest(self, batch: SourceBatch, now: datetime) -> State:
+        batch.verify()
+        held, reached = self.payload, batch.end
         payload = replace(
             held,
             offsets=dict(reached.offsets),
             topics=tuple(reached.topics),
             gaps=(*held.gaps, *reached.gaps),
-            clocks=held.clocks if isinstance(rows, PartedRecords) else dict(self.clocks),
+            clocks=held.clocks if isinstance(batch.records, PartedRecords) else dict(self.clocks),
         )
         self.state = replace(self.state, n=self.state.n + 1, payload=payload)
         self.commits.append(reached)

@@ -20,18 +20,21 @@ from headgate.driver.lease import Lease, highest_table_epoch
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
 from headgate.driver.operating import take_in_requests
-from headgate.driver.outages import AwaitedSource
 from headgate.driver.progress import JobProgress
 from headgate.driver.publishing import Publications
 from headgate.driver.run import CatchUp, DriverRun
 from headgate.driver.run_control import RunControl
 from headgate.driver.runtime import PipelineRuntime
+from headgate.driver.source_loop import SourceLoop
 from headgate.driver.task import NO_REBUILD, RebuildRequest, Task
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.files.log import FilesLog
-from headgate.flow.sources.files.micro_batches import FilesMicroBatches
+from headgate.flow.sources.files.micro_batches import (
+    FilesMicroBatches,
+    FilesRange,
+    sequence_of,
+)
 from headgate.flow.sources.loading import LoadWanted
-from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.history.loads import requests as loads
 from headgate.history.loads.requests import LoadRequest
 from headgate.history.savepoints.restore import restore_savepoint
@@ -74,7 +77,7 @@ class Engine:
         return open_sources(self.spark, self.runtime, self.clock)
 
     @property
-    def source(self) -> MicroBatchSource:
+    def source(self) -> SourceLoop:
         (source,) = self.sources.sources.values()
         return source
 
@@ -88,8 +91,7 @@ class Engine:
 
     @property
     def files(self) -> FilesMicroBatches:
-        assert isinstance(self.source, AwaitedSource)
-        source = self.source.inner
+        source = self.source.source
         assert isinstance(source, FilesMicroBatches), "the pipeline does not read files"
         return source
 
@@ -101,10 +103,15 @@ class Engine:
     def last_sequence(self) -> int:
         return self.files_log.last_sequence
 
+    @property
+    def position(self) -> int:
+        """The sequence up to which bronze has ingested the files log."""
+        return sequence_of(BronzePayload.of(self.runtime.head.table.refresh()))
+
     def ingest(self, end: int | None = None) -> None:
         """Process one bronze batch: the files recorded up to sequence ``end`` (None: all)."""
         upto = self.last_sequence if end is None else end
-        self.files.ingest_up_to(upto)
+        assert self.source.ingest(FilesRange(self.position, upto))
 
     def catch_up(self) -> None:
         self.runtime.catch_up(self.clock())

@@ -7,11 +7,11 @@ defines its outcome: see ``Record``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +24,7 @@ from headgate.flow.operations.drain import DrainOperation
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.flow.silver.stage import SilverStage
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.micro_batches import SourceBatch
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.history import files_after
@@ -102,19 +102,16 @@ class ArrowBronze:
     def write_to(self, table: Table) -> None:
         self.table = table
 
-    @property
-    def offsets(self) -> Mapping[str, int]:
-        return BronzePayload.of(self.table.refresh()).offsets
+    def position(self, state: State) -> BronzePayload:
+        return BronzePayload.of(state)
 
     @property
     def shape(self) -> TableSchema:
         return shape_of(self.table)
 
-    def ingest(
-        self, records: list[Row], reached: BatchEnd, now: datetime, verify: Any = lambda: None
-    ) -> State:
-        held = self.table.refresh()
-        payload = replace(BronzePayload.of(held), offsets=dict(reached.offsets))
+    def ingest(self, batch: SourceBatch, now: datetime) -> State:
+        held, records = self.table.refresh(), cast(list[Row], batch.records)
+        payload = replace(BronzePayload.of(held), offsets=dict(batch.end.offsets))
         counts = {
             "read": len(records),
             "duplicate": sum(row["duplicate"] for row in records),
@@ -122,7 +119,7 @@ class ArrowBronze:
         }
         state = held.advanced_to(held.n + 1, now, payload)
         files = staged(self.table, state, records)
-        verify()
+        batch.verify()
         return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
 
 

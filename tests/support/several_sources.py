@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration import load
-from headgate.driver.outages import AwaitedSource
 from headgate.flow.sources.files.declared import FilesSource
-from headgate.flow.sources.files.micro_batches import FilesMicroBatches
+from headgate.flow.sources.files.micro_batches import (
+    FilesMicroBatches,
+    FilesRange,
+    sequence_of,
+)
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared, put_into
 
@@ -79,17 +83,17 @@ def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:
     reads = lake.pipeline.sources[source].reads
     assert isinstance(reads, FilesSource)
     put_into(Path(reads.path), *files)
-    _batches_of(lake, source).list_new()
+    _files_of(lake, source).list_new()
 
 
 def ingest(lake: Lake, source: str) -> None:
     """One batch of bronze with all listed files of one source. The others have no batch."""
-    batches = _batches_of(lake, source)
-    batches.ingest_up_to(batches.log.last_sequence)
+    at = sequence_of(BronzePayload.of(lake.runtime.bronze[source].table.refresh()))
+    end = _files_of(lake, source).log.last_sequence
+    assert lake.sources.sources[source].ingest(FilesRange(at, end))
 
 
-def _batches_of(lake: Lake, source: str) -> FilesMicroBatches:
-    awaited = lake.sources.sources[source]
-    assert isinstance(awaited, AwaitedSource)
-    assert isinstance(awaited.inner, FilesMicroBatches)
-    return awaited.inner
+def _files_of(lake: Lake, source: str) -> FilesMicroBatches:
+    files = lake.sources.sources[source].source
+    assert isinstance(files, FilesMicroBatches)
+    return files

@@ -29,7 +29,7 @@ def begin(spark: SparkSession, folder: Path) -> Engine:
 
 def go_on(engine: Engine, end: int = FILES) -> None:
     """Read the files up to ``end``, each in a batch of its own."""
-    for number in range(engine.files.position + 1, end + 1):
+    for number in range(engine.position + 1, end + 1):
         engine.ingest(number)
         engine.catch_up()
 

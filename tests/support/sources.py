@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,10 +20,11 @@ from headgate.declaration.contracts.source import CONNECTORS
 from headgate.declaration.kinds import kind_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.driver.source_loop import SourceLoop
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.files.log import LoggedFile
-from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
-from headgate.flow.sources.records import PartedRecords
+from headgate.flow.sources.micro_batches import SourceBatch, SourceContext
+from headgate.flow.sources.records import PartedRecords, Records
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
@@ -56,34 +58,28 @@ class Bronze:
 
     @property
     def table(self) -> Any:
-        return SimpleNamespace(epoch=1, refresh=lambda: self.state)
+        return SimpleNamespace(refresh=lambda: self.state)
 
     @property
     def payload(self) -> BronzePayload:
         return BronzePayload.of(self.state)
 
-    @property
-    def offsets(self) -> Mapping[str, int]:
-        return self.payload.offsets
+    def position(self, state: State) -> BronzePayload:
+        return BronzePayload.of(state)
 
-    def ingest(
-        self,
-        records: Read | PartedRecords,
-        reached: BatchEnd,
-        now: datetime,
-        verify: Callable[[], None] = lambda: None,
-    ) -> State:
-        taken = self._taken(records)
-        verify()
+    def ingest(self, batch: SourceBatch, now: datetime) -> State:
+        taken = self._taken(batch.records)
+        batch.verify()
         self.refuse()
-        payload = replace(self.payload, offsets=dict(reached.offsets), topics=tuple(reached.topics))
+        end = batch.end
+        payload = replace(self.payload, offsets=dict(end.offsets), topics=tuple(end.topics))
         self.state = replace(self.state, n=self.state.n + 1, payload=payload)
         self.read += taken
         return self.state
 
-    def _taken(self, records: Read | PartedRecords) -> Read:
+    def _taken(self, records: Records) -> Read:
         if not isinstance(records, PartedRecords):
-            return records
+            return cast(Read, records)
         self.while_reading()
         rows = [row for block in records.blocks() for row in block.to_pylist()]
         return [(row["partition"], int(row["value"])) for row in rows]
@@ -119,20 +115,23 @@ class Log(ABC):
     def spark(self) -> Any:
         return None
 
-    def open(self, pipeline: Pipeline, bronze: Bronze) -> MicroBatchSource:
+    def open(self, pipeline: Pipeline, bronze: Bronze) -> SourceLoop:
         source = source_of(pipeline)
         bronze.while_reading = self._is_read
-        place = self.place(pipeline)
-        kept = {kind_of(s.table.name).name: s for s in CONNECTORS[source.kind].tables(place)}
+        place, connector = self.place(pipeline), CONNECTORS[source.kind]
+        kept = {kind_of(s.table.name).name: s for s in connector.tables(place)}
         for name, shape in kept.items():
             shape.create(name)
             shape.table.fence(1)
         context = SourceContext(
-            *(self.spark(), pipeline.name, pipeline.file, source, cast(Any, bronze)),
+            *(self.spark(), pipeline.name, pipeline.file, source),
             tables={name: shape.table for name, shape in kept.items()},
+            epoch=1,
             clock=lambda: NOON,
         )
-        return CONNECTORS[source.kind].micro_batches(context)
+        loop = SourceLoop(partial(connector.micro_batches, context), bronze, lambda: NOON)
+        loop.begin()
+        return loop
 
     def _is_read(self) -> None:
         self.while_reading()

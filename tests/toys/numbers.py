@@ -22,7 +22,12 @@ from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import ProblemReport, Section
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import SourceError
-from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.flow.sources.micro_batches import (
+    BatchEnd,
+    MicroBatchSource,
+    SourceBatch,
+    SourceContext,
+)
 from headgate.flow.sources.records import PartedRecords, RecordsInMemory
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -113,7 +118,7 @@ class NumbersKind(Connector[Numbers]):
     def missing(self, place: DeployedSource) -> str | None:
         return self._gone(place, {})
 
-    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+    def micro_batches(self, context: SourceContext, at: BronzePayload) -> MicroBatchSource[Any]:
         return NumbersMicroBatches(context)
 
     def _gone(self, place: DeployedSource, offsets: Mapping[str, int]) -> str | None:
@@ -121,49 +126,47 @@ class NumbersKind(Connector[Numbers]):
         return f"the document begins at {first}, and {after} is next" if first > after else None
 
 
-class NumbersMicroBatches(MicroBatchSource):
+class NumbersMicroBatches(MicroBatchSource[range]):
     every = 0.25
 
     def __init__(self, context: SourceContext) -> None:
         self._reads: Numbers = context.source.reads
-        self._context = context
-        bronze = BronzePayload.of(context.bronze.table.refresh())
-        self._next = self._end = bronze.offsets.get("number", 0)
+        self._end = 0
 
-    def poll(self, *, final: bool) -> None:
+    def poll(self, at: BronzePayload, *, final: bool) -> None:
         self._end = max(self._end, Document.of(self._reads.path).end)
 
-    def pending(self) -> int:
-        return math.ceil((self._end - self._next) / self._reads.most)
+    def pending(self, at: BronzePayload) -> int:
+        return math.ceil(len(self._unread(at)) / self._reads.most)
 
-    def backlog(self) -> Backlog:
-        return Backlog("records", self._end - self._next)
+    def backlog(self, at: BronzePayload) -> Backlog:
+        return Backlog("records", len(self._unread(at)))
 
-    def has_ingested_all(self) -> bool:
-        return self._next == self._end
+    def next_range(self, at: BronzePayload) -> range | None:
+        return self._unread(at)[: self._reads.most] or None
 
-    def ingest(self) -> bool:
-        start, end = self._next, min(self._end, self._next + self._reads.most)
-        if start == end:
-            return False
-        records = Document.of(self._reads.path).between(start, end)
+    def read(self, planned: range, now: datetime) -> SourceBatch:
+        records = self._between(planned)
 
         def verify() -> None:
-            if Document.of(self._reads.path).between(start, end) != records:
+            if self._between(planned) != records:
                 raise SourceError("the document was rewritten", "put it back")
 
         rows = [
             {"value": r["value"].encode(), "partition": 0, "offset": number}
             | {"document": self._reads.path, "ingested_at": at, "seen_at": at}
-            for number, r in enumerate(records, start)
+            for number, r in zip(planned, records, strict=True)
             for at in (datetime.fromisoformat(r["at"]),)
         ]
         table = pa.Table.from_pylist(rows, record_schema("document"))
-        reached = BatchEnd({"number": end})
-        batch = PartedRecords([RecordsInMemory(table)])
-        self._context.bronze.ingest(batch, reached, self._context.clock(), verify)
-        self._next = end
-        return True
+        end = BatchEnd({"number": planned.stop})
+        return SourceBatch(PartedRecords([RecordsInMemory(table)]), end, verify)
+
+    def _unread(self, at: BronzePayload) -> range:
+        return range(at.offsets.get("number", 0), self._end)
+
+    def _between(self, planned: range) -> Sequence[Mapping[str, str]]:
+        return Document.of(self._reads.path).between(planned.start, planned.stop)
 
 
 MEMBER = NumbersKind()

@@ -6,13 +6,15 @@ The life of a run, in the order in which it happens:
 - ``driver`` runs it: it takes the ``lease``, starts the Spark ``session``, and opens the tables
   (``opening``), which also begins rebuilds. ``run`` has what all parts of the run then share.
 - ``stream`` supervises the loop of batches on one thread: it lists the input (``job_input``), and
-  Spark plans batches from it (``planning``). ``batch_runner`` runs a batch on Spark's thread, and
+  Spark plans batches from it (``planning``). ``batch_runner`` runs a batch on Spark's thread:
+  ``source_loop`` reads a range of a source, retries, and commits it to bronze.
   ``stages`` bring silver and gold up to bronze. ``runtime`` has all tables and those of a rebuild.
 - Between batches: requests are taken in (``operating``), history is loaded (``loading``), late rows
   are replayed and savepoints are taken (``schedules``), files are compacted and removed
   (``maintaining``), and rows are published (``publishing``).
-- ``progress`` is the status document. ``run_control`` has stops and pauses. ``outages`` tries
-  sources again that do not answer. ``error_translation`` finds the cause of a failed batch.
+- ``progress`` is the status document. ``run_control`` has stops and pauses. ``outages`` decides
+  when a source that does not answer is tried again. ``error_translation`` finds the cause of a
+  failed batch.
 
 ``rereading`` is for restores and repairs: it checks what a source still has.
 """

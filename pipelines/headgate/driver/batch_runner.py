@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+from headgate.driver.job_input import JobInput
 from headgate.driver.run import DriverRun
 from headgate.failpoints import failpoint
-from headgate.flow.sources.micro_batches import MicroBatchSource
 
 
 class BatchRunner:
     """Called on the stream's thread. ``position`` is the number of planned batches that are done.
     ``failure`` is the error that ended a batch, if there was one."""
 
-    def __init__(self, run: DriverRun, source: MicroBatchSource) -> None:
+    def __init__(self, run: DriverRun, source: JobInput) -> None:
         self._run, self._source = run, source
         self.position = 0
         self.failure: BaseException | None = None

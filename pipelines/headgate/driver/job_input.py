@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import kind_of
-from headgate.driver.outages import AwaitedSource
 from headgate.driver.run import DriverRun
 from headgate.driver.runtime import PipelineRuntime
+from headgate.driver.source_loop import SourceLoop
 from headgate.errors import joined_messages
-from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.flow.sources.micro_batches import SourceContext
 from headgate.lake.control.driver_reports import Backlog, Outage, combined_outage
 from headgate.lake.control.driver_requests import SkipRequest
 from headgate.lake.tables.state import State
@@ -25,7 +25,29 @@ from headgate.lake.tables.table import Table
 POLL = 0.25  # seconds between reads of the upstream tables
 
 
-def open_input(run: DriverRun, waits: Callable[[Outage], None]) -> MicroBatchSource:
+class JobInput(Protocol):
+    """The input of a job, as its supervising thread and its stream's thread use it
+    (``SourceLoop``)."""
+
+    @property
+    def every(self) -> float: ...
+    def poll(self, *, final: bool) -> None: ...
+    def pending(self) -> int: ...
+    def ingest(self) -> bool: ...
+    def backlog(self) -> Backlog: ...
+    def has_ingested_all(self) -> bool: ...
+    @property
+    def outage(self) -> Outage | None: ...
+    @property
+    def remark(self) -> str | None: ...
+    @property
+    def set_aside(self) -> int: ...
+    def skip(self, wanted: SkipRequest) -> None: ...
+    def batch_took(self, took: timedelta) -> None: ...
+    def close(self) -> None: ...
+
+
+def open_input(run: DriverRun, waits: Callable[[Outage], None]) -> JobInput:
     """Blocks until each source has answered. While one does not, ``waits`` is called repeatedly."""
     if not run.writes_bronze:
         return UpstreamTables(run.runtime.upstream())
@@ -56,26 +78,27 @@ def open_sources(
     for ever, or with ``once`` for as long as its kind says. Raises SourceError, and what ``waits``
     and ``check`` raise."""
     pipeline = runtime.pipeline
-    opened: dict[str, MicroBatchSource] = {}
+    opened: dict[str, SourceLoop] = {}
     try:
         for name, source in pipeline.sources.items():
-            connector = connector_of(source)
+            connector, bronze = connector_of(source), runtime.bronze[name]
             context = SourceContext(
-                *(spark, pipeline.name, pipeline.file, source, runtime.bronze[name]),
+                *(spark, pipeline.name, pipeline.file, source),
                 tables={kind_of(s.table.name).name: s.table for s in runtime.kept[name]},
+                epoch=bronze.table.epoch,
                 clock=clock,
                 cores=cores,
                 accept_gap=accept_gap,
                 monotonic=monotonic,
                 check=check,
             )
-            opened[name] = awaited = AwaitedSource(
+            opened[name] = loop = SourceLoop(
                 partial(connector.micro_batches, context),
-                *(clock, monotonic),
+                *(bronze, clock, monotonic),
                 limit=connector.unreachable_after(source.reads) if once else None,
                 waits=waits,
             )
-            awaited.begin()
+            loop.begin()
     except BaseException:
         for each in opened.values():
             each.close()
@@ -93,14 +116,14 @@ class BatchTable(Protocol):
         """Commit the next batch without a record, because the source has none for it."""
 
 
-class PipelineSources(MicroBatchSource):
+class PipelineSources:
     """A batch id belongs to the whole pipeline: the bronze table of every source has a commit for
     it, perhaps without a record. If a crash left some tables a batch behind, they catch up before
     the next batch begins."""
 
     def __init__(
         self,
-        sources: Mapping[str, MicroBatchSource],
+        sources: Mapping[str, SourceLoop],
         bronze: Mapping[str, BatchTable],
         clock: Callable[[], datetime],
     ) -> None:
@@ -158,10 +181,13 @@ class PipelineSources(MicroBatchSource):
             source.close()
 
 
-class UpstreamTables(MicroBatchSource):
+class UpstreamTables:
     """``tables`` are separate readers, because threads do not share tables."""
 
     every = POLL
+    outage: Outage | None = None
+    remark: str | None = None
+    set_aside = 0
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self._tables = tables
@@ -182,3 +208,12 @@ class UpstreamTables(MicroBatchSource):
 
     def has_ingested_all(self) -> bool:
         return self._ingested >= self._n
+
+    def skip(self, wanted: SkipRequest) -> None:
+        return
+
+    def batch_took(self, took: timedelta) -> None:
+        return
+
+    def close(self) -> None:
+        return

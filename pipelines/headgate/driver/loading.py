@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.driver.errors import StopRequested
 from headgate.driver.operating import takes_requests
-from headgate.driver.outages import AwaitedSource
 from headgate.driver.run import DriverRun
+from headgate.driver.source_loop import SourceLoop
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.sources.errors import SourceUnreachableError
-from headgate.flow.sources.micro_batches import BatchEnd, SourceContext
-from headgate.flow.sources.records import MovedRecords, Records
+from headgate.flow.sources.micro_batches import SourceBatch, SourceContext
+from headgate.flow.sources.records import MovedRecords
 from headgate.history.loads import requests
 from headgate.history.loads.replay_planner import ReplayPlanner
 from headgate.history.loads.requests import LoadRequest
@@ -60,7 +59,7 @@ def may_begin_step(
 
 
 class LoadWriter:
-    """A ``BronzeWriter`` for one load."""
+    """Commits the batches of a load."""
 
     def __init__(self, stage: BronzeStage, request: LoadRequest) -> None:
         self._stage, self._request = stage, request
@@ -74,26 +73,21 @@ class LoadWriter:
         """The load as of bronze's newest commit; None before its first batch."""
         return BronzePayload.of(self.table.refresh()).load(self._request.id)
 
-    @property
-    def offsets(self) -> Mapping[str, int]:
-        load = self.load
-        return self._request.plan.begins if load is None else load.offsets
+    def position(self, state: State) -> BronzePayload:
+        """Where the load continues."""
+        payload = BronzePayload.of(state)
+        load = payload.load(self._request.id)
+        return replace(payload, offsets=load.offsets if load else self._request.plan.begins)
 
-    def ingest(
-        self,
-        records: Records,
-        reached: BatchEnd,
-        now: datetime,
-        verify: Callable[[], None] = lambda: None,
-    ) -> State:
-        """As ``BronzeWriter``. Raises TooManyLoadsError."""
+    def ingest(self, batch: SourceBatch, now: datetime) -> State:
+        """As ``BronzeStage.load``. Raises TooManyLoadsError, too."""
         request = self._request
         payload = BronzePayload.of(self.table.refresh())
         load = payload.load(request.id)
         if load is None:
             load = Load(request.id, next_number(payload.loads), 0, {}, 0, request.reason)
-        moved = MovedRecords(records, load.shift, request.plan.details.get("folder"))
-        return self._stage.load(load, moved, reached.offsets, now, verify)
+        moved = MovedRecords(batch.records, load.shift, request.plan.details.get("folder"))
+        return self._stage.load(load, replace(batch, records=moved), now)
 
 
 class _Opened:
@@ -111,8 +105,9 @@ class _Opened:
         self.writer = LoadWriter(runtime.bronze[request.source], request)
         self.planner = ReplayPlanner(run.layout, runtime.pipeline, request.source)
         context = SourceContext(
-            *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source, self.writer),
+            *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source),
             tables={},
+            epoch=self.writer.table.epoch,
             clock=run.clock,
             cores=task.cores,
             check=run.control.check_requests,
@@ -121,8 +116,9 @@ class _Opened:
         folder = requests.load_folder(run.layout, request.id)
         plan = replace(request.plan, ends=request.ends)
         connector = connector_of(source)
-        self.reader = AwaitedSource(
-            partial(connector.loading, context, plan, folder),
+        self.loop = SourceLoop(
+            lambda at: connector.loading(context, at, plan, folder),
+            self.writer,
             run.clock,
             limit=connector.unreachable_after(source.reads) if task.once else None,
         )
@@ -177,12 +173,12 @@ class Loading:
     @property
     def outage(self) -> Outage | None:
         """Why the history of the load does not answer; None if it does."""
-        found = self._opened.reader.outage if self._opened else None
+        found = self._opened.loop.outage if self._opened else None
         return None if found is None else replace(found, is_of_load=True)
 
     def close(self) -> None:
         if self._opened is not None:
-            self._opened.reader.close()
+            self._opened.loop.close()
             self._opened = None
 
     def _look(self) -> LoadRequest | None:
@@ -226,10 +222,10 @@ class Loading:
                 opened = self._opened = _Opened(run, request, lambda: self._is_shared)
             load = opened.writer.load
             if not (is_read := load is not None and request.is_read(load)):
-                if not opened.reader.may_ingest:
+                if not opened.loop.may_ingest:
                     return False
                 run.say(f"load {request.id}: reading")
-                opened.reader.ingest()
+                opened.loop.ingest()
                 if self.outage is not None:
                     return False
         except (FencedError, CommitRefusedError, StopRequested, SourceUnreachableError):
@@ -250,7 +246,7 @@ class Loading:
         failpoint("load.ingested")
         self._skip_others(request.source)
         run.catch_up.run(one_step=True)
-        opened.reader.batch_took(timedelta(seconds=time.monotonic() - began))
+        opened.loop.batch_took(timedelta(seconds=time.monotonic() - began))
         run.progress.batch_done(run.runtime, backlog())
         run.report(run.progress)
         return True

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.driver import planning
 from headgate.driver.batch_runner import BatchRunner
 from headgate.driver.errors import StopRequested
-from headgate.driver.job_input import open_input
+from headgate.driver.job_input import JobInput, open_input
 from headgate.driver.loading import Loading
 from headgate.driver.maintaining import Maintaining
 from headgate.driver.operating import has_requests, take_in_requests, takes_requests
@@ -19,7 +19,6 @@ from headgate.driver.outages import OutageLines
 from headgate.driver.run import DriverRun
 from headgate.driver.schedules import ScheduledLateReplays, ScheduledSavepoints
 from headgate.errors import joined_messages
-from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.lake.control.driver_reports import Outage, combined_outage
 from headgate.lake.control.driver_requests import asked_to_skip, has_skipped
 from headgate.lake.storage.documents import write_document
@@ -75,7 +74,7 @@ class StreamSupervisor:
         if (line := self._outages.next(outage, self._run.clock())) is not None:
             self._run.tell(line)
 
-    def supervise(self, source: MicroBatchSource, batches: BatchRunner) -> None:
+    def supervise(self, source: JobInput, batches: BatchRunner) -> None:
         """Start the query and supervise it until it ends."""
         run = self._run
         backlog = source.backlog()
@@ -96,7 +95,7 @@ class StreamSupervisor:
             self._loading.close()
         self._raise_failure(query, batches.failure)
 
-    def _plan(self, source: MicroBatchSource, batches: BatchRunner) -> None:
+    def _plan(self, source: JobInput, batches: BatchRunner) -> None:
         """Write the offsets at which batches may end; none while the pipeline is paused."""
         run = self._run
         if run.writes_bronze:
@@ -121,9 +120,7 @@ class StreamSupervisor:
         writer = writer.option("checkpointLocation", storage.uri(checkpoint))
         return writer.trigger(processingTime=TRIGGER).foreachBatch(batch).start()
 
-    def _until_end(
-        self, query: StreamingQuery, source: MicroBatchSource, batches: BatchRunner
-    ) -> None:
+    def _until_end(self, query: StreamingQuery, source: JobInput, batches: BatchRunner) -> None:
         """Supervise until the query ends, the run must end, or all input is processed."""
         run, control = self._run, self._run.control
         maintaining = Maintaining(
@@ -149,7 +146,7 @@ class StreamSupervisor:
             if not self._loading.step(source.backlog, lambda: self._has_input(source)):
                 control.wait(POLL)
 
-    def _is_done(self, source: MicroBatchSource) -> bool:
+    def _is_done(self, source: JobInput) -> bool:
         """Whether a run with ``once`` may end. While bronze is rebuilt, loads and requests wait. So
         the rebuild is published first; otherwise gold would lack the history until the next run."""
         run = self._run
@@ -163,7 +160,7 @@ class StreamSupervisor:
         self._take_in(source)
         return True
 
-    def _poll(self, source: MicroBatchSource, batches: BatchRunner) -> None:
+    def _poll(self, source: JobInput, batches: BatchRunner) -> None:
         run, lock = self._run, self._run.control.batch_lock
         self._skip(source)
         if not run.task.once:
@@ -192,14 +189,14 @@ class StreamSupervisor:
         if news:
             run.report(run.progress)
 
-    def _skip(self, source: MicroBatchSource) -> None:
+    def _skip(self, source: JobInput) -> None:
         """Carry out a request to skip files that are set aside."""
         layout = self._run.layout
         if self._run.writes_bronze and (wanted := asked_to_skip(layout)) is not None:
             source.skip(wanted)
             has_skipped(layout)
 
-    def _list(self, source: MicroBatchSource) -> bool:
+    def _list(self, source: JobInput) -> bool:
         """List the source. Returns whether there is something to read."""
         began = time.monotonic()
         try:
@@ -213,7 +210,7 @@ class StreamSupervisor:
             self._fed = self._listed
         return is_there
 
-    def _has_input(self, source: MicroBatchSource) -> bool:
+    def _has_input(self, source: JobInput) -> bool:
         """Whether the source has input, or had new input a short time ago."""
         return time.monotonic() - self._fed < FED_FOR or source.pending() > 0
 
@@ -223,7 +220,7 @@ class StreamSupervisor:
             return False
         return now - self._listed >= 10 * self._listing_took
 
-    def _take_in(self, source: MicroBatchSource) -> None:
+    def _take_in(self, source: JobInput) -> None:
         """Take waiting requests into bronze, and bring all tables up to bronze. During an outage,
         this waits for no batch, which may take long to fail."""
         run, lock = self._run, self._run.control.batch_lock
@@ -234,7 +231,7 @@ class StreamSupervisor:
                     run.progress.batch_done(run.runtime, source.backlog())
                     run.report(run.progress)
 
-    def _also(self, source: MicroBatchSource) -> str | None:
+    def _also(self, source: JobInput) -> str | None:
         """The trouble for which the tables do not wait."""
         run, scheduled = self._run, (self._savepoints.trouble, self._late_replays.trouble)
         tables = run.publications.trouble, run.runtime.stages.trouble

@@ -61,8 +61,8 @@ class Process(Lake):
                 self.drain()
             elif word == "go":
                 self.catch_up()
-            elif "bronze" in layers and self.files.position < self.last_sequence:
-                self.ingest(self.files.position + 1)
+            elif "bronze" in layers and self.position < self.last_sequence:
+                self.ingest(self.position + 1)
                 self.catch_up()
 
     def take(self) -> None:

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from headgate.driver import loading as module
 from headgate.driver.errors import StopRequested
 from headgate.driver.loading import Loading, LoadStep, may_begin_step
-from headgate.driver.outages import AwaitedSource
+from headgate.driver.source_loop import SourceLoop
 from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
@@ -23,6 +23,8 @@ from headgate.history.loads.requests import LoadRequest
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
 from tests.unit.driver.conftest import Tables
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -60,21 +62,31 @@ class Bench:
             SimpleNamespace(
                 id="l-1",
                 writer=SimpleNamespace(load=SimpleNamespace(offsets={"sequence": 4 * self.read})),
-                reader=self._reader(),
+                loop=self._loop(),
                 planner=SimpleNamespace(behind=lambda _: self.behind, next_replay=self.next_replay),
             ),
         )
 
-    def _ingest(self) -> object:
-        return self.ingest()
-
-    def _reader(self) -> AwaitedSource:
-        inner = SimpleNamespace(ingest=self._ingest, close=lambda: None)
-        source = AwaitedSource(
-            lambda: cast(Any, inner), lambda: NOW, lambda: self.moment, limit=self.limit
+    def _loop(self) -> SourceLoop:
+        reader = SimpleNamespace(
+            start=None,
+            next_range=lambda _: range(1),
+            read=lambda *_: self.ingest(),
+            failed=lambda *_, **__: None,
+            close=lambda: None,
         )
-        source.begin()
-        return source
+        bronze = SimpleNamespace(
+            table=SimpleNamespace(refresh=lambda: State(BronzePayload(), n=self.n)),
+            position=BronzePayload.of,
+            ingest=lambda *_: State(BronzePayload(), n=self.n),
+        )
+        loop = SourceLoop(
+            lambda _: cast(Any, reader),
+            *(cast(Any, bronze), lambda: NOW, lambda: self.moment),
+            limit=self.limit,
+        )
+        loop.begin()
+        return loop
 
     def _catch_up(self, **_: object) -> None:
         self.caught_up += 1

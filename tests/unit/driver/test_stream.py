@@ -13,13 +13,13 @@ import pytest
 
 from headgate.driver.batch_runner import BatchRunner
 from headgate.driver.errors import StopRequested
+from headgate.driver.job_input import JobInput
 from headgate.driver.progress import JobProgress
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import BatchLock, PauseLatch
 from headgate.driver.stream import StreamSupervisor
 from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.flow.sources.loading import LoadPlan
-from headgate.flow.sources.micro_batches import MicroBatchSource
 from headgate.history.loads import requests as loads
 from headgate.history.loads.requests import LoadRequest
 from headgate.lake.control.driver_reports import Backlog, Outage
@@ -66,7 +66,7 @@ class Running:
         source = SimpleNamespace(
             has_ingested_all=lambda: processed, backlog=lambda: Backlog("files", 0), outage=None
         )
-        return self.supervisor._is_done(cast(MicroBatchSource, source))
+        return self.supervisor._is_done(cast(JobInput, source))
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
         set_aside=2,
     )
     batches = SimpleNamespace(position=0)
-    running.supervisor._poll(cast(MicroBatchSource, source), cast(BatchRunner, batches))
+    running.supervisor._poll(cast(JobInput, source), cast(BatchRunner, batches))
     said = [
         "there is no folder",
         "publish out: it is down",
@@ -170,7 +170,7 @@ def test_a_stop_during_a_listing_without_an_answer_is_no_error(running: Running)
     def poll(*, final: bool) -> None:
         raise StopRequested
 
-    assert not running.supervisor._list(cast(MicroBatchSource, SimpleNamespace(poll=poll)))
+    assert not running.supervisor._list(cast(JobInput, SimpleNamespace(poll=poll)))
 
 
 @pytest.mark.parametrize(

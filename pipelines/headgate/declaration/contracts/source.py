@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headgate.flow.sources.loading import LoadPlan, LoadWanted
     from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.lake.storage.files import Storage
+    from headgate.lake.tables.payloads.bronze import BronzePayload
     from headgate.lake.tables.table_schema import TableSchema
 
 Declared = TypeVar("Declared")
@@ -143,10 +144,9 @@ class Connector(ABC, Generic[Declared]):
         return timedelta()
 
     @abstractmethod
-    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
-        """The reader of a source while its pipeline runs. It knows where to begin, and may have
-        committed this position to bronze. Raises SourceUnreachableError if the source does not
-        answer now, and SourceError."""
+    def micro_batches(self, context: SourceContext, at: BronzePayload) -> MicroBatchSource[Any]:
+        """The reader of a source while its pipeline runs, which begins at the position ``at``.
+        Raises SourceUnreachableError if the source does not answer now, and SourceError."""
 
     def document(self, place: DeployedSource, where: str | None, value: bytes) -> bytes:
         """A record as the document that a replay reads. ``where`` is its file or topic, ``value``
@@ -166,9 +166,11 @@ class Connector(ABC, Generic[Declared]):
 
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")
 
-    def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
-        """The reader of a load, which continues at ``context.bronze.offsets`` and ends at
-        ``plan.ends``. Raises SourceError, at once or while reading, if its input has changed."""
+    def loading(
+        self, context: SourceContext, at: BronzePayload, plan: LoadPlan, folder: Storage
+    ) -> MicroBatchSource[Any]:
+        """The reader of a load, which continues at the position ``at`` and ends at ``plan.ends``.
+        Raises SourceError, at once or while reading, if its input has changed."""
         from headgate.flow.sources.errors import SourceError
 
         raise SourceError(f"{self.title} cannot be loaded", "load files, or a topic")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import wraps
-from typing import ParamSpec
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,13 +21,12 @@ from headgate.flow.bronze.batches import (
     Decoding,
     InDriver,
     InWorkers,
-    ScratchLostError,
 )
 from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.flow.bronze.dedup_index import DedupIndex, Span, dedup_rows
 from headgate.flow.bronze.rows import RowShape, bronze_type, write_rows
 from headgate.flow.bronze.sequencing import Sequenced, counts_of, sequence, sequence_beside
-from headgate.flow.sources.micro_batches import BatchEnd
+from headgate.flow.sources.micro_batches import SourceBatch
 from headgate.flow.sources.records import Records
 from headgate.lake.tables.arrow import attempt_folder
 from headgate.lake.tables.data_file import DataFile
@@ -42,24 +39,6 @@ from headgate.lake.tables.replay import Replay
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table
 from headgate.lake.tables.table_schema import TableSchema
-
-P = ParamSpec("P")
-
-READ_ATTEMPTS = 3
-"""How often a batch is read if its decoded records are lost before they are written."""
-
-
-def _read_again(commit: Callable[P, State]) -> Callable[P, State]:
-    """``commit``, which is called again if the records that it has decoded are lost."""
-
-    @wraps(commit)
-    def again(*args: P.args, **kwargs: P.kwargs) -> State:
-        for _ in range(READ_ATTEMPTS - 1):
-            with suppress(ScratchLostError):
-                return commit(*args, **kwargs)
-        return commit(*args, **kwargs)
-
-    return again
 
 
 class BronzeStage:
@@ -85,29 +64,22 @@ class BronzeStage:
         """Write to another table from now on: the rebuild, or the live table that replaced it."""
         self.table, self._footers = table, Footers(table)
 
-    @property
-    def offsets(self) -> Mapping[str, int]:
-        """As ``BronzeWriter``."""
-        return BronzePayload.of(self.table.refresh()).offsets
+    def position(self, state: State) -> BronzePayload:
+        """Where the source continues."""
+        return BronzePayload.of(state)
 
     @property
     def shape(self) -> TableSchema:
         return TableSchema(self.table, arrow_schema(self.type), "event_time")
 
-    @_read_again
-    def ingest(
-        self,
-        records: Records,
-        reached: BatchEnd,
-        now: datetime,
-        verify: Callable[[], None] = lambda: None,
-    ) -> State:
-        """As ``BronzeWriter``."""
+    def ingest(self, batch: SourceBatch, now: datetime) -> State:
+        """Commit the records of a source range as the next batch. Raises CommitRefusedError,
+        FencedError, ScratchLostError, and what ``SourceBatch.verify`` raises."""
         held = self.table.refresh()
-        payload = BronzePayload.of(held)
-        batch = self._decoded(records)
+        payload, reached = BronzePayload.of(held), batch.end
+        decoded = self._decoded(batch.records)
         sequenced = sequence(
-            batch.ordered,
+            decoded.ordered,
             payload.clocks,
             payload.watermark,
             reached.partitions,
@@ -121,35 +93,26 @@ class BronzeStage:
             clocks=dict(sequenced.clocks),
             watermark=sequenced.watermark,
         )
-        counts, changed = self._counts(batch, sequenced), len(batch.ordered) > 0
+        counts, changed = self._counts(decoded, sequenced), len(decoded.ordered) > 0
         state = held.advanced_to(held.n + 1, now, payload).counting(counts, changed=changed)
         if changed and reached.arrived is not None:
             state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
-        return self._written(state, batch, sequenced, verify)
+        return self._written(state, decoded, sequenced, batch.verify)
 
-    @_read_again
-    def load(
-        self,
-        load: Load,
-        records: Records,
-        offsets: Mapping[str, int],
-        now: datetime,
-        verify: Callable[[], None] = lambda: None,
-    ) -> State:
-        """Commit records of a load as the next batch; the load then continues at ``offsets``, and
-        the source's offsets stay the same. ``verify`` is as in ``ingest``. Raises
-        CommitRefusedError or FencedError."""
+    def load(self, load: Load, batch: SourceBatch, now: datetime) -> State:
+        """Commit records of a load as the next batch. The load then continues at the end of the
+        batch, and the source's offsets stay the same. Raises as ``ingest``."""
         held = self.table.refresh()
         payload = BronzePayload.of(held)
-        batch = self._decoded(records)
+        decoded = self._decoded(batch.records)
         index = self._open_dedup_index(payload)
-        sequenced = sequence_beside(batch.ordered, payload.watermark, index)
-        rows = len(batch.ordered)
-        load = replace(load, n=held.n + 1, offsets=dict(offsets), rows=load.rows + rows)
-        counts = {**self._counts(batch, sequenced), "loaded": rows}
+        sequenced = sequence_beside(decoded.ordered, payload.watermark, index)
+        rows = len(decoded.ordered)
+        load = replace(load, n=held.n + 1, offsets=dict(batch.end.offsets), rows=load.rows + rows)
+        counts = {**self._counts(decoded, sequenced), "loaded": rows}
         # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.advanced_to(load.n, now, payload.with_load(load)).counting(counts)
-        return self._written(state, batch, sequenced, verify)
+        return self._written(state, decoded, sequenced, batch.verify)
 
     def _written(
         self,

@@ -2,5 +2,6 @@
 
 Each kind of source has a folder, which is found by its name (``headgate.registry``).
 ``declaration/contracts/source.py`` defines what a folder must provide, ``micro_batches.py`` what
-its reader does. ``tests/toys/numbers.py`` is a small example.
+its reader does: it plans and reads ranges, and commits nothing. ``tests/toys/numbers.py`` is a
+small example.
 """

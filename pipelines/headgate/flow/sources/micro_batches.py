@@ -1,4 +1,5 @@
-"""Sources that commit to bronze batch by batch."""
+"""Sources that are read range by range. One loop reads and commits for all of them
+(``driver.source_loop``)."""
 
 from __future__ import annotations
 
@@ -8,25 +9,27 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from headgate.declaration.model import Source
-from headgate.lake.control.driver_reports import Backlog, Outage
+from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.driver_requests import SkipRequest
+from headgate.lake.tables.payloads.bronze import BronzePayload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.flow.sources.records import Records
-    from headgate.lake.tables.state import State
     from headgate.lake.tables.table import Table
+
+Range = TypeVar("Range")
 
 
 @dataclass(frozen=True)
 class BatchEnd:
     """The end of a batch. ``offsets`` is where the source continues. ``partitions`` are those that
-    the watermark waits for. ``topics`` and the new ``gaps`` are as in ``State``. ``arrived`` is
-    when the oldest record of the batch arrived, as far as the source knows."""
+    the watermark waits for. ``topics`` and the new ``gaps`` are as in ``BronzePayload``.
+    ``arrived`` is when the oldest record of the batch arrived, as far as the source knows."""
 
     offsets: Mapping[str, int]
     partitions: Collection[int] = (0,)
@@ -35,46 +38,31 @@ class BatchEnd:
     arrived: datetime | None = None
 
 
-class BronzeWriter(Protocol):
-    """The part of a bronze stage that its source uses."""
+@dataclass(frozen=True)
+class SourceBatch:
+    """The records of a range. ``verify`` is called after they were read and before they are
+    committed. It raises if they have changed meanwhile."""
 
-    @property
-    def table(self) -> Table: ...
-
-    @property
-    def offsets(self) -> Mapping[str, int]:
-        """Where the source continues, as of bronze's newest commit."""
-
-    def ingest(
-        self,
-        records: Records,
-        reached: BatchEnd,
-        now: datetime,
-        verify: Callable[[], None] = ...,
-    ) -> State:
-        """Commit the records of a source range as the next batch.
-
-        A range without records is still a batch, which advances the offsets. ``verify`` is called
-        after the records were read, and raises if they have changed meanwhile. Raises
-        CommitRefusedError or FencedError.
-        """
+    records: Records
+    end: BatchEnd
+    verify: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
 class SourceContext:
     """What a driver gives a source. ``pipeline`` is a name, ``declaration`` a file. ``tables`` are
-    those that the source keeps (``Connector.tables``), fenced for this driver, by their kinds'
-    names. While the source waits, it calls ``check`` repeatedly, which raises if the driver must
-    end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows the source
-    to continue after lost records. ``is_shared``, for a load: whether its batches must be short,
-    because the stream has input."""
+    those that the source keeps (``Connector.tables``), fenced for this driver under ``epoch``, by
+    their kinds' names. While the source waits, it calls ``check`` repeatedly, which raises if the
+    driver must end. ``clock`` is the wall clock, ``monotonic`` is in seconds. ``accept_gap`` allows
+    the source to continue after lost records. ``is_shared``, for a load: whether its batches must
+    be short, because the stream has input."""
 
     spark: SparkSession
     pipeline: str
     declaration: Path
     source: Source
-    bronze: BronzeWriter
     tables: Mapping[str, Table]
+    epoch: int
     clock: Callable[[], datetime]
     cores: int = 2
     accept_gap: bool = False
@@ -83,44 +71,49 @@ class SourceContext:
     is_shared: Callable[[], bool] = lambda: False
 
 
-class MicroBatchSource(ABC):
-    """A log that is read batch by batch. A new object continues where bronze's last commit ended.
+class MicroBatchSource(ABC, Generic[Range]):
+    """A log that is read range by range. ``at`` is the position from which the source continues:
+    the payload of bronze's newest commit, for a load with the offsets of the load. The source
+    commits nothing and keeps no position.
 
     A method that needs the input raises SourceUnreachableError if this does not answer now, such as
-    brokers that are down. The driver calls it again later, so it must have changed nothing, and
-    must not wait for the answer itself.
+    brokers that are down. It is called again later, so it must have changed nothing, and must not
+    wait for the answer itself.
 
-    The stream's thread calls ``ingest``. The supervising thread calls all other methods, and polls
-    every ``every`` seconds.
+    One thread plans and reads ranges. The supervising thread calls all other methods, and polls
+    every ``every`` seconds. ``start`` is a batch end that must be committed without records before
+    anything is read, such as the declared start; None if reading continues at the position.
     """
 
     every: float
+    start: BatchEnd | None = None
 
     @abstractmethod
-    def poll(self, *, final: bool) -> None:
+    def poll(self, at: BronzePayload, *, final: bool) -> None:
         """Look for new input. ``final``: the run ends with the present input, so wait until all of
         it can be read."""
 
     @abstractmethod
-    def pending(self) -> int:
+    def pending(self, at: BronzePayload) -> int:
         """The number of batches that wait. It may be an estimate, but is 0 only if none waits."""
 
     @abstractmethod
-    def ingest(self) -> bool:
-        """Commit the next batch to the first table of the job, if this source writes it. Returns
-        False if there was no input."""
-
-    @abstractmethod
-    def backlog(self) -> Backlog:
+    def backlog(self, at: BronzePayload) -> Backlog:
         """The input that was found and is not ingested."""
 
     @abstractmethod
-    def has_ingested_all(self) -> bool:
-        """Whether everything of the final poll was ingested."""
+    def next_range(self, at: BronzePayload) -> Range | None:
+        """The range of the next batch, within the limits of the source; None without input."""
 
-    @property
-    def outage(self) -> Outage | None:
-        """Why the source does not answer; None if it does. Only the driver knows this."""
+    @abstractmethod
+    def read(self, planned: Range, now: datetime) -> SourceBatch:
+        """The records of a range. They may be read later, block by block."""
+
+    def failed(self, planned: Range, error: Exception, *, is_last: bool) -> Range | None:
+        """Called after a range could not be read. ``is_last``: ``error`` ends the driver, unless
+        the source knows better. Returns a range to read instead, such as the same one without a
+        damaged file; None to try the same range again. Raises what the failure means, if this is
+        known."""
         return None
 
     @property
@@ -137,9 +130,9 @@ class MicroBatchSource(ABC):
         """Skip files that are set aside. Others are left as they are."""
         return
 
-    def batch_took(self, took: timedelta) -> None:
-        """Called with the duration of the last batch, including gold. Sources whose batch size
-        depends on the declaration alone ignore it."""
+    def batch_took(self, planned: Range, took: timedelta) -> None:
+        """Called with the last range and the duration of its batch, including gold. Sources whose
+        batch size depends on the declaration alone ignore it."""
         return
 
     def close(self) -> None:

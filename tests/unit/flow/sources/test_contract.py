@@ -21,8 +21,8 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.secrets import secrets_of
+from headgate.driver.source_loop import SourceLoop
 from headgate.flow.sources.errors import SourceError
-from headgate.flow.sources.micro_batches import MicroBatchSource
 from tests.support.declared import source_of
 from tests.support.sources import CASES, SECRET, Bronze, Case, Log, declared
 from tests.support.toys import INSTALLED, toys
@@ -149,7 +149,7 @@ def test_declarations_are_read_without_spark(case: Case, tmp_path: Path) -> None
     assert found.returncode == 0, found.stderr
 
 
-def drain(source: MicroBatchSource) -> int:
+def drain(source: SourceLoop) -> int:
     """Ingest all waiting input. Returns the number of batches."""
     batches = 0
     while source.pending():

@@ -60,7 +60,7 @@ class Lake(support.Lake):
     def run(self, files: int = 0) -> Lake:
         """Land ``files`` files. Process each unread file as a batch, in all tables."""
         self.land_more(files)
-        for end in range(self.files.position + 1, self.last_sequence + 1):
+        for end in range(self.position + 1, self.last_sequence + 1):
             self.ingest(end)
             self.catch_up()
         self.catch_up()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headgate.flow.sources.loading import LoadPlan, LoadWanted
     from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.lake.storage.files import Storage
+    from headgate.lake.tables.payloads.bronze import BronzePayload
     from headgate.lake.tables.table_schema import TableSchema
 
 
@@ -135,7 +136,7 @@ class Files(Connector[FilesSource]):
 
         return (FilesLog.of(place.storage, place.pipeline, place.source.name).shape,)
 
-    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+    def micro_batches(self, context: SourceContext, at: BronzePayload) -> MicroBatchSource[Any]:
         from headgate.flow.sources.files.log import FilesLog
         from headgate.flow.sources.files.micro_batches import FilesMicroBatches
 
@@ -155,7 +156,9 @@ class Files(Connector[FilesSource]):
 
         return plan_load(place, wanted, folder, now)
 
-    def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+    def loading(
+        self, context: SourceContext, at: BronzePayload, plan: LoadPlan, folder: Storage
+    ) -> MicroBatchSource[Any]:
         from headgate.flow.sources.files.loading import reader_of_load
 
         return reader_of_load(context, plan, folder)

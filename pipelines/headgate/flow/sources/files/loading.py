@@ -14,9 +14,9 @@ from headgate.flow.sources.files.declared import FileOrder, FilesSource
 from headgate.flow.sources.files.landing import require_apart
 from headgate.flow.sources.files.listing import IGNORED_PREFIXES, LARGEST_FILE, in_order
 from headgate.flow.sources.files.log import FILES_LOG, FilesLog, LoggedFile
-from headgate.flow.sources.files.micro_batches import FilesMicroBatches
+from headgate.flow.sources.files.micro_batches import FilesMicroBatches, FilesRange
 from headgate.flow.sources.loading import LoadPlan, LoadWanted, StepBounds, Steps
-from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.flow.sources.micro_batches import SourceContext
 from headgate.lake.storage.files import Stat, Storage
 from headgate.lake.storage.globs import compiled_pattern, split_pattern
 from headgate.lake.storage.places import absolute, overlap, parent
@@ -33,7 +33,7 @@ class FilesLoad(FilesMicroBatches):
 
     def __init__(self, log: FilesLog, context: SourceContext, end: int) -> None:
         super().__init__(log, context)
-        self._end, self._taken = end, 0
+        self._end = end
         _, most = super().limits
         bounds = StepBounds.within(_LEAST_BYTES, _FIRST_BYTES, most)
         self._steps = Steps(bounds, context.is_shared)
@@ -45,15 +45,12 @@ class FilesLoad(FilesMicroBatches):
         limit = self._steps.limit
         return max(files * limit // size, 1), limit
 
-    def _pending(self) -> Sequence[LoggedFile]:
-        return [file for file in super()._pending() if file.sequence <= self._end]
+    def _pending(self, after: int) -> Sequence[LoggedFile]:
+        return [file for file in super()._pending(after) if file.sequence <= self._end]
 
-    def batch_took(self, took: timedelta) -> None:
-        self._steps.took(took, self._taken)
-
-    def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
-        super()._commit(files, start, end)
-        self._taken = sum(file.size for file in files)
+    def batch_took(self, planned: FilesRange, took: timedelta) -> None:
+        files = self.log.between(planned.start, planned.end)
+        self._steps.took(took, sum(file.size for file in files if file.status == "recorded"))
 
 
 def plan_load(
@@ -84,12 +81,12 @@ def plan_load(
     return LoadPlan({"sequence": 0}, ends, what, "files", details)
 
 
-def reader_of_load(context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
-    """The reader of a load. Its ``ingest`` raises FileChangedError if a file has changed."""
+def reader_of_load(context: SourceContext, plan: LoadPlan, folder: Storage) -> FilesLoad:
+    """The reader of a load. Reading raises FileChangedError if a file has changed."""
     declared: FilesSource = context.source.reads
     reads = replace(declared, path=plan.details["folder"])
     log = FilesLog.of(folder, context.pipeline, context.source.name)
-    log.table.fence(context.bronze.table.epoch)
+    log.table.fence(context.epoch)
     log.load()
     context = replace(context, source=replace(context.source, reads=reads))
     return FilesLoad(log, context, plan.ends["sequence"])

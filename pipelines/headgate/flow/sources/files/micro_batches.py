@@ -1,38 +1,41 @@
-"""Micro-batches over a landing folder: from a range of the files log to a bronze commit."""
+"""Micro-batches over a landing folder: ranges of the files log."""
 
 from __future__ import annotations
 
 import threading
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import replace
-
-import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from headgate.flow.sources.errors import FileChangedError
 from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.log import FilesLog, LoggedFile
 from headgate.flow.sources.files.parts import records_of
-from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceContext
+from headgate.flow.sources.micro_batches import (
+    BatchEnd,
+    MicroBatchSource,
+    SourceBatch,
+    SourceContext,
+)
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.driver_requests import SkipRequest
+from headgate.lake.tables.payloads.bronze import BronzePayload
 
 LIST_EVERY = 1.0  # seconds between listings of the landing folder
 SETTLING = 0.25  # seconds between listings while files are settling
-READ_ATTEMPTS = 3
-"""The number of attempts to read a file before it is set aside."""
-READ_FAILURES = (
-    *(PySparkException, Py4JError),
-    *(OSError, EOFError, zlib.error, pa.ArrowException),
-)
-"""The errors of a failed task, and of a failed read in the driver."""
 
 
-class FilesMicroBatches(MicroBatchSource):
+@dataclass(frozen=True)
+class FilesRange:
+    """The recorded files with the sequences ``(start, end]``."""
+
+    start: int
+    end: int
+
+
+class FilesMicroBatches(MicroBatchSource[FilesRange]):
     """Positions are sequences. Listing and reading run on different threads, so all access to the
     log holds one lock."""
 
@@ -42,15 +45,8 @@ class FilesMicroBatches(MicroBatchSource):
         self.log = log
         self._files = FilesIntake(context.source.reads, log)
         self._context = context
-        self._bronze = context.bronze
         self._clock = context.clock
         self._lock = threading.Lock()
-        self._position = self.position
-
-    @property
-    def position(self) -> int:
-        """The sequence up to which bronze has ingested the files log."""
-        return self._bronze.offsets.get("sequence", 0)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -58,7 +54,7 @@ class FilesMicroBatches(MicroBatchSource):
         source = self._files.source
         return source.max_files_per_batch, source.max_bytes_per_batch
 
-    def poll(self, *, final: bool) -> None:
+    def poll(self, at: BronzePayload, *, final: bool) -> None:
         """List new files. ``final``: wait for the files that are settling now, no longer than
         ``settle``. The next run reads files that appear or grow meanwhile: a producer that never
         pauses must not keep this run from its batches."""
@@ -75,46 +71,33 @@ class FilesMicroBatches(MicroBatchSource):
         with self._lock:
             return self._files.list_new(self._clock())
 
-    def pending(self) -> int:
-        return len(self._ends())
+    def pending(self, at: BronzePayload) -> int:
+        return len(list(self._ranges(at)))
 
-    def backlog(self) -> Backlog:
+    def backlog(self, at: BronzePayload) -> Backlog:
         """The files and bytes that are recorded and not ingested."""
-        with self._lock:
-            pending = self._pending()
+        pending = self._pending(sequence_of(at))
         return Backlog("files", len(pending), sum(f.size for f in pending))
 
-    def has_ingested_all(self) -> bool:
-        return not self.pending()
+    def next_range(self, at: BronzePayload) -> FilesRange | None:
+        return next(self._ranges(at), None)
 
-    def ingest(self) -> bool:
-        if not (ends := self._ends()):
-            return False
-        self.ingest_up_to(ends[0])
-        return True
+    def read(self, planned: FilesRange, now: datetime) -> SourceBatch:
+        """Raises FileChangedError if a file has changed since it was recorded."""
+        files = self._readable(planned)
+        records = records_of(self._files.landing, self._files.source, files)
+        arrived = min((file.seen for file in files), default=None)
+        end = BatchEnd({"sequence": planned.end}, arrived=arrived)
+        return SourceBatch(records, end, lambda: self._verify(planned))
 
-    def ingest_up_to(self, end: int) -> None:
-        """Commit the recorded files up to sequence ``end`` as bronze's next batch.
-
-        Raises FileChangedError if a file has changed since it was recorded. A file that cannot be
-        read is set aside after ``READ_ATTEMPTS``.
-        """
-        attempt, start = 1, self.position
-        while True:
-            files = self._readable(start, end)
-            try:
-                self._commit(files, start, end)
-                return
-            except READ_FAILURES:
-                if self.position > start:
-                    raise  # bronze has committed the batch, which must not be committed twice
-                # A failed task does not name its file, so find the file.
-                if attempt < READ_ATTEMPTS:
-                    attempt += 1
-                    continue
-                with self._lock:
-                    if not self._files.set_unreadable_aside(files, self._clock()):
-                        raise
+    def failed(self, planned: FilesRange, error: Exception, *, is_last: bool) -> FilesRange | None:
+        """A failed task does not name its file. So at last, look for files that cannot be read, and
+        set them aside."""
+        if not is_last:
+            return None
+        files = self._readable(planned)
+        with self._lock:
+            return planned if self._files.set_unreadable_aside(files, self._clock()) else None
 
     @property
     def remark(self) -> str | None:
@@ -137,19 +120,21 @@ class FilesMicroBatches(MicroBatchSource):
             skipped = [replace(file, status="skipped", reason=wanted.reason) for file in aside]
             self.log.append(skipped, self._clock())
 
-    def _pending(self) -> Sequence[LoggedFile]:
-        """The recorded files that are not ingested."""
-        return self._files.pending(self._position)
-
-    def _ends(self) -> list[int]:
-        """The sequences at which the next micro-batches may end."""
+    def _pending(self, after: int) -> Sequence[LoggedFile]:
+        """The recorded files after a sequence."""
         with self._lock:
-            pending = self._pending()
-        max_files, max_bytes = self.limits
-        return list(batch_ends(pending, max_files=max_files, max_bytes=max_bytes))
+            return self._files.pending(after)
 
-    def _readable(self, start: int, end: int) -> Sequence[LoggedFile]:
+    def _ranges(self, at: BronzePayload) -> Iterator[FilesRange]:
+        """The ranges of the next micro-batches."""
+        start, (max_files, max_bytes) = sequence_of(at), self.limits
+        for end in batch_ends(self._pending(start), max_files=max_files, max_bytes=max_bytes):
+            yield FilesRange(start, end)
+            start = end
+
+    def _readable(self, planned: FilesRange) -> Sequence[LoggedFile]:
         """As ``FilesIntake.readable``. Raises LandingAwayError if the whole folder is gone."""
+        start, end = planned.start, planned.end
         with self._lock:
             try:
                 return self._files.readable(start, end)
@@ -158,16 +143,13 @@ class FilesMicroBatches(MicroBatchSource):
                 # The disk may have come back between the two looks at the folder.
                 return self._files.readable(start, end)
 
-    def _commit(self, files: Sequence[LoggedFile], start: int, end: int) -> None:
-        def verify() -> None:
-            self._readable(start, end)
+    def _verify(self, planned: FilesRange) -> None:
+        self._readable(planned)
 
-        records = records_of(self._files.landing, self._files.source, files)
-        arrived = min((file.seen for file in files), default=None)
-        reached = BatchEnd({"sequence": end}, arrived=arrived)
-        self._bronze.ingest(records, reached, self._clock(), verify)
-        with self._lock:
-            self._position = end
+
+def sequence_of(at: BronzePayload) -> int:
+    """The sequence up to which the files log was ingested."""
+    return at.offsets.get("sequence", 0)
 
 
 def batch_ends(pending: Iterable[LoggedFile], *, max_files: int, max_bytes: int) -> Iterator[int]:

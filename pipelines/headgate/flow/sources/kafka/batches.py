@@ -1,4 +1,4 @@
-"""A batch is a range of partitions: read with Spark's own reader, and tried several times.
+"""A batch is a range of partitions, read with Spark's own reader.
 
 The stream and the loads of a source share this.
 """
@@ -10,12 +10,12 @@ import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TypeVar
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -24,9 +24,15 @@ from headgate.flow.sources.kafka.declared import KafkaSource
 from headgate.flow.sources.kafka.failures import read_failure, readable_before
 from headgate.flow.sources.kafka.ranges import Offsets, next_range, unread
 from headgate.flow.sources.kafka.topics import TopicListing, TopicPartition, decoded_offsets
-from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.flow.sources.micro_batches import (
+    BatchEnd,
+    MicroBatchSource,
+    SourceBatch,
+    SourceContext,
+)
 from headgate.flow.sources.records import FrameRecords
 from headgate.lake.tables.frames import Projection
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.record_shape import HEADERS
 
 _POLL = 30_000  # milliseconds without an answer until a task fails
@@ -116,10 +122,31 @@ def _by_topic(values: Mapping[TopicPartition, Value]) -> dict[str, list[Value]]:
     return dict(found)
 
 
-READ_ATTEMPTS = 3
+@dataclass(frozen=True)
+class KafkaRange:
+    """The records of the listed partitions from the position ``at`` to the offsets ``reached``. The
+    ``idle`` partitions come from the same listing."""
+
+    at: BronzePayload
+    listing: TopicListing
+    reached: Offsets
+    idle: frozenset[int] = frozenset()
+
+    @cached_property
+    def position(self) -> Offsets:
+        return self.listing.position(decoded_offsets(self.at.offsets))
+
+    @property
+    def partitions(self) -> list[int]:
+        """The partitions that have records in the range."""
+        return [number for number, end in self.reached.items() if end > self.position[number]]
+
+    @property
+    def records(self) -> int:
+        return sum(self.reached.values()) - sum(self.position.values())
 
 
-class KafkaBatches(MicroBatchSource):
+class KafkaBatches(MicroBatchSource[KafkaRange]):
     """``_limit`` is the most records of the next batch, ``_record_size`` about how many bytes a
     record has. ``group`` begins the group id of the consumers."""
 
@@ -132,64 +159,64 @@ class KafkaBatches(MicroBatchSource):
         self._context = context
         self._source: KafkaSource = context.source.reads
         self._cluster = Cluster(context.spark, self._source, context.check)
-        group = f"{group}-{context.bronze.table.epoch}"
+        group = f"{group}-{context.epoch}"
         self._reader = KafkaReader(context.spark, self._source, group, context.cores)
 
-    def pending(self) -> int:
-        return math.ceil(sum(self._unread().values()) / self._limit)
+    def pending(self, at: BronzePayload) -> int:
+        return math.ceil(sum(self._unread(at).values()) / self._limit)
 
-    def ingest(self) -> bool:
-        attempt, readable = 1, dict[int, int]()
-        while True:
-            listing, offsets, ends = self._view()
-            position = listing.position(offsets)
-            ends = {p: min(end, readable.get(p, end)) for p, end in ends.items()}
-            reached = next_range(position, ends, self._limit)
-            if reached == position:
-                return False
-            try:
-                self._commit(listing, position, reached)
-                return True
-            except (PySparkException, Py4JError) as error:  # toArrow does not convert JVM errors
-                if decoded_offsets(self._context.bronze.offsets) != offsets:
-                    raise  # bronze has committed the range, which must not be committed twice
-                if before := self._readable_before(error, listing, position):
-                    readable |= before
-                    continue
-                # This also precedes giving up: what it raises is the cause of the failure.
-                self._require_input()
-                if attempt == READ_ATTEMPTS:
-                    if (failure := read_failure(error, self._source)) is not None:
-                        raise failure from None  # the text of its cause may show secrets
-                    raise
-                attempt += 1
-                # The records may have been too large for the driver: workers read the next attempt.
-                self._record_size = math.inf
+    def next_range(self, at: BronzePayload) -> KafkaRange | None:
+        listing, ends, idle = self._view(at)
+        position = listing.position(decoded_offsets(at.offsets))
+        reached = next_range(position, ends, self._limit)
+        return None if reached == position else KafkaRange(at, listing, reached, idle)
+
+    def read(self, planned: KafkaRange, now: datetime) -> SourceBatch:
+        partitions, size = planned.listing.partitions, self._record_size
+        rows = self._reader.read(partitions, planned.position, planned.reached, now, size)
+
+        def verify() -> None:
+            self._verify(planned)
+            self._record_size = rows.record_size
+
+        return SourceBatch(rows, self._end(planned, now), verify)
+
+    def failed(self, planned: KafkaRange, error: Exception, *, is_last: bool) -> KafkaRange | None:
+        if before := self._readable_before(error, planned):
+            return replace(planned, reached={**planned.reached, **before})
+        # This also precedes giving up: what it raises is the cause of the failure.
+        self._require_input(planned)
+        if is_last and (failure := read_failure(error, self._source)) is not None:
+            raise failure from None  # the text of its cause may show secrets
+        # The records may have been too large for the driver: workers read the next attempt.
+        self._record_size = math.inf
+        return None
 
     def close(self) -> None:
         self._cluster.close()
 
-    def _unread(self) -> dict[int, int]:
-        listing, offsets, ends = self._view()
-        return unread(listing.position(offsets), ends)
+    def _unread(self, at: BronzePayload) -> dict[int, int]:
+        listing, ends, _ = self._view(at)
+        return unread(listing.position(decoded_offsets(at.offsets)), ends)
 
     @abstractmethod
-    def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
-        """The listing, the offsets of bronze's last commit, and the ends up to which is read."""
+    def _view(self, at: BronzePayload) -> tuple[TopicListing, Offsets, frozenset[int]]:
+        """The listing, the ends up to which is read, and the idle partitions."""
 
     @abstractmethod
-    def _commit(
-        self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
-    ) -> None:
-        """Read a range, and commit it to bronze."""
+    def _end(self, planned: KafkaRange, now: datetime) -> BatchEnd:
+        """The end of the batch that has the records of a range."""
 
     @abstractmethod
-    def _require_input(self) -> None:
+    def _verify(self, planned: KafkaRange) -> None:
+        """Raises OffsetsLostError if a topic was recreated while it was read: the new topic has
+        other records at the same offsets."""
+
+    @abstractmethod
+    def _require_input(self, planned: KafkaRange) -> None:
         """After a failed read, raises BrokersUnreachableError if the brokers do not answer, and
         OffsetsLostError if records that are to be read are lost."""
 
-    def _readable_before(
-        self, error: Exception, listing: TopicListing, position: Offsets
-    ) -> dict[int, int]:
+    def _readable_before(self, error: Exception, planned: KafkaRange) -> dict[int, int]:
         """As ``readable_before``."""
-        return readable_before(error, listing.partitions, position)
+        return readable_before(error, planned.listing.partitions, planned.position)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headgate.flow.sources.loading import LoadPlan, LoadWanted
     from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
     from headgate.lake.storage.files import Storage
+    from headgate.lake.tables.payloads.bronze import BronzePayload
 
 _MOST, _LEAST = KafkaSource.max_per_batch, KafkaSource.min_per_batch
 
@@ -159,15 +160,17 @@ class KafkaConnector(Connector[KafkaSource]):
         with session() as spark:
             return plan_load(place, wanted, spark)
 
-    def loading(self, context: SourceContext, plan: LoadPlan, folder: Storage) -> MicroBatchSource:
+    def loading(
+        self, context: SourceContext, at: BronzePayload, plan: LoadPlan, folder: Storage
+    ) -> MicroBatchSource[Any]:
         from headgate.flow.sources.kafka.loading import KafkaLoad
 
-        return KafkaLoad(context, plan)
+        return KafkaLoad(context, at, plan)
 
-    def micro_batches(self, context: SourceContext) -> MicroBatchSource:
+    def micro_batches(self, context: SourceContext, at: BronzePayload) -> MicroBatchSource[Any]:
         from headgate.flow.sources.kafka.micro_batches import KafkaMicroBatches
 
-        return KafkaMicroBatches(context)
+        return KafkaMicroBatches(context, at)
 
 
 def _least(least: Field | None, most: Field | None, report: ProblemReport) -> int:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -16,7 +16,7 @@ from headgate.declaration.kinds import BRONZE
 from headgate.declaration.quantities import plural
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.errors import OtherKindError, SourceError
-from headgate.flow.sources.kafka.batches import KafkaBatches
+from headgate.flow.sources.kafka.batches import KafkaBatches, KafkaRange
 from headgate.flow.sources.kafka.cluster import Cluster
 from headgate.flow.sources.kafka.failures import OffsetsLostError
 from headgate.flow.sources.kafka.losses import require_kept
@@ -197,7 +197,7 @@ class KafkaLoad(KafkaBatches):
     """Ranges of partitions whose ends are known, in batches of at most the stream's limit
     (``Steps``)."""
 
-    def __init__(self, context: SourceContext, plan: LoadPlan) -> None:
+    def __init__(self, context: SourceContext, at: BronzePayload, plan: LoadPlan) -> None:
         super().__init__(context, f"headgate-{context.pipeline}-load")
         self._plan = plan
         most = self._source.max_per_batch
@@ -205,53 +205,32 @@ class KafkaLoad(KafkaBatches):
         self._steps = Steps(bounds, context.is_shared)
         self._limit, self._record_size = self._steps.limit, _RECORD_SIZE
         try:
-            self._listing = self._enrolled()
+            self._listing = self._enrolled(at.topics)
         except BaseException:
             self._cluster.close()
             raise
 
-    def poll(self, *, final: bool) -> None:
+    def poll(self, at: BronzePayload, *, final: bool) -> None:
         return
 
-    def ingest(self) -> bool:
+    def next_range(self, at: BronzePayload) -> KafkaRange | None:
         self._limit = self._steps.limit
-        return super().ingest()
+        return super().next_range(at)
 
-    def _readable_before(
-        self, error: Exception, listing: TopicListing, position: Offsets
-    ) -> dict[int, int]:
-        """As ``readable_before``, with what a person can do about a load."""
-        try:
-            return super()._readable_before(error, listing, position)
-        except SourceError as found:
-            raise SourceError(
-                found.message,
-                remedy="load the records after it: name their offsets, topic/partition:FIRST-END",
-            ) from None
-
-    def _commit(
-        self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
-    ) -> None:
-        now = self._context.clock()
-        rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
-        self._context.bronze.ingest(rows, BatchEnd(encoded_offsets(reached)), now, self._verify)
-        self._record_size = rows.record_size
-
-    def batch_took(self, took: timedelta) -> None:
+    def batch_took(self, planned: KafkaRange, took: timedelta) -> None:
         self._steps.took(took)
 
-    def backlog(self) -> Backlog:
-        return Backlog("records", sum(self._unread().values()))
+    def backlog(self, at: BronzePayload) -> Backlog:
+        return Backlog("records", sum(self._unread(at).values()))
 
-    def has_ingested_all(self) -> bool:
-        return not self.pending()
+    def _view(self, at: BronzePayload) -> tuple[TopicListing, Offsets, frozenset[int]]:
+        return self._listing, self._listing.ends, frozenset()
 
-    def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
-        return self._listing, decoded_offsets(self._context.bronze.offsets), self._listing.ends
+    def _end(self, planned: KafkaRange, now: datetime) -> BatchEnd:
+        return BatchEnd(encoded_offsets(planned.reached))
 
-    def _enrolled(self) -> TopicListing:
+    def _enrolled(self, known: Sequence[str]) -> TopicListing:
         """The partitions of the load, and where it ends. Raises as ``_listed``."""
-        known = BronzePayload.of(self._context.bronze.table.refresh()).topics
         found, ends = partitions(known, self._listed()), decoded_offsets(self._plan.ends)
         return TopicListing(known, {number: found[number] for number in ends}, ends, first={})
 
@@ -269,15 +248,24 @@ class KafkaLoad(KafkaBatches):
             )
         return found
 
-    def _verify(self) -> None:
+    def _verify(self, planned: KafkaRange) -> None:
         """Raises as ``_listed``: records that were read may expire now."""
         self._listed()
 
-    def _require_input(self) -> None:
+    def _require_input(self, planned: KafkaRange) -> None:
         """Raises as ``_listed``, and OffsetsLostError if records that are still to be read have
         expired."""
         self._listed()
-        listing, offsets, ends = self._view()
-        parts = listing.partitions
+        parts = planned.listing.partitions
         earliest = self._cluster.offsets(parts.values(), "earliest")
-        require_kept(parts, listing.position(offsets), earliest, ends)
+        require_kept(parts, planned.position, earliest, planned.listing.ends)
+
+    def _readable_before(self, error: Exception, planned: KafkaRange) -> dict[int, int]:
+        """As ``readable_before``, with what a person can do about a load."""
+        try:
+            return super()._readable_before(error, planned)
+        except SourceError as found:
+            raise SourceError(
+                found.message,
+                remedy="load the records after it: name their offsets, topic/partition:FIRST-END",
+            ) from None

@@ -1,4 +1,4 @@
-"""Micro-batches over topics: from ranges of their partitions to bronze commits.
+"""Micro-batches over topics: ranges of their partitions.
 
 The range of a batch is decided when it begins, from bronze's position and the target duration of
 batches.
@@ -7,13 +7,13 @@ batches.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka.backlog import Arrivals, kafka_backlog
-from headgate.flow.sources.kafka.batches import KafkaBatches
+from headgate.flow.sources.kafka.batches import KafkaBatches, KafkaRange
 from headgate.flow.sources.kafka.failures import TopicMissingError
 from headgate.flow.sources.kafka.idling import Idling, waited_for
 from headgate.flow.sources.kafka.losses import Loss, losses, lost_error, require_same
@@ -27,10 +27,8 @@ from headgate.flow.sources.kafka.topics import (
     partitions,
 )
 from headgate.flow.sources.micro_batches import BatchEnd, SourceContext, next_limit
-from headgate.flow.sources.records import PartedRecords
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.state import State
 
 UNKNOWN_SIZE = 4_000
 """The assumed size of a record in bytes until one was read."""
@@ -41,105 +39,78 @@ class KafkaMicroBatches(KafkaBatches):
     ``_listing_lock`` keeps listings in order. A listing is shared only if nothing is lost in it: a
     commit from a listing without a topic would drop the topic's position."""
 
-    def __init__(self, context: SourceContext) -> None:
+    def __init__(self, context: SourceContext, at: BronzePayload) -> None:
         super().__init__(context, f"headgate-{context.pipeline}")
-        self._bronze = bronze = context.bronze
         self._idling = Idling(self._source.idle_after)
         self._arrivals = Arrivals()
         self._limit, self._record_size = self._source.max_per_batch, UNKNOWN_SIZE
-        self._taken = 0
         self._lock = threading.Lock()
         self._listing_lock = threading.Lock()
         self._goal: dict[int, int] | None = None
-        state = bronze.table.refresh()
-        self._topics = tuple(BronzePayload.of(state).topics)
-        self._moved(state)
+        self._topics = tuple(at.topics)
         try:
-            self._share(self._begin(begun=state.n > 0))
+            self._begin(at)
         except BaseException:
             self._cluster.close()
             raise
 
-    def poll(self, *, final: bool) -> None:
+    def poll(self, at: BronzePayload, *, final: bool) -> None:
         """List the ends of the logs. Raises OffsetsLostError if unread records are lost."""
-        listing = self._list()
+        listing = self._list(at)
         if final:
             self._goal = dict(listing.ends)
 
-    def backlog(self) -> Backlog:
+    def backlog(self, at: BronzePayload) -> Backlog:
         now = self._context.monotonic()
         with self._lock:
             listing = self._listing
-            position = listing.position(self._offsets)
+            position = listing.position(decoded_offsets(at.offsets))
             idle = self._idling.idle(position)
-            return kafka_backlog(now, listing, position, self._arrivals, self._clocks, idle)
+            return kafka_backlog(now, listing, position, self._arrivals, at.clocks, idle)
 
-    def has_ingested_all(self) -> bool:
-        return self._goal is not None and not self._unread()
-
-    def batch_took(self, took: timedelta) -> None:
+    def batch_took(self, planned: KafkaRange, took: timedelta) -> None:
         """Set the limit of the next batch by the target duration."""
         source = self._source
         self._limit = next_limit(
             self._limit,
-            self._taken,
+            planned.records,
             took,
             target=source.batch_target,
             lowest=source.min_per_batch,
             highest=source.max_per_batch,
         )
 
-    def _commit(
-        self, listing: TopicListing, position: dict[int, int], reached: dict[int, int]
-    ) -> None:
+    def _end(self, planned: KafkaRange, now: datetime) -> BatchEnd:
+        listing = planned.listing
         with self._lock:
-            idle = self._idling.idle(position)
-        # Not earlier: the commit says that the idle partitions have been silent until its time.
-        now = self._context.clock()
-        rows = self._reader.read(listing.partitions, position, reached, now, self._record_size)
-        with self._lock:
-            arrived = now - self._longest_wait(position, reached)
-        stops = BatchEnd(
+            arrived = now - self._longest_wait(planned)
+        return BatchEnd(
             *(
-                encoded_offsets(reached),
-                waited_for(listing.partitions, idle),
+                encoded_offsets(planned.reached),
+                waited_for(listing.partitions, planned.idle),
                 tuple(listing.topics),
             ),
             arrived=arrived,
         )
-        read = [number for number, end in reached.items() if end > position[number]]
-        committed = self._bronze.ingest(rows, stops, now, self._verify(listing, read))
-        self._record_size = rows.record_size
-        self._taken = sum(reached.values()) - sum(position.values())
-        self._moved(committed)
 
-    def _longest_wait(self, position: Offsets, reached: Offsets) -> timedelta:
+    def _longest_wait(self, planned: KafkaRange) -> timedelta:
         """How long the oldest record of a range has waited, as far as this job has observed it."""
-        now, read = self._context.monotonic(), (p for p in position if reached[p] > position[p])
-        waits = (self._arrivals.waiting(now, number, position[number]) for number in read)
+        now, position = self._context.monotonic(), planned.position
+        waits = (self._arrivals.waiting(now, p, position[p]) for p in planned.partitions)
         return timedelta(seconds=max(waits, default=0.0))
 
-    def _verify(self, listing: TopicListing, read: Sequence[int]) -> Callable[[], None]:
-        """Check that no topic was recreated while the partitions ``read`` were read: the new topic
-        has other records at the same offsets."""
+    def _verify(self, planned: KafkaRange) -> None:
+        there = self._topics_there(planned.at)
+        if {topic.label for topic in there} != planned.listing.labels:
+            self._list(planned.at)
+            # A topic whose first records these are has no position yet that could be lost.
+            require_same(planned.listing.topics, planned.partitions, there)
 
-        def verify() -> None:
-            there = self._topics_there()
-            if {topic.label for topic in there} != listing.labels:
-                self._list()
-                # A topic whose first records these are has no position yet that could be lost.
-                require_same(listing.topics, read, there)
-
-        return verify
-
-    def _moved(self, committed: State) -> None:
+    def _view(self, at: BronzePayload) -> tuple[TopicListing, Offsets, frozenset[int]]:
         with self._lock:
-            read = BronzePayload.of(committed)
-            self._offsets, self._clocks = decoded_offsets(read.offsets), read.clocks
-
-    def _view(self) -> tuple[TopicListing, Offsets, Offsets]:
-        with self._lock:
-            return self._listing, self._offsets, self._wanted(self._listing)
+            listing = self._listing
+            idle = self._idling.idle(listing.position(decoded_offsets(at.offsets)))
+            return listing, self._wanted(listing), idle
 
     def _wanted(self, listing: TopicListing) -> Offsets:
         """The ends of the logs, now or at the final poll."""
@@ -147,18 +118,21 @@ class KafkaMicroBatches(KafkaBatches):
             return listing.ends
         return {number: end for number, end in self._goal.items() if number in listing.ends}
 
-    def _begin(self, *, begun: bool) -> TopicListing:
-        """Make the first listing. Commit the position if reading begins at the declared start or
-        after an accepted gap."""
-        listing = self._list_raw()
-        if not begun:
-            self._start(listing)
-            return listing
-        lost = self._losses(listing)
-        return self._accept(listing, lost) if lost else listing
+    def _begin(self, at: BronzePayload) -> None:
+        """Make the first listing. Reading begins at the declared start, after an accepted gap, or
+        where bronze ended."""
+        listing, offsets = self._list_raw(at), at.offsets
+        if not offsets:
+            self.start = self._declared_start(listing)
+        elif lost := self._losses(listing, at):
+            self.start = self._after_gap(listing, at, lost)
+            listing = replace(listing, first={})
+        if self.start is not None:
+            offsets = self.start.offsets
+        self._share(listing, decoded_offsets(offsets))
 
-    def _start(self, listing: TopicListing) -> None:
-        """Commit the start before anything is read, so that "latest" is the same after a crash."""
+    def _declared_start(self, listing: TopicListing) -> BatchEnd:
+        """It is committed before anything is read, so that "latest" is the same after a crash."""
         parts = listing.partitions.values()
         start = self._source.start
         if isinstance(start, datetime | str):
@@ -167,9 +141,11 @@ class KafkaMicroBatches(KafkaBatches):
             first = self._earliest(listing)
             offsets = {p.number: start.get(p.partition, first[p.number]) for p in parts}
             check_offsets(start, listing, first, str(self._context.declaration))
-        self._begin_at(offsets, listing)
+        return _start_at(offsets, listing)
 
-    def _accept(self, listing: TopicListing, lost: tuple[Loss, ...]) -> TopicListing:
+    def _after_gap(
+        self, listing: TopicListing, at: BronzePayload, lost: tuple[Loss, ...]
+    ) -> BatchEnd:
         if not self._context.accept_gap or not all(loss.acceptable for loss in lost):
             raise lost_error(lost)
         if not listing.partitions:
@@ -177,72 +153,67 @@ class KafkaMicroBatches(KafkaBatches):
             self._cluster.topics()
             raise lost_error(lost)
         earliest = self._earliest(listing)
-        position = listing.position(self._offsets)
+        position = listing.position(decoded_offsets(at.offsets))
         offsets = {number: max(offset, earliest[number]) for number, offset in position.items()}
-        self._begin_at(offsets, listing, lost)
-        return replace(listing, first={})
+        return _start_at(offsets, listing, lost)
 
-    def _begin_at(
-        self, offsets: Offsets, listing: TopicListing, lost: tuple[Loss, ...] = ()
-    ) -> None:
-        """Commit a position without records. Reading continues from it."""
-        gaps = tuple(loss.as_dict() for loss in lost)
-        reached = BatchEnd(encoded_offsets(offsets), tuple(offsets), tuple(listing.topics), gaps)
-        self._moved(self._bronze.ingest(PartedRecords(()), reached, self._context.clock()))
-
-    def _require_input(self) -> None:
+    def _require_input(self, planned: KafkaRange) -> None:
         """List again, and check for lost records."""
-        listing = self._list()
-        if lost := self._losses(listing):
+        if lost := self._losses(self._list(planned.at), planned.at):
             raise lost_error(lost)
 
-    def _losses(self, listing: TopicListing) -> tuple[Loss, ...]:
-        earliest = self._earliest(listing)
-        return losses(listing.topics, self._offsets, listing.partitions, earliest, listing.ends)
+    def _losses(self, listing: TopicListing, at: BronzePayload) -> tuple[Loss, ...]:
+        earliest, offsets = self._earliest(listing), decoded_offsets(at.offsets)
+        return losses(listing.topics, offsets, listing.partitions, earliest, listing.ends)
 
     def _earliest(self, listing: TopicListing) -> Offsets:
         parts = listing.partitions.values()
         return self._cluster.offsets(parts, "earliest")
 
-    def _list(self) -> TopicListing:
+    def _list(self, at: BronzePayload) -> TopicListing:
         """List, and compare with the position. Raises OffsetsLostError."""
+        offsets = decoded_offsets(at.offsets)
         with self._listing_lock:
-            listing = self._list_raw()
-            offsets = self._offsets
+            listing = self._list_raw(at)
             # This check sends no request and precedes reads. A failed read finds expired records.
             if lost := losses(listing.topics, offsets, listing.partitions, offsets, listing.ends):
                 raise lost_error(lost)
-            self._share(listing)
+            self._share(listing, offsets)
         return listing
 
-    def _share(self, listing: TopicListing) -> None:
+    def _share(self, listing: TopicListing, offsets: Offsets) -> None:
         """Share a listing: the next range and the idle partitions come from the same listing. Its
         topics keep their places, even before a commit names them."""
         with self._lock:
             now = self._context.monotonic()
             self._listing, self._topics = listing, tuple(listing.topics)
             self._idling.observe(now, listing.ends)
-            self._arrivals.observe(now, listing.position(self._offsets), listing.ends)
+            self._arrivals.observe(now, listing.position(offsets), listing.ends)
 
-    def _list_raw(self) -> TopicListing:
+    def _list_raw(self, at: BronzePayload) -> TopicListing:
         with self._lock:
-            known, offsets = self._topics, self._offsets
-        topics = self._topics_there()
+            known = self._topics
+        topics = self._topics_there(at)
         names = enrolled(known, topics)
         parts = partitions(names, topics)
         ends = self._cluster.offsets(parts.values(), "latest")
-        new = [p for number, p in parts.items() if number not in offsets]
+        new = [p for number, p in parts.items() if str(number) not in at.offsets]
         return TopicListing(names, parts, ends, self._cluster.offsets(new, "earliest"))
 
-    def _topics_there(self) -> tuple[Topic, ...]:
+    def _topics_there(self, at: BronzePayload) -> tuple[Topic, ...]:
         """The listed topics. Empty if there are none although records were read: the topics are
         lost. If no records were read, the name is wrong, and this raises TopicMissingError."""
         try:
             return self._cluster.topics()
         except TopicMissingError:
-            if not self._offsets:
+            if not at.offsets:
                 raise
             return ()
+
+
+def _start_at(offsets: Offsets, listing: TopicListing, lost: tuple[Loss, ...] = ()) -> BatchEnd:
+    gaps = tuple(loss.as_dict() for loss in lost)
+    return BatchEnd(encoded_offsets(offsets), tuple(offsets), tuple(listing.topics), gaps)
 
 
 def check_offsets(

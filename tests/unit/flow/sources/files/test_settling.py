@@ -8,20 +8,25 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from headgate.declaration.load import load
 from headgate.driver.errors import StopRequested
+from headgate.driver.source_loop import SourceLoop
 from headgate.flow.sources.errors import FileChangedError
 from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.kind import Files
 from headgate.flow.sources.files.landing import LandingAwayError, LandingError, reaching
-from headgate.flow.sources.files.micro_batches import FilesMicroBatches
+from headgate.flow.sources.files.micro_batches import FilesMicroBatches, FilesRange
 from headgate.flow.sources.micro_batches import SourceContext
 from headgate.lake.storage.files import Storage
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import State
 from tests.support.declared import files_of, source_of
 from tests.unit.insight.ledger.conftest import DECLARATION
 
@@ -44,20 +49,34 @@ class Place:
         monkeypatch.setattr("headgate.flow.sources.files.micro_batches.time.sleep", self._sleep)
         self.source = self._open(folder)
 
-    def _open(self, folder: Path) -> FilesMicroBatches:
+    def _open(self, folder: Path) -> SourceLoop:
         kind, source = Files(), source_of(self.pipeline)
         place = cast(Any, _Deployed(Storage(str(folder / "lake")), source))
         (shape,) = kind.tables(place)
         shape.create("files")
         shape.table.fence(1)
         context = SourceContext(
-            *(cast(Any, None), "tiny", self.pipeline.file, source, cast(Any, _Bronze())),
+            *(cast(Any, None), "tiny", self.pipeline.file, source),
             tables={"files": shape.table},
+            epoch=1,
             clock=self.clock,
             monotonic=lambda: self.now,
             check=self._check,
         )
-        return cast(FilesMicroBatches, kind.micro_batches(context))
+        loop = SourceLoop(
+            partial(kind.micro_batches, context),
+            *(cast(Any, _Bronze()), self.clock, lambda: self.now),
+            limit=timedelta(),
+        )
+        loop.begin()
+        return loop
+
+    @property
+    def files(self) -> FilesMicroBatches:
+        return cast(FilesMicroBatches, self.source.source)
+
+    def poll(self, *, final: bool) -> None:
+        self.files.poll(BronzePayload(), final=final)
 
     def clock(self) -> datetime:
         return NOON + timedelta(seconds=self.now)
@@ -69,7 +88,7 @@ class Place:
         os.utime(self.landing / name, (at, at))
 
     def recorded(self) -> list[str]:
-        return [file.path for file in self.source.log.files]
+        return [file.path for file in self.files.log.files]
 
     def _check(self) -> None:
         self.check()
@@ -89,7 +108,10 @@ class _Deployed:
 
 
 class _Bronze:
-    offsets: ClassVar[dict[str, int]] = {}
+    table = SimpleNamespace(refresh=lambda: State(BronzePayload()))
+
+    def position(self, state: State) -> BronzePayload:
+        return BronzePayload.of(state)
 
 
 @pytest.fixture
@@ -99,7 +121,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def test_it_waits_for_the_files_that_are_settling(place: Place) -> None:
     place.write("a.json")
-    place.source.poll(final=True)
+    place.poll(final=True)
     assert place.recorded() == ["a.json"]
     assert 2 <= place.now < 2.6
 
@@ -113,7 +135,7 @@ def test_a_producer_that_never_pauses_keeps_no_run_from_its_batches(place: Place
 
     place.producer = produce
     produce()
-    place.source.poll(final=True)
+    place.poll(final=True)
     assert place.now < 3
     assert place.recorded()[0] == "000.00.json"
     assert "grows.json" not in place.recorded(), "the next run reads it"
@@ -126,7 +148,7 @@ def test_a_stop_ends_the_wait(place: Place) -> None:
     place.write("a.json")
     place.check = stop
     with pytest.raises(StopRequested):
-        place.source.poll(final=True)
+        place.poll(final=True)
     assert place.now == 0
 
 
@@ -136,10 +158,10 @@ def test_a_landing_folder_that_vanishes_is_away_until_it_is_back(place: Place) -
     for recorded in (["a.json"], ["a.json", "b.json"]):
         place.landing.rename(away)
         with pytest.raises(LandingAwayError, match=f"there is no landing folder {place.landing}"):
-            place.source.poll(final=False)
+            place.poll(final=False)
         away.rename(place.landing)
         place.write(recorded[-1])
-        place.source.poll(final=True)
+        place.poll(final=True)
         assert place.recorded() == recorded
 
 
@@ -147,10 +169,10 @@ def test_a_mount_point_without_its_disk_is_away_and_a_missing_file_is_not(place:
     """A disk that is not mounted leaves an empty folder."""
     for name in ("a.json", "b.json"):
         place.write(name)
-    place.source.poll(final=True)
+    place.poll(final=True)
     disk = place.landing.rename(place.landing.with_name("disk"))
     place.landing.mkdir()
-    place.source.poll(final=False)
+    place.poll(final=False)
     with pytest.raises(LandingAwayError, match="is empty, and 2 of its files are recorded and not"):
         place.source.ingest()
     place.landing.rmdir()
@@ -164,7 +186,7 @@ def test_a_disk_that_comes_back_while_its_files_are_looked_for_changes_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.write("a.json")
-    place.source.poll(final=True)
+    place.poll(final=True)
     disk = place.landing.rename(place.landing.with_name("disk"))
     place.landing.mkdir()
     require_mounted = FilesIntake.require_mounted
@@ -175,7 +197,7 @@ def test_a_disk_that_comes_back_while_its_files_are_looked_for_changes_nothing(
         require_mounted(intake, unread)
 
     monkeypatch.setattr(FilesIntake, "require_mounted", mount)
-    assert [file.path for file in place.source._readable(0, 1)] == ["a.json"]
+    assert [file.path for file in place.files._readable(FilesRange(0, 1))] == ["a.json"]
 
 
 def test_a_disk_that_is_no_longer_mounted_is_away_although_all_files_were_read(
@@ -186,18 +208,18 @@ def test_a_disk_that_is_no_longer_mounted_is_away_although_all_files_were_read(
     mounts = {str(place.landing)}
     monkeypatch.setattr(os.path, "ismount", mounts.__contains__)
     place.write("a.json")
-    place.source.poll(final=True)
+    place.poll(final=True)
     (place.landing / "a.json").unlink()
-    place.source.poll(final=False)
+    place.poll(final=False)
     mounts.clear()
     for _ in range(2):
         with pytest.raises(LandingAwayError, match="is empty, and its disk is not mounted"):
-            place.source.poll(final=False)
+            place.poll(final=False)
     mounts.add(str(place.landing))
-    place.source.poll(final=False)
+    place.poll(final=False)
     mounts.clear()
     place.write("b.json")
-    place.source.poll(final=True)
+    place.poll(final=True)
     assert place.recorded() == ["a.json", "b.json"], "another folder is meant from now on"
 
 
@@ -213,7 +235,7 @@ def test_a_folder_that_cannot_be_listed(
 
     monkeypatch.setattr(os, "scandir", fail)
     with pytest.raises(error, match=os.strerror(number)) as raised:
-        place.source.poll(final=False)
+        place.poll(final=False)
     assert type(raised.value) is error
 
 
@@ -236,26 +258,26 @@ def test_a_name_that_is_not_utf8_is_reported_and_keeps_no_other_file_waiting(pla
         path.parent.mkdir(exist_ok=True)
         path.write_text("{}\n")
     place.write("a.json")
-    place.source.poll(final=True)
+    place.poll(final=True)
     assert place.recorded() == ["a.json"]
-    assert place.source.remark == (
+    assert place.files.remark == (
         f"{place.landing} has names that are not UTF-8, so no log can hold them, and they are not "
         r"read: bad\xff folder/, bad\xff.json; rename them"
     )
     path.parent.rename(place.landing / "good")
     Path(os.fsdecode(os.fsencode(place.landing) + b"/bad\xff.json")).unlink()
     place.now += 10
-    place.source.poll(final=True)
+    place.poll(final=True)
     assert place.recorded() == ["a.json", "good/a.json"]
-    assert place.source.remark is None
+    assert place.files.remark is None
 
 
 def test_a_file_is_recorded_once_however_many_names_lead_to_it(place: Place) -> None:
     place.write("z.json")
-    place.source.poll(final=True)
+    place.poll(final=True)
     for name, target in (("loop", "."), ("a.json", "z.json"), ("up", "..")):
         (place.landing / name).symlink_to(target)
     os.link(place.landing / "z.json", place.landing / "b.json")
     place.now += 10
-    place.source.poll(final=True)
+    place.poll(final=True)
     assert place.recorded() == ["z.json"]

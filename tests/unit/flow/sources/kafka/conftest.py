@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, cast
 
 import pytest
 
 from headgate.declaration.model import Pipeline
-from headgate.driver.outages import AwaitedSource
+from headgate.driver.source_loop import SourceLoop
 from headgate.flow.sources.kafka import batches
 from headgate.flow.sources.kafka.micro_batches import KafkaMicroBatches
-from headgate.flow.sources.micro_batches import MicroBatchSource, SourceContext
+from headgate.flow.sources.micro_batches import SourceContext
 from tests.support.brokers import Brokers, Bronze, Reading
 from tests.support.declared import source_of
 from tests.support.readings import KafkaKeys, declare_kafka
@@ -41,28 +42,38 @@ class Place:
             keys["pattern"] = '".*"'
         return declare_kafka(self.folder, "localhost:1", **keys)
 
-    def start(self, *, accept_gap: bool = False, **keys: Unpack[KafkaKeys]) -> KafkaMicroBatches:
-        pipeline, fakes = self.declare(**keys), cast(Any, self.bronze)
+    def start(self, *, accept_gap: bool = False, **keys: Unpack[KafkaKeys]) -> SourceLoop:
+        """A source whose brokers answer at once."""
+        loop = self._loop(timedelta(), keys, accept_gap=accept_gap)
+        loop.begin()
+        return loop
+
+    def awaited(self, limit: timedelta | None = None, **keys: Unpack[KafkaKeys]) -> SourceLoop:
+        """A source as a driver uses it, which has answered once."""
+        loop = self._loop(limit, keys)
+        loop.begin()
+        return loop
+
+    def _loop(
+        self, limit: timedelta | None, keys: KafkaKeys, *, accept_gap: bool = False
+    ) -> SourceLoop:
+        pipeline = self.declare(**keys)
         context = SourceContext(
-            *(cast(Any, None), pipeline.name, pipeline.file, source_of(pipeline), fakes),
+            *(cast(Any, None), pipeline.name, pipeline.file, source_of(pipeline)),
             tables={},
+            epoch=1,
             clock=lambda: NOON,
             monotonic=lambda: self.now,
             accept_gap=accept_gap,
         )
-        return KafkaMicroBatches(context)
-
-    def awaited(self, limit: timedelta | None = None, **keys: Unpack[KafkaKeys]) -> AwaitedSource:
-        """A source as a driver uses it, which has answered once."""
-        source = AwaitedSource(
-            lambda: self.start(**keys),
+        return SourceLoop(
+            partial(KafkaMicroBatches, context),
+            self.bronze,
             clock=lambda: NOON + timedelta(seconds=self.now),
             monotonic=lambda: self.now,
             limit=limit,
             waits=lambda _: self.check(),
         )
-        source.begin()
-        return source
 
     def sleep(self, seconds: float) -> None:
         """Moves the clock for the test's own thread; threads that other tests left really sleep."""
@@ -84,6 +95,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-def read_all(source: MicroBatchSource) -> None:
+def read_all(source: SourceLoop) -> None:
     while source.pending():
         assert source.ingest()

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JError
 
+from headgate.driver.source_loop import READ_ATTEMPTS, SourceLoop
 from headgate.flow.sources.errors import SourceError
 from headgate.flow.sources.kafka import batches
 from headgate.flow.sources.kafka.failures import OffsetsLostError
@@ -22,6 +23,8 @@ from headgate.lake.tables.state import State
 from tests.support.brokers import Brokers, Bronze, Reading
 from tests.support.declared import source_of
 from tests.support.readings import declare_kafka
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -91,17 +94,19 @@ class Place:
     reading: Poisoned = field(default_factory=Poisoned)
     bronze: Bronze = field(default_factory=Bronze)
 
-    def load(self) -> KafkaLoad:
+    def load(self) -> SourceLoop:
         pipeline = declare_kafka(self.folder, "localhost:1", topic="a")
         context = SourceContext(
             *(cast(Any, None), pipeline.name, pipeline.file, source_of(pipeline)),
-            cast(Any, self.bronze),
             tables={},
-            clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
+            epoch=1,
+            clock=lambda: NOON,
         )
         ends = {"0": 10, "1": 4}
         plan = LoadPlan({"0": 0, "1": 0}, ends, "14 records of a", "records", {"topics": ["a@id0"]})
-        return KafkaLoad(context, plan)
+        loop = SourceLoop(lambda at: KafkaLoad(context, at, plan), self.bronze, lambda: NOON)
+        loop.begin()
+        return loop
 
 
 @pytest.fixture
@@ -145,7 +150,7 @@ def test_a_read_that_fails_is_tried_again_and_not_for_ever(place: Place) -> None
     place.reading.meanwhile = fail
     with pytest.raises(Py4JError):
         load.ingest()
-    assert len(failures) == batches.READ_ATTEMPTS
+    assert len(failures) == READ_ATTEMPTS
 
 
 def test_records_that_expired_before_they_were_loaded_are_named(place: Place) -> None:
@@ -185,14 +190,14 @@ def test_a_topic_made_anew_shows_when_the_last_attempt_fails(place: Place) -> No
     def fail() -> None:
         failures.append(1)
         place.reading.meanwhile = fail
-        if len(failures) == batches.READ_ATTEMPTS:
+        if len(failures) == READ_ATTEMPTS:
             place.brokers.make("a", 100, 100)
         raise Py4JError("no reason")
 
     place.reading.meanwhile = fail
     with pytest.raises(OffsetsLostError, match="deleted or recreated"):
         load.ingest()
-    assert len(failures) == batches.READ_ATTEMPTS
+    assert len(failures) == READ_ATTEMPTS
 
 
 def test_a_range_that_bronze_has_committed_is_not_committed_again(place: Place) -> None:

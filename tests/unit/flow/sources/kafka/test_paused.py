@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from headgate.flow.sources.micro_batches import MicroBatchSource
+from headgate.driver.source_loop import SourceLoop
 from tests.support.readings import KafkaKeys
 from tests.unit.flow.sources.kafka.conftest import Place, read_all
 
 A_MINUTE: KafkaKeys = {"idle_after": "1 minute"}
 
 
-def wait_paused(place_: Place, source: MicroBatchSource, seconds: int) -> None:
+def wait_paused(place_: Place, source: SourceLoop, seconds: int) -> None:
     """Each second, one partition gets a record, the other nothing, and the driver polls."""
     for _ in range(seconds):
         place_.now += 1
