@@ -22,13 +22,21 @@ from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
+from tests.support.reported import at_b
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
-    "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOW, renewed=NOW, n=7
+    "fused",
+    LAYERS,
+    "running",
+    Owner(1, "here", 0.0),
+    epoch=3,
+    since=NOW,
+    renewed=NOW,
+    sources=at_b(n=7),
 )
 RUNNING = StreamStatus(
     condition="running",

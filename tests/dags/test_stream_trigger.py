@@ -22,12 +22,20 @@ from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState
 from headgate.supervision.launcher import Stream
+from tests.support.reported import at_b
 from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FAR = datetime(2126, 1, 1, tzinfo=UTC)
 JOB = JobState(
-    "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+    "fused",
+    LAYERS,
+    "running",
+    Owner(1, "here", 0.0),
+    epoch=3,
+    since=NOON,
+    renewed=NOON,
+    sources=at_b(n=7),
 )
 
 
@@ -87,7 +95,7 @@ def ask_to_stop(root: Path) -> None:
 
 def test_the_death_of_a_driver_is_reported(tmp_path: Path) -> None:
     event = fired(trigger(tmp_path, (JOB,), (replace(JOB, state="dead"),)))
-    assert event == {"event": "down", "condition": "dead", "fingerprint": "fused 3 7 None None"}
+    assert event == {"event": "down", "condition": "dead", "fingerprint": "fused 3 [7] None None"}
     assert Scripted.asked == 2
 
 

@@ -40,7 +40,6 @@ from headgate.history.loads.requests import LoadRequest
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
@@ -194,7 +193,7 @@ class Engine:
         """Take ``steps`` steps of the open loads, or all (None)."""
         loading = self.loading()
         while (steps is None or steps > 0) and loading.is_open():
-            loading.step(lambda: Backlog("files", 0), lambda: False)
+            loading.step(dict, lambda: False)
             steps = None if steps is None else steps - 1
         loading.close()
 

@@ -19,11 +19,19 @@ from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.launcher import LogOf, Stream
 from headgate.supervision.supervisor import RestartPolicy
+from tests.support.reported import at_b
 from tests.unit.supervision.conftest import lease
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = JobState(
-    "fused", LAYERS, "dead", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+    "fused",
+    LAYERS,
+    "dead",
+    Owner(1, "here", 0.0),
+    epoch=3,
+    since=NOON,
+    renewed=NOON,
+    sources=at_b(n=7),
 )
 STATES: dict[str, StateName | None] = {
     "absent": None,

@@ -37,7 +37,8 @@ class BatchRunner:
     def _process(self, end: int) -> None:
         run, source = self._run, self._source
         run.control.check()
-        began, number = time.monotonic(), run.progress.n + 1
+        began = time.monotonic()
+        number = max(each.n for each in run.progress.sources.values()) + 1
         if run.writes_bronze:
             run.say(f"batch {number}: reading")
         if not source.ingest():
@@ -54,5 +55,5 @@ class BatchRunner:
         self.position = end
         source.batch_took(timedelta(seconds=time.monotonic() - began))
         run.progress.stuck = run.publications.stuck
-        run.progress.batch_done(run.runtime, source.backlog())
+        run.progress.batch_done(run.runtime, source.reports())
         run.report(run.progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,10 +30,11 @@ from headgate.driver.session import (
     stop_session,
 )
 from headgate.driver.task import Task
+from headgate.errors import joined_messages
 from headgate.flow.operations import drain
 from headgate.flow.publish.circuit_breaker import Breaker
 from headgate.history.savepoints.clone import require_finished_clone
-from headgate.lake.control.driver_reports import Backlog
+from headgate.lake.control.driver_reports import SourceProgress, about_source
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import FencedError
 from headgate.machine.jvm import has_ended
@@ -59,7 +60,7 @@ class Driver:
         self._lease = Lease(self._layout, task.layers, task.pipeline.name)
         self._control = RunControl(self._layout, task.pipeline.name, self._lease)
         self._is_done = False
-        self._backlog: Backlog | None = None
+        self._sources: Mapping[str, SourceProgress] = {}
 
     @property
     def left(self) -> str | None:
@@ -67,12 +68,16 @@ class Driver:
         unread"; None if it has done everything, and for other runs."""
         if self._is_done or not (self._task.once and self._control.is_stopping):
             return None
-        if self._backlog is None:
-            return "the input was not listed"
-        if not self._backlog.count:
-            return "all input is read, but not all tables, loads and publications are done"
-        is_one = self._backlog.count == 1
-        return f"{self._backlog.number} {'is' if is_one else 'are'} unread"
+        backlogs = {name: source.backlog for name, source in self._sources.items()}
+        unread = list[str]()
+        for name, backlog in backlogs.items():
+            if backlog is None:
+                unread.append(about_source(name, "the input was not listed", backlogs))
+            elif backlog.count:
+                verb = "is" if backlog.count == 1 else "are"
+                unread.append(about_source(name, f"{backlog.number} {verb} unread", backlogs))
+        done = "all input is read, but not all tables, loads and publications are done"
+        return joined_messages(unread) or (done if backlogs else "the input was not listed")
 
     @property
     def was_asked_to_stop(self) -> bool:
@@ -192,7 +197,7 @@ class Driver:
         try:
             while not control.is_ending and loading.is_open():
                 control.observe_stop_requests()
-                if not loading.step(lambda: Backlog("batches", 0), lambda: False):
+                if not loading.step(dict, lambda: False):
                     if loading.outage is not None:
                         self._say(loading.outage.what)
                     control.wait(stream.POLL)
@@ -219,7 +224,7 @@ class Driver:
             self._say(runtime.stages.trouble)
         finished = run.task.once and not control.is_stopping
         run.progress.finish(runtime, finished=finished)
-        self._is_done, self._backlog = finished, run.progress.backlog
+        self._is_done, self._sources = finished, run.progress.sources
         self._report(run.progress)
         if finished:
             self._is_done = run.publications.require_done(_now(), control.is_asked_to_stop)

@@ -15,9 +15,13 @@ from headgate.declaration.kinds import kind_of
 from headgate.driver.run import DriverRun
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.source_loop import SourceLoop
-from headgate.errors import joined_messages
 from headgate.flow.sources.micro_batches import SourceContext
-from headgate.lake.control.driver_reports import Backlog, Outage, combined_outage
+from headgate.lake.control.driver_reports import (
+    Backlog,
+    Outage,
+    SourceReport,
+    combined_outage,
+)
 from headgate.lake.control.driver_requests import SkipRequest
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -35,22 +39,20 @@ class JobInput(Protocol):
     def pending(self) -> int: ...
     def ingest(self) -> bool: ...
     def backlog(self) -> Backlog: ...
+    def reports(self) -> dict[str, SourceReport]: ...
     def has_ingested_all(self) -> bool: ...
     @property
     def outage(self) -> Outage | None: ...
-    @property
-    def remark(self) -> str | None: ...
-    @property
-    def set_aside(self) -> int: ...
     def skip(self, wanted: SkipRequest) -> None: ...
     def batch_took(self, took: timedelta) -> None: ...
     def close(self) -> None: ...
 
 
-def open_input(run: DriverRun, waits: Callable[[Outage], None]) -> JobInput:
-    """Blocks until each source has answered. While one does not, ``waits`` is called repeatedly."""
+def open_input(run: DriverRun, waits: Callable[[str, Outage], None]) -> JobInput:
+    """Blocks until each source has answered. While one does not, ``waits`` is called repeatedly
+    with its name."""
     if not run.writes_bronze:
-        return UpstreamTables(run.runtime.upstream())
+        return UpstreamTables(run.runtime.upstream(), tuple(run.runtime.bronze))
     task = run.task
     return open_sources(
         *(run.spark, run.runtime, run.clock),
@@ -72,7 +74,7 @@ def open_sources(
     once: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
     check: Callable[[], None] = lambda: None,
-    waits: Callable[[Outage], None] = lambda _: None,
+    waits: Callable[[str, Outage], None] = lambda *_: None,
 ) -> PipelineSources:
     """The sources of a pipeline whose tables are open. A source that does not answer is tried again
     for ever, or with ``once`` for as long as its kind says. Raises SourceError, and what ``waits``
@@ -96,7 +98,7 @@ def open_sources(
                 partial(connector.micro_batches, context),
                 *(bronze, clock, monotonic),
                 limit=connector.unreachable_after(source.reads) if once else None,
-                waits=waits,
+                waits=partial(waits, name),
             )
             loop.begin()
     except BaseException:
@@ -153,20 +155,23 @@ class PipelineSources:
         first, *others = (source.backlog() for source in self.sources.values())
         return Backlog("batches", self.pending()) if others else first
 
+    def reports(self) -> dict[str, SourceReport]:
+        return {
+            name: SourceReport(
+                source.backlog(),
+                source.outage,
+                remark=source.remark,
+                set_aside=source.set_aside,
+            )
+            for name, source in self.sources.items()
+        }
+
     def has_ingested_all(self) -> bool:
         return all(source.has_ingested_all() for source in self.sources.values())
 
     @property
     def outage(self) -> Outage | None:
         return combined_outage(source.outage for source in self.sources.values())
-
-    @property
-    def remark(self) -> str | None:
-        return joined_messages(source.remark for source in self.sources.values())
-
-    @property
-    def set_aside(self) -> int:
-        return sum(source.set_aside for source in self.sources.values())
 
     def skip(self, wanted: SkipRequest) -> None:
         if (source := self.sources.get(wanted.source)) is not None:
@@ -182,15 +187,14 @@ class PipelineSources:
 
 
 class UpstreamTables:
-    """``tables`` are separate readers, because threads do not share tables."""
+    """``tables`` are separate readers, because threads do not share tables. ``sources`` are the
+    names of the pipeline's sources."""
 
     every = POLL
     outage: Outage | None = None
-    remark: str | None = None
-    set_aside = 0
 
-    def __init__(self, tables: Sequence[Table]) -> None:
-        self._tables = tables
+    def __init__(self, tables: Sequence[Table], sources: Sequence[str]) -> None:
+        self._tables, self._sources = tables, sources
         self._n = self._ingested = 0
 
     def poll(self, *, final: bool) -> None:
@@ -201,6 +205,9 @@ class UpstreamTables:
 
     def backlog(self) -> Backlog:
         return Backlog("batches", max(0, self._n - self._ingested))
+
+    def reports(self) -> dict[str, SourceReport]:
+        return {name: SourceReport(self.backlog()) for name in self._sources}
 
     def ingest(self) -> bool:
         self._ingested = self._n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from headgate.flow.sources.records import MovedRecords
 from headgate.history.loads import requests
 from headgate.history.loads.replay_planner import ReplayPlanner
 from headgate.history.loads.requests import LoadRequest
-from headgate.lake.control.driver_reports import Backlog, Outage
+from headgate.lake.control.driver_reports import Outage, SourceReport
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from headgate.lake.tables.load import Load, next_number
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -144,7 +144,11 @@ class Loading:
         lacks the load's rows because another job writes the table or a gate holds it."""
         return self._look() is not None and not self._is_blocked
 
-    def step(self, backlog: Callable[[], Backlog], stream_has_input: Callable[[], bool]) -> bool:
+    def step(
+        self,
+        reports: Callable[[], Mapping[str, SourceReport]],
+        stream_has_input: Callable[[], bool],
+    ) -> bool:
         """Take the next step of the oldest open load, if it may be taken now. ``stream_has_input``
         returns whether the stream has input, or had some a short time ago. Returns whether a step
         was taken; if not, the caller waits a little."""
@@ -163,7 +167,7 @@ class Loading:
             self._is_shared = has_input or request.rate is not None
             began, rows = time.monotonic(), self._rows(request)
             try:
-                if not self._take(request, backlog):
+                if not self._take(request, reports):
                     return False
             except StopRequested:  # while the source did not answer
                 return False
@@ -173,8 +177,7 @@ class Loading:
     @property
     def outage(self) -> Outage | None:
         """Why the history of the load does not answer; None if it does."""
-        found = self._opened.loop.outage if self._opened else None
-        return None if found is None else replace(found, is_of_load=True)
+        return self._opened.loop.outage if self._opened else None
 
     def close(self) -> None:
         if self._opened is not None:
@@ -212,7 +215,9 @@ class Loading:
         load = BronzePayload.of(bronze.refresh()).load(request.id)
         return load.rows if load else 0
 
-    def _take(self, request: LoadRequest, backlog: Callable[[], Backlog]) -> bool:
+    def _take(
+        self, request: LoadRequest, reports: Callable[[], Mapping[str, SourceReport]]
+    ) -> bool:
         """Returns whether there was something to do."""
         run, opened, began = self._run, self._opened, time.monotonic()
         bronze = run.runtime.bronze[request.source].table
@@ -247,7 +252,7 @@ class Loading:
         self._skip_others(request.source)
         run.catch_up.run(one_step=True)
         opened.loop.batch_took(timedelta(seconds=time.monotonic() - began))
-        run.progress.batch_done(run.runtime, backlog())
+        run.progress.batch_done(run.runtime, reports())
         run.report(run.progress)
         return True
 

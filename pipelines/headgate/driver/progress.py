@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,10 +17,12 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import HeadgateError, joined_messages
 from headgate.lake.control.driver_reports import (
-    Backlog,
+    BySource,
     LagSample,
     Outage,
-    combined_outage,
+    SourceProgress,
+    SourceReport,
+    about_source,
     with_sample,
 )
 from headgate.lake.control.driver_requests import stop_requested
@@ -38,17 +40,16 @@ def _now() -> datetime:
 
 
 @dataclass
-class JobProgress:
-    """``seconds`` and ``rows`` describe the last batch. ``outage`` is that of the sources, None
-    while they answer. ``trouble`` is a message about what fails now: the sources, a sink, a
-    savepoint, a damaged table. ``backlog`` is None until the source has answered. ``state`` is
-    ``finished`` after a run with ``--once`` that processed everything, ``stopped`` after a stop
-    request. ``totals`` are cumulative counts by table. ``changed`` is the time of gold's last
-    change, from its commits. ``updated`` is when a batch last ended or all input was processed; an
-    earlier driver may have recorded it. ``paused`` is the start of the pause. ``samples`` are
-    measurements of a backlog in records. ``stuck`` are the publications that fail, by name.
-    ``set_aside`` is the number of files that could not be read and wait for a person. The stream's
-    thread updates the progress after a batch, the supervising thread in between."""
+class JobProgress(BySource):
+    """``seconds`` and ``rows`` describe the last batch. ``sources`` are all sources of the pipeline
+    by name. ``load_outage``: the history of a load does not answer; the sources do not wait for it.
+    ``trouble`` is a message about what fails now: a source, a load, a sink, a savepoint, a damaged
+    table. ``state`` is ``finished`` after a run with ``--once`` that processed everything,
+    ``stopped`` after a stop request. ``totals`` are cumulative counts by table. ``changed`` is the
+    time of gold's last change, from its commits. ``updated`` is when a batch last ended, or all
+    input of the sources that can be read was processed; an earlier driver may have recorded it.
+    ``paused`` is the start of the pause. ``stuck`` are the publications that fail, by name. The
+    stream's thread updates the progress after a batch, the supervising thread in between."""
 
     pipeline: str
     job: str
@@ -56,21 +57,17 @@ class JobProgress:
     since: datetime
     layout: Layout
     state: str = "running"
-    n: int = 0
     batches: int = 0
     rows: int = 0
     seconds: float = 0.0
-    backlog: Backlog | None = None
-    outage: Outage | None = None
+    sources: dict[str, SourceProgress] = field(default_factory=dict)
+    load_outage: Outage | None = None
     trouble: str | None = None
-    watermark: datetime | None = None
     changed: datetime | None = None
     updated: datetime = field(default_factory=_now)
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     paused: datetime | None = None
-    samples: tuple[LagSample, ...] = ()
     stuck: dict[str, dict[str, str]] = field(default_factory=dict)
-    set_aside: int = 0
     clock: Callable[[], datetime] = _now
 
     def __post_init__(self) -> None:
@@ -78,6 +75,7 @@ class JobProgress:
         self._written = self._worked = self.since
         self._read = 0
         self._also: str | None = None
+        self._known: tuple[Any, ...] = self._news()
 
     @staticmethod
     def begin(
@@ -107,15 +105,14 @@ class JobProgress:
         with self._lock:
             self._take(runtime)
 
-    def source_ready(self, backlog: Backlog) -> None:
-        """Record that the source has answered and the first batch can be planned."""
+    def sources_ready(self, reports: Mapping[str, SourceReport]) -> None:
+        """Record that the sources were asked, and the first batch can be planned."""
         with self._lock:
-            self.backlog = backlog
-            self._set_trouble(None, self._also)
+            self._report(reports)
             self._write()
 
-    def batch_done(self, runtime: PipelineRuntime, backlog: Backlog) -> None:
-        """Update the progress from the tables' states after a batch."""
+    def batch_done(self, runtime: PipelineRuntime, reports: Mapping[str, SourceReport]) -> None:
+        """Update the progress from the tables' states after a batch, of whichever source."""
         with self._lock:
             self._take(runtime)
             read, now = self.read, self.clock()
@@ -123,44 +120,38 @@ class JobProgress:
             # The count is lower after a rebuild of bronze has replaced the current table.
             self.rows, self._read = max(read - self._read, 0), read
             self.seconds = (now - self._worked).total_seconds()
-            self.backlog = backlog
-            # An outage stays until ``idle`` tells its end: it may be that of another source.
-            self._set_trouble(self.outage, self._also)
             self.updated = self._worked = now
+            self._report(reports)
             self._sample(now)
             self._write()
 
     def idle(
         self,
-        backlog: Backlog,
+        reports: Mapping[str, SourceReport],
         runtime: PipelineRuntime | None,
-        outage: Outage | None = None,
         paused: datetime | None = None,
         also: str | None = None,
-        set_aside: int = 0,
-        of_load: Outage | None = None,
+        load_outage: Outage | None = None,
     ) -> bool:
         """Update the progress between batches, or while a batch runs. In the second case
-        ``runtime`` is None, because the batch uses the tables. ``outage`` is that of the sources,
-        ``of_load`` that of the history of a load, ``also`` the trouble of sinks and schedules, for
-        which the tables do not wait. Cheap; the number of writes is bounded, however often this is
-        called.
+        ``runtime`` is None, because the batch uses the tables. ``also`` is the trouble of sinks and
+        schedules, for which the tables do not wait. Cheap; the number of writes is bounded, however
+        often this is called.
 
-        Returns whether a pause, or other trouble than an outage, has begun or ended, or
-        ``set_aside`` has changed.
+        Returns whether a pause, a failure of a source, or other trouble than an outage has begun or
+        ended, or the number of files set aside has changed.
         """
         now = self.clock()
         with self._lock:
-            before = self._also is None, self.paused, self.set_aside
-            news = (also is None, paused, set_aside) != before
-            away = combined_outage((outage, of_load))
-            moved = news or (away is None) != (self.outage is None)
-            self.backlog, self.paused, self.set_aside = backlog, paused, set_aside
-            self._set_trouble(away, also)
+            was_away = self._away
+            self.paused, self.load_outage, self._also = paused, load_outage, also
+            self._report(reports)
+            before, self._known = self._known, self._news()
+            news = self._known != before
             # The records of a running batch are read but not in gold yet.
-            if runtime is not None and not backlog.count and outage is None:
+            if runtime is not None and self._is_up_to_date:
                 self.updated = self._worked = now
-            if not self._is_old(now) and not moved:
+            if not self._is_old(now) and not news and self._away == was_away:
                 return False
             if runtime is not None:
                 self._take(runtime)
@@ -168,21 +159,50 @@ class JobProgress:
             self._write()
             return news
 
-    def waits(self, outage: Outage) -> None:
+    def waits(self, source: str, outage: Outage) -> None:
         """Record that a source does not answer. As cheap as ``idle``."""
         with self._lock:
-            begins = self.outage is None
-            self._set_trouble(outage, self._also)
-            if begins or self._is_old(self.clock()):
+            before = self.sources.get(source, SourceProgress())
+            self._report({source: SourceReport(before.backlog, outage)})
+            if before.outage is None or self._is_old(self.clock()):
                 self._write()
 
-    def _set_trouble(self, outage: Outage | None, also: str | None) -> None:
-        """Samples from before an outage of the source are not compared with later ones."""
-        self.outage, self._also = outage, also
-        said = outage.said(self.clock()) if outage else None
-        self.trouble = joined_messages((said, also))
-        if outage is not None and not outage.is_of_load:
-            self.samples = ()
+    def _report(self, reports: Mapping[str, SourceReport]) -> None:
+        """Samples from before an outage or a failure of the source are not compared with later
+        ones."""
+        for name, report in reports.items():
+            held = replace(self.sources.get(name, SourceProgress()), **vars(report))
+            self.sources[name] = held if held.is_readable else replace(held, samples=())
+        now = self.clock()
+        messages = list[str]()
+        for name, source in self.sources.items():
+            outage = source.outage.said(now) if source.outage else None
+            failure = source.failure.reason if source.failure else None
+            said = outage, failure, source.remark
+            messages += [about_source(name, each, self.sources) for each in said if each]
+        load = self.load_outage.said(now) if self.load_outage else None
+        self.trouble = joined_messages((*messages, load, self._also))
+
+    @property
+    def _away(self) -> frozenset[str]:
+        """The sources that do not answer, and "" for the history of a load."""
+        away = {name for name, source in self.sources.items() if source.outage}
+        return frozenset(away | {""} if self.load_outage else away)
+
+    @property
+    def _is_up_to_date(self) -> bool:
+        """Whether all input is processed of the sources that can be read; False if none can."""
+        found = [source for source in self.sources.values() if source.is_readable]
+        return bool(found) and all(each.backlog and not each.backlog.count for each in found)
+
+    def _news(self) -> tuple[Any, ...]:
+        """What is reported at once if it changes, except outages, which have lines of their own."""
+        each = {
+            (name, source.failure is None, source.remark is None, source.set_aside)
+            for name, source in self.sources.items()
+            if source.failure or source.remark or source.set_aside
+        }
+        return self._also is None, self.paused, each
 
     def _is_old(self, now: datetime) -> bool:
         """Whether the status has to be written again, also after the clock was set back."""
@@ -193,13 +213,24 @@ class JobProgress:
         with self._lock:
             self._take(runtime)
             self.state = "finished" if finished else "stopped"
-            self._set_trouble(None, None)
+            self._also = self.load_outage = None
+            # What a person has to repair stays in the last status.
+            ended = {
+                name: SourceReport(each.backlog, failure=each.failure, set_aside=each.set_aside)
+                for name, each in self.sources.items()
+            }
+            self._report(ended)
             self._write()
 
     def _take(self, runtime: PipelineRuntime) -> None:
-        bronze = runtime.head.table.refresh()
-        self.n, watermark = bronze.n, BronzePayload.of(bronze).watermark
-        self.watermark = None if watermark is None else time_of(watermark)
+        for name, stage in runtime.bronze.items():
+            bronze = stage.table.refresh()
+            watermark = BronzePayload.of(bronze).watermark
+            self.sources[name] = replace(
+                self.sources.get(name, SourceProgress()),
+                n=bronze.n,
+                watermark=None if watermark is None else time_of(watermark),
+            )
         graph = graph_of(runtime.pipeline)
         tables = graph.of(BRONZE, SILVER, GOLD)
         self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in tables}
@@ -208,15 +239,17 @@ class JobProgress:
         self.changed = time_of(max(changes)) if changes else None
 
     def _sample(self, now: datetime) -> None:
-        """Call this when backlog and totals are of the same moment. Samples from before a pause or
+        """Call this when backlogs and totals are of the same moment. Samples from before a pause or
         a replacement of bronze are not compared with later ones."""
-        read = self.read
-        if self.paused or (self.samples and read < self.samples[-1].read):
-            self.samples = ()
-        if self.paused or (self.outage and not self.outage.is_of_load):
-            return
-        if self.backlog is not None and self.backlog.unit == "records":
-            self.samples = with_sample(self.samples, LagSample(now, self.backlog.count, read))
+        for name, source in self.sources.items():
+            read = self.totals.get(BRONZE.path(name), {}).get("read", 0)
+            samples = source.samples
+            if self.paused or (samples and read < samples[-1].read):
+                samples = ()
+            behind = source.backlog if source.is_readable and not self.paused else None
+            if behind is not None and behind.unit == "records":
+                samples = with_sample(samples, LagSample(now, behind.count, read))
+            self.sources[name] = replace(source, samples=samples)
 
     def _write(self) -> None:
         self._written = self.clock()

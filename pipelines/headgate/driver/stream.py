@@ -64,9 +64,9 @@ class StreamSupervisor:
         self._listed = self._fed = -math.inf
         self._listing_took = 0.0
 
-    def waits(self, outage: Outage) -> None:
+    def waits(self, source: str, outage: Outage) -> None:
         """Called while a source does not answer, before the query has started."""
-        self._run.progress.waits(outage)
+        self._run.progress.waits(source, outage)
         self._tell_outage(outage)
         self._run.control.check_requests()
 
@@ -78,7 +78,7 @@ class StreamSupervisor:
         """Start the query and supervise it until it ends."""
         run = self._run
         backlog = source.backlog()
-        run.progress.source_ready(backlog)
+        run.progress.sources_ready(source.reports())
         self._tell_outage(None)
         if backlog.count:
             # A job that does not write bronze counts all batches, also those that it has processed.
@@ -143,7 +143,7 @@ class StreamSupervisor:
                 self._savepoints.run_due(run.clock())
                 self._late_replays.run_due(run.clock())
             maintaining.step()
-            if not self._loading.step(source.backlog, lambda: self._has_input(source)):
+            if not self._loading.step(source.reports, lambda: self._has_input(source)):
                 control.wait(POLL)
 
     def _is_done(self, source: JobInput) -> bool:
@@ -178,12 +178,10 @@ class StreamSupervisor:
             if free:
                 run.progress.stuck = run.publications.stuck
             news = run.progress.idle(
-                source.backlog(),
+                source.reports(),
                 run.runtime if free else None,
-                source.outage,
                 run.control.pause_latch.paused_since,
-                self._also(source),
-                source.set_aside,
+                self._also(),
                 self._loading.outage,
             )
         if news:
@@ -228,15 +226,14 @@ class StreamSupervisor:
             with lock.if_free() if source.outage else lock.between_batches() as is_free:
                 if is_free and take_in_requests(run.layout, run.runtime, run.clock, run.say):
                     run.catch_up.run(one_step=True)
-                    run.progress.batch_done(run.runtime, source.backlog())
+                    run.progress.batch_done(run.runtime, source.reports())
                     run.report(run.progress)
 
-    def _also(self, source: JobInput) -> str | None:
+    def _also(self) -> str | None:
         """The trouble for which the tables do not wait."""
         run, scheduled = self._run, (self._savepoints.trouble, self._late_replays.trouble)
         tables = run.publications.trouble, run.runtime.stages.trouble
-        problems = source.remark, *tables, *scheduled
-        return joined_messages(problems)
+        return joined_messages((*tables, *scheduled))
 
     def _raise_failure(self, query: StreamingQuery, failure: BaseException | None) -> None:
         control = self._run.control

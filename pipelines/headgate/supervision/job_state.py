@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from headgate.lake.control.driver_reports import Backlog, Failure, LagSample, Outage
+from headgate.lake.control.driver_reports import BySource, Failure, Outage, SourceProgress
 from headgate.lake.control.driver_requests import StopRequest, stop_requested
 from headgate.lake.control.ownership import (
     EXPIRES_AFTER,
@@ -28,16 +28,16 @@ they stopped."""
 
 
 @dataclass(frozen=True)
-class JobState:
-    """One job: ``fused``, or the layer that it runs. The fields from its status document (``n`` and
-    all after it, except ``restarts`` and ``operation``) have their defaults before its tables are
-    open. ``updated`` is when a batch last ended or all input was processed; a job keeps it from a
-    predecessor that died. ``finished``: a stopped job had processed all input (``--once``).
-    ``outage`` is that of its sources, which it tries again. ``changed`` is when gold last changed.
-    ``restarts`` counts the drivers that replaced a failed or killed one. ``stuck`` are the
-    publications whose sinks take no rows, by name, with the reason and the time of the first
-    failure. ``set_aside`` is the number of files that could not be read. ``operation`` names the
-    work of an owner that is not a driver, such as a restore."""
+class JobState(BySource):
+    """One job: ``fused``, or the layer that it runs. The fields from its status document (``rows``
+    and all after it, except ``restarts`` and ``operation``) have their defaults before its tables
+    are open. ``sources`` are the sources of the pipeline by name. ``updated`` is when a batch last
+    ended or all input was processed; a job keeps it from a predecessor that died. ``finished``: a
+    stopped job had processed all input (``--once``). ``load_outage`` is that of the history of a
+    load. ``changed`` is when gold last changed. ``restarts`` counts the drivers that replaced a
+    failed or killed one. ``stuck`` are the publications whose sinks take no rows, by name, with the
+    reason and the time of the first failure. ``operation`` names the work of an owner that is not a
+    driver, such as a restore."""
 
     job: str
     layers: tuple[str, ...]
@@ -46,23 +46,19 @@ class JobState:
     epoch: int
     since: datetime
     renewed: datetime
-    n: int | None = None
     rows: int | None = None
     seconds: float | None = None
-    backlog: Backlog | None = None
-    outage: Outage | None = None
+    sources: dict[str, SourceProgress] = field(default_factory=dict)
+    load_outage: Outage | None = None
     trouble: str | None = None
     finished: bool = False
-    watermark: datetime | None = None
     changed: datetime | None = None
     updated: datetime | None = None
     totals: dict[str, dict[str, int]] | None = None
     paused: datetime | None = None
-    samples: tuple[LagSample, ...] = ()
     restarts: int = 0
     operation: str | None = None
     stuck: dict[str, dict[str, str]] | None = None
-    set_aside: int = 0
 
     @property
     def is_alive(self) -> bool:
@@ -70,14 +66,22 @@ class JobState:
 
     @property
     def is_waiting(self) -> bool:
-        """It is alive, and its sources do not answer. It does not wait for the history of a
-        load."""
-        return self.is_alive and self.outage is not None and not self.outage.is_of_load
+        """It is alive, and none of its sources can be read."""
+        return self.is_alive and (self.tried is not None or self.waits_for_a_person)
+
+    @property
+    def waits_for_a_person(self) -> bool:
+        """It is alive, and a person has to act before it can read any of its sources."""
+        failures = [source.failure for source in self.sources.values()]
+        return self.is_alive and bool(failures) and None not in failures
 
     @property
     def tried(self) -> datetime | None:
-        """When it last tried to reach its sources in vain; None if they answer."""
-        return None if self.outage is None or self.outage.is_of_load else self.outage.tried
+        """When it last tried to reach its sources in vain; None if one of them can be read."""
+        if any(source.is_readable for source in self.sources.values()):
+            return None
+        outages = (source.outage for source in self.sources.values())
+        return max((outage.tried for outage in outages if outage), default=None)
 
     @property
     def last_progress(self) -> datetime:
@@ -92,13 +96,13 @@ class JobState:
 
     @property
     def is_open(self) -> bool:
-        """Its tables are open and fenced; only the source can still make the start fail."""
-        return self.n is not None
+        """Its tables are open and fenced; only a source can still make the start fail."""
+        return bool(self.sources)
 
     @property
-    def has_reached_source(self) -> bool:
-        """Its source has answered, so it can plan its first batch."""
-        return self.is_open and self.backlog is not None
+    def has_reached_sources(self) -> bool:
+        """Its sources have answered, so it can plan their first batches."""
+        return self.is_open and all(s.backlog is not None for s in self.sources.values())
 
 
 def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:

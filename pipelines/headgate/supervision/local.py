@@ -91,7 +91,7 @@ def launch(
     deadline, opened = time.monotonic() + STARTS_WITHIN, None
     while (now := time.monotonic()) < deadline:
         jobs = _opened(layout, epoch)
-        if jobs and all(job.has_reached_source for job in jobs):
+        if jobs and all(job.has_reached_sources for job in jobs):
             return Started(process.pid)
         opened = now if jobs and opened is None else opened
         outage = next((job.trouble for job in jobs if job.is_waiting), None)

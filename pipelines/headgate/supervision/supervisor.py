@@ -26,11 +26,11 @@ StreamCondition = Literal[
     "dead",
     "stuck",
 ]
-"""``absent``: it never ran; ``waiting``: what it reads from does not answer, and it keeps trying;
-``resting``: it was asked to stop and does not run, or is silent; it
-stays stopped until it is started; ``failed``: it ended for a reason that only a person can remove,
-and stays stopped, too; ``ended``: it stopped without such a request; ``dead``: its process has died
-or is silent; ``stuck``: its process runs without progress."""
+"""``absent``: it never ran; ``waiting``: it can read none of its sources, because they do not
+answer and it keeps trying, or because a person has to act; ``resting``: it was asked to stop and
+does not run, or is silent; it stays stopped until it is started; ``failed``: it ended for a reason
+that only a person can remove, and stays stopped, too; ``ended``: it stopped without such a request;
+``dead``: its process has died or is silent; ``stuck``: its process runs without progress."""
 
 DOWN: tuple[StreamCondition, ...] = ("absent", "ended", "dead", "stuck")
 """The conditions in which a supervisor starts a driver."""
@@ -72,7 +72,7 @@ def observe(
 ) -> Observation:
     """Observe the stream at ``now``, after the observation ``before``. ``stop_asked`` is the last
     stop request, ``failure`` is why the last start failed."""
-    fingerprint = "; ".join(f"{j.job} {j.epoch} {j.n} {_moved(j)}" for j in jobs)
+    fingerprint = "; ".join(f"{j.job} {j.epoch} {_moved(j)}" for j in jobs)
     last_progress = (
         now if before is None or before.fingerprint != fingerprint else before.last_progress
     )
@@ -86,7 +86,8 @@ def observe(
 def _moved(job: JobState) -> str:
     """A driver that tries again to reach its sources makes progress: another one could not do
     more."""
-    return f"{job.updated} {job.tried}"
+    batch_ids = [source.n for source in job.sources.values()]
+    return f"{batch_ids} {job.updated} {job.tried}"
 
 
 def condition_of(
@@ -118,7 +119,7 @@ def _condition(
     # An operation reports no progress and must not be ended for that.
     if any(job.operation for job in jobs):
         return "starting"
-    if stands_still:
+    if stands_still and not any(job.waits_for_a_person for job in jobs):
         return "stuck"
     if any(job.is_waiting for job in jobs):
         return "waiting"

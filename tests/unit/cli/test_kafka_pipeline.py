@@ -26,6 +26,7 @@ from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 from headgate.supervision.local import Started
 from headgate.supervision.logs import run_log
+from tests.support.reported import at_b
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.declaration.conftest import KAFKA
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake
@@ -66,7 +67,7 @@ def test_partitions_trouble_and_all(ask: Ask, of_lake: OfLake, topic: Lake) -> N
     assert lines.index(["bids/1", "1,200", "12", "s"]) + 1 == lines.index(["bids/0", "0", "0", "s"])
     assert f"fused: {trouble}" in out
     (job,) = last_object(ask("status", *of_lake, "--json")[1])["jobs"]
-    assert job["backlog"]["partitions"]["bids/1"] == {
+    assert job["sources"]["b"]["backlog"]["partitions"]["bids/1"] == {
         "records": 1200,
         "seconds": 12.4,
         "clock": None,
@@ -262,7 +263,8 @@ def test_the_line_of_a_pipeline_that_waits() -> None:
 
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
     progress = JobProgress("tiny", "fused", 1, noon, Layout.of("/lake", "tiny"), updated=noon)
-    progress.backlog = Backlog("records", 1200, partitions={"bids/0": PartitionBacklog(1200, 34.2)})
+    behind = Backlog("records", 1200, partitions={"bids/0": PartitionBacklog(1200, 34.2)})
+    progress.sources = at_b(backlog=behind)
     progress.paused, progress.trouble = noon, "no answer for 12 s"
     said = progress_line(progress, noon)
     assert "backlog 1,200 records 34 s" in said

@@ -27,6 +27,7 @@ from headgate.insight.ledger import balance
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.progress_text import progress_line
+from tests.support.reported import at_b
 from tests.unit.insight.ledger.conftest import Lake
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -187,7 +188,8 @@ def test_once_there_are_batches_a_stage_is_shown_only_if_it_lasts() -> None:
     from headgate.driver.progress import JobProgress
 
     shown = Watched()
-    shown.screen.take(JobProgress("tiny", "gold", 1, NOW, Layout.of("/lake", "tiny")))
+    layout = Layout.of("/lake", "tiny")
+    shown.screen.take(JobProgress("tiny", "gold", 1, NOW, layout, sources=at_b()))
     assert [line.split("  ")[1] for line in shown.after(AGAIN)] == ["gold 0"]
     shown.screen.say("batch 1: reading")
     assert shown.after(AGAIN - 1) == []
@@ -200,8 +202,8 @@ def test_a_line_of_progress() -> None:
     from headgate.driver.progress import JobProgress
 
     progress = JobProgress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
-    progress.n, progress.rows, progress.seconds = 3, 5000, 2.0
-    progress.backlog, progress.watermark = Backlog("files", 2, 1_500_000), NOW
+    progress.rows, progress.seconds = 5000, 2.0
+    progress.sources = at_b(n=3, backlog=Backlog("files", 2, 1_500_000), watermark=NOW)
     progress.changed = NOW - timedelta(seconds=4)
     progress.totals = {
         "bronze/orders": {"read": 9000},

@@ -63,10 +63,11 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         return made
 
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
+    bronze = SimpleNamespace(table=made["bronze/b"])
     runtime = SimpleNamespace(
         pipeline=load(tmp_path / "p.yml", text=DECLARATION),
-        head=SimpleNamespace(table=made["bronze/b"]),
-        bronze={},
+        head=bronze,
+        bronze={"b": bronze},
         table=made.__getitem__,
     )
     refreshed: Counter[str] = Counter()

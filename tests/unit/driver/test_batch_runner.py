@@ -9,7 +9,7 @@ import pytest
 
 from headgate.driver.batch_runner import BatchRunner
 from headgate.driver.run_control import BatchLock, PauseLatch
-from headgate.lake.control.driver_reports import Backlog
+from tests.support.reported import at_b
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,13 @@ def test_only_a_job_that_writes_bronze_says_that_it_does(job: str, expected: lis
         job=job,
         writes_bronze=job in ("fused", "bronze"),
         control=control,
-        progress=SimpleNamespace(n=4, batch_done=lambda *_: None),
+        progress=SimpleNamespace(sources=at_b(n=4), batch_done=lambda *_: None),
         publications=SimpleNamespace(stuck={}),
         catch_up=SimpleNamespace(run=lambda **_: None),
         runtime=None,
         say=said.append,
         report=lambda _: None,
     )
-    source: Any = SimpleNamespace(
-        ingest=lambda: True, batch_took=lambda _: None, backlog=lambda: Backlog("batches")
-    )
+    source: Any = SimpleNamespace(ingest=lambda: True, batch_took=lambda _: None, reports=dict)
     BatchRunner(run, source).run(lambda: 1)
     assert said == expected

@@ -27,6 +27,7 @@ from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS
 from headgate.supervision.progress_text import progress_line
 from tests.support.lake import declared
+from tests.support.reported import at_b
 from tests.unit.driver.conftest import Tables
 from tests.unit.driver.test_jvm import session
 
@@ -119,7 +120,9 @@ def test_a_stop_ends_the_wait_for_sinks(
         return False
 
     nothing = SimpleNamespace(
-        finish=lambda *_, **__: None, caught_up=lambda _: None, backlog=Backlog("files", 0)
+        finish=lambda *_, **__: None,
+        caught_up=lambda _: None,
+        sources=at_b(backlog=Backlog("files", 0)),
     )
     run: Any = SimpleNamespace(
         runtime=tables.runtime,

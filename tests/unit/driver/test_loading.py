@@ -20,7 +20,6 @@ from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest
-from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -92,7 +91,7 @@ class Bench:
         self.caught_up += 1
 
     def take(self) -> bool:
-        return self.loading._take(self.request, lambda: Backlog("files", 0))
+        return self.loading._take(self.request, dict)
 
     @property
     def wish(self) -> str:
@@ -186,7 +185,6 @@ def test_history_that_does_not_answer_is_tried_again_later(tables: Tables) -> No
         bench.moment += 0.25
     assert asked == [0, 1, 3, 7, 15, 31]
     assert bench.loading.outage is not None
-    assert bench.loading.outage.is_of_load
     assert (bench.loading.outage.what, bench.wish) == ("no answer", "open")
 
 

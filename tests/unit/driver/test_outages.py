@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -81,11 +80,6 @@ def test_outages_at_the_same_time_are_one() -> None:
         "it is gone; no answer", NOON, NOON + timedelta(minutes=3), 5
     )
     assert combined_outage([None]) is None
-    of_load = replace(folder, is_of_load=True)
-    for outages, of_loads in (([of_load], True), ([of_load, brokers], False)):
-        found = combined_outage(outages)
-        assert found is not None
-        assert found.is_of_load == of_loads
 
 
 def test_a_log_has_a_line_at_the_begin_then_at_growing_intervals_and_one_at_the_end() -> None:

@@ -16,6 +16,7 @@ from headgate.lake.storage.documents import decoded, read_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.state import commit_time
+from tests.support.reported import of_b
 from tests.unit.driver.conftest import Tables
 from tests.unit.insight.ledger.conftest import DECLARATION
 
@@ -43,7 +44,7 @@ def clock() -> Clock:
 @pytest.fixture
 def progress(tables: Tables, clock: Clock) -> JobProgress:
     made = JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
-    made.batch_done(tables.runtime, Backlog("files", 0, 0))
+    made.batch_done(tables.runtime, of_b(Backlog("files", 0, 0)))
     return made
 
 
@@ -51,6 +52,11 @@ def seen(tables: Tables) -> dict[str, Any]:
     document = read_document(tables.layout.storage, Layout.document("status-fused"))
     assert document is not None
     return document
+
+
+def source(tables: Tables) -> dict[str, Any]:
+    found: dict[str, Any] = seen(tables)["sources"]["b"]
+    return found
 
 
 def test_a_minute_without_events_is_written_as_it_goes(
@@ -67,7 +73,7 @@ def test_a_minute_without_events_is_written_as_it_goes(
     monkeypatch.setattr(Storage, "write", counted)
     for _ in range(240):  # four polls a second
         clock.tick(0.25)
-        progress.idle(Backlog("files", 0, 0), tables.runtime)
+        progress.idle(of_b(Backlog("files", 0, 0)), tables.runtime)
     assert len(writes) == timedelta(minutes=1) / IDLE_WRITES
     assert seen(tables)["updated"] == (NOON + timedelta(minutes=1)).isoformat()
 
@@ -80,15 +86,15 @@ def test_it_is_written_after_the_clock_was_set_back(
 
     def looks() -> None:
         if outage is None:
-            progress.idle(Backlog("files", 0, 0), tables.runtime)
+            progress.idle(of_b(Backlog("files", 0, 0)), tables.runtime)
         else:
-            progress.waits(outage)
+            progress.waits("b", outage)
 
     looks()
     clock.tick(-3600)
     tables.layout.storage.remove(Layout.document("status-fused"))
     looks()
-    assert (seen(tables)["outage"] is None) == (outage is None)
+    assert (source(tables)["outage"] is None) == (outage is None)
 
 
 def test_what_other_jobs_and_operations_did_is_seen(
@@ -97,9 +103,9 @@ def test_what_other_jobs_and_operations_did_is_seen(
     tables.commit("gold/two", kind="operation", operation=1, total={"final": 7})
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(6)
-    progress.idle(Backlog("files", 0, 0), tables.runtime)
+    progress.idle(of_b(Backlog("files", 0, 0)), tables.runtime)
     document = seen(tables)
-    assert (document["n"], document["totals"]["gold/two"]) == (1, {"final": 7})
+    assert (source(tables)["n"], document["totals"]["gold/two"]) == (1, {"final": 7})
 
 
 def test_while_a_batch_runs_only_its_backlog_is_told(
@@ -107,9 +113,9 @@ def test_while_a_batch_runs_only_its_backlog_is_told(
 ) -> None:
     tables.refreshed.clear()
     clock.tick(6)
-    progress.idle(Backlog("files", 3, 300), None)
+    progress.idle(of_b(Backlog("files", 3, 300)), None)
     document = seen(tables)
-    assert decoded(document["backlog"], Backlog) == Backlog("files", 3, 300)
+    assert decoded(source(tables)["backlog"], Backlog) == Backlog("files", 3, 300)
     assert document["updated"] == NOON.isoformat()
     assert not tables.refreshed
 
@@ -132,14 +138,14 @@ def test_a_batch_counts_from_the_one_before_and_lasts_from_when_there_was_work(
     tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     clock.tick(60)
-    progress.idle(Backlog("files", 0, 0), tables.runtime)
+    progress.idle(of_b(Backlog("files", 0, 0)), tables.runtime)
     clock.tick(1)
-    progress.idle(Backlog("files", 1, 10), None)
+    progress.idle(of_b(Backlog("files", 1, 10)), None)
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(6)
-    progress.idle(Backlog("files", 1, 10), tables.runtime)
+    progress.idle(of_b(Backlog("files", 1, 10)), tables.runtime)
     clock.tick(1)
-    progress.batch_done(tables.runtime, Backlog("files", 0, 0))
+    progress.batch_done(tables.runtime, of_b(Backlog("files", 0, 0)))
     assert (progress.rows, progress.seconds) == (9, 8.0)
 
 
@@ -150,7 +156,7 @@ def test_a_bronze_with_fewer_rows_that_replaces_another_is_a_new_beginning(
         clock.tick(7)
         before = progress.read
         tables.commit("bronze/b", kind="data", n=n, total={"read": read})
-        progress.batch_done(tables.runtime, Backlog("records", 5))
+        progress.batch_done(tables.runtime, of_b(Backlog("records", 5)))
         assert progress.rows == max(read - before, 0)
     assert [sample.read for sample in progress.samples] == [50, 60]
 
@@ -159,10 +165,10 @@ def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
     tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     clock.tick(6)
-    progress.idle(Backlog("records", 0), None)
+    progress.idle(of_b(Backlog("records", 0)), None)
     assert progress.updated == NOON
     clock.tick(1)
-    progress.batch_done(tables.runtime, Backlog("records", 0))
+    progress.batch_done(tables.runtime, of_b(Backlog("records", 0)))
     assert progress.seconds == 7.0
 
 
@@ -170,16 +176,18 @@ def test_an_outage_and_a_pause_are_written_at_once(
     tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     behind = Backlog("records", 5)
-    assert not progress.idle(behind, tables.runtime)
-    assert not progress.idle(behind, tables.runtime, AWAY), "it has lines of its own in the log"
+    assert not progress.idle(of_b(behind), tables.runtime)
+    assert not progress.idle(of_b(behind, outage=AWAY), tables.runtime), (
+        "it has lines of its own in the log"
+    )
     assert seen(tables)["trouble"] == SAID
-    assert decoded(seen(tables)["outage"], Outage) == AWAY
-    assert not progress.idle(behind, tables.runtime)
-    assert (seen(tables)["trouble"], seen(tables)["outage"]) == (None, None)
-    assert progress.idle(behind, tables.runtime, paused=NOON)
-    assert not progress.idle(behind, tables.runtime, paused=NOON)
+    assert decoded(source(tables)["outage"], Outage) == AWAY
+    assert not progress.idle(of_b(behind), tables.runtime)
+    assert (seen(tables)["trouble"], source(tables)["outage"]) == (None, None)
+    assert progress.idle(of_b(behind), tables.runtime, paused=NOON)
+    assert not progress.idle(of_b(behind), tables.runtime, paused=NOON)
     assert seen(tables)["paused"] == NOON.isoformat()
-    assert progress.idle(behind, tables.runtime)
+    assert progress.idle(of_b(behind), tables.runtime)
     assert seen(tables)["paused"] is None
 
 
@@ -188,40 +196,33 @@ def test_only_an_outage_of_the_source_keeps_a_driver_from_being_up_to_date(
     tables: Tables, progress: JobProgress, clock: Clock, outage: Outage | None
 ) -> None:
     clock.tick(900)
-    progress.idle(Backlog("records", 0), tables.runtime, outage, also="publish out: it is down")
+    progress.idle(
+        of_b(Backlog("records", 0), outage=outage), tables.runtime, also="publish out: it is down"
+    )
     assert (seen(tables)["updated"] == clock.now.isoformat()) == (outage is None)
-    progress.idle(Backlog("records", 0), tables.runtime, of_load=outage)
+    progress.idle(of_b(Backlog("records", 0)), tables.runtime, load_outage=outage)
     assert seen(tables)["updated"] == clock.now.isoformat(), "a load keeps the stream from nothing"
-    assert (seen(tables)["outage"] is None) == (outage is None)
-    progress.idle(Backlog("records", 0), tables.runtime, outage, also="publish out: it is down")
+    assert (seen(tables)["load_outage"] is None) == (outage is None)
+    progress.idle(
+        of_b(Backlog("records", 0), outage=outage), tables.runtime, also="publish out: it is down"
+    )
     said = "no answer, for 15 min (1 attempt); the driver keeps trying; " if outage else ""
     assert seen(tables)["trouble"] == f"{said}publish out: it is down"
-
-
-def test_a_batch_of_one_source_does_not_end_the_outage_of_another(
-    tables: Tables, progress: JobProgress
-) -> None:
-    """Or of a load. Otherwise a busy source would hide the outage from checks and alerts."""
-    progress.idle(Backlog("batches", 1), None, AWAY)
-    progress.batch_done(tables.runtime, Backlog("batches", 0))
-    assert decoded(seen(tables)["outage"], Outage) == AWAY
-    progress.idle(Backlog("batches", 0), tables.runtime)
-    assert seen(tables)["outage"] is None
 
 
 def test_a_batch_does_not_end_the_trouble_of_a_sink(
     tables: Tables, progress: JobProgress, clock: Clock
 ) -> None:
     behind = Backlog("records", 5)
-    assert progress.idle(behind, tables.runtime, also="publish out: it is down")
-    progress.waits(AWAY)
+    assert progress.idle(of_b(behind), tables.runtime, also="publish out: it is down")
+    progress.waits("b", AWAY)
     assert seen(tables)["trouble"] == f"{SAID}; publish out: it is down"
-    progress.source_ready(behind)
+    progress.sources_ready(of_b(behind))
     assert seen(tables)["trouble"] == "publish out: it is down"
-    progress.batch_done(tables.runtime, behind)
+    progress.batch_done(tables.runtime, of_b(behind))
     assert seen(tables)["trouble"] == "publish out: it is down"
-    assert not progress.idle(behind, tables.runtime, also="publish out: still down")
-    assert progress.idle(behind, tables.runtime)
+    assert not progress.idle(of_b(behind), tables.runtime, also="publish out: still down")
+    assert progress.idle(of_b(behind), tables.runtime)
     assert seen(tables)["trouble"] is None
 
 
@@ -230,10 +231,10 @@ def test_a_sink_that_is_down_does_not_hide_how_the_backlog_changes(
 ) -> None:
     for also in (None, "publish out: it is down", None):
         clock.tick(5)
-        progress.idle(Backlog("records", 1), tables.runtime, also=also)
+        progress.idle(of_b(Backlog("records", 1)), tables.runtime, also=also)
     assert len(progress.samples) == 3
-    progress.waits(AWAY)
-    assert seen(tables)["samples"] == []
+    progress.waits("b", AWAY)
+    assert source(tables)["samples"] == []
 
 
 def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
@@ -241,13 +242,15 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
 ) -> None:
     for count in (10, 20, 30):
         clock.tick(5)
-        progress.idle(Backlog("records", count), tables.runtime)
+        progress.idle(of_b(Backlog("records", count)), tables.runtime)
     clock.tick(5)
-    progress.idle(Backlog("records", 99), None)  # a batch is running; the totals are from before it
+    progress.idle(
+        of_b(Backlog("records", 99)), None
+    )  # a batch is running; the totals are from before it
     tables.commit("bronze/b", kind="data", n=1, total={"read": 9})
     clock.tick(5)
-    progress.batch_done(tables.runtime, Backlog("records", 21))
-    samples = seen(tables)["samples"]
+    progress.batch_done(tables.runtime, of_b(Backlog("records", 21)))
+    samples = source(tables)["samples"]
     assert [(s["backlog"], s["read"]) for s in samples] == [(10, 0), (20, 0), (30, 0), (21, 9)]
 
 
@@ -256,9 +259,11 @@ def test_a_backlog_in_records_is_sampled_between_batches_and_after_them(
 def test_a_pause_and_an_outage_begin_the_samples_anew(
     tables: Tables, progress: JobProgress, clock: Clock, apart: dict[str, Any]
 ) -> None:
-    for more in ({}, apart, {}):
+    away, paused = apart.get("outage"), apart.get("paused")
+    for is_apart in (False, True, False):
         clock.tick(5)
-        progress.idle(Backlog("records", 1), tables.runtime, **more)
+        report = of_b(Backlog("records", 1), outage=away if is_apart else None)
+        progress.idle(report, tables.runtime, paused if is_apart else None)
     assert len(progress.samples) == 1
 
 
@@ -270,7 +275,7 @@ def test_gold_changed_when_its_commits_say(
         at = commit_time(NOON - timedelta(minutes=minutes))
         tables.commit(f"gold/{name}", kind="data", changed_at=at)
     clock.tick(6)
-    progress.idle(Backlog("files"), tables.runtime)
+    progress.idle(of_b(Backlog("files")), tables.runtime)
     assert seen(tables)["changed"] == (NOON - timedelta(minutes=3)).isoformat()
 
 
@@ -278,7 +283,7 @@ def test_a_driver_that_was_killed_on_request_has_not_crashed(
     tables: Tables, tmp_path: Path
 ) -> None:
     """`headgate down` kills a driver whose batch lasts longer than a minute."""
-    JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
+    JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("b", AWAY)
     record_end(tables.layout, 1)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
@@ -288,7 +293,7 @@ def test_a_driver_that_was_killed_on_request_has_not_crashed(
 
 def test_drivers_that_crash_again_and_again_are_not_level(tables: Tables, tmp_path: Path) -> None:
     """The first driver was up to date at noon. The later ones die in their first batch."""
-    JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits(AWAY)
+    JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON).waits("b", AWAY)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION)
     for epoch in (2, 3):
@@ -306,25 +311,25 @@ def test_the_first_batch_of_a_driver_took_no_longer_than_it_runs(
     long_ago = NOON - timedelta(hours=1)
     began = JobProgress("p", "fused", 2, NOON, tables.layout, updated=long_ago, clock=clock)
     clock.tick(4)
-    began.batch_done(tables.runtime, Backlog("files"))
+    began.batch_done(tables.runtime, of_b(Backlog("files")))
     assert (began.seconds, began.updated) == (4.0, clock.now)
 
 
 def test_files_are_not_sampled(tables: Tables, progress: JobProgress, clock: Clock) -> None:
     clock.tick(5)
-    progress.idle(Backlog("files", 1, 10), tables.runtime)
+    progress.idle(of_b(Backlog("files", 1, 10)), tables.runtime)
     assert progress.samples == ()
 
 
 def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clock) -> None:
     progress = JobProgress("p", "fused", 1, NOON, tables.layout, updated=NOON, clock=clock)
-    progress.waits(AWAY)
-    assert (seen(tables)["trouble"], seen(tables)["backlog"]) == (SAID, None)
+    progress.waits("b", AWAY)
+    assert (seen(tables)["trouble"], source(tables)["backlog"]) == (SAID, None)
     clock.tick(1)
-    progress.waits(AWAY)
+    progress.waits("b", AWAY)
     assert seen(tables)["trouble"] == SAID, "the document is not written four times a second"
     clock.tick(IDLE_WRITES.total_seconds())
-    progress.waits(AWAY)
+    progress.waits("b", AWAY)
     assert seen(tables)["trouble"] == SAID.replace("0 s", "6 s")
 
 
@@ -332,6 +337,6 @@ def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clo
 def test_an_end_in_good_order_leaves_no_trouble(
     tables: Tables, progress: JobProgress, finished: bool, state: str
 ) -> None:
-    progress.waits(AWAY)
+    progress.waits("b", AWAY)
     progress.finish(tables.runtime, finished=finished)
     assert (seen(tables)["state"], seen(tables)["trouble"]) == (state, None)

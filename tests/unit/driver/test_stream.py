@@ -24,6 +24,7 @@ from headgate.history.loads import requests as loads
 from headgate.history.loads.requests import LoadRequest
 from headgate.lake.control.driver_reports import Backlog, Outage
 from headgate.lake.control.ownership import LAYERS
+from tests.support.reported import of_b
 from tests.unit.driver.conftest import Tables
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -63,9 +64,7 @@ class Running:
             self.tables.runtime.rebuild = None
 
     def is_done(self, *, processed: bool = True) -> bool:
-        source = SimpleNamespace(
-            has_ingested_all=lambda: processed, backlog=lambda: Backlog("files", 0), outage=None
-        )
+        source = SimpleNamespace(has_ingested_all=lambda: processed, reports=dict, outage=None)
         return self.supervisor._is_done(cast(JobInput, source))
 
 
@@ -126,10 +125,10 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     running.supervisor._savepoints.trouble = "no savepoint"
     source = SimpleNamespace(
         pending=lambda: 0,
-        backlog=lambda: Backlog("files", 0),
+        reports=lambda: of_b(
+            Backlog("files", 0), outage=outage, remark="there is no folder", set_aside=2
+        ),
         outage=outage,
-        remark="there is no folder",
-        set_aside=2,
     )
     batches = SimpleNamespace(position=0)
     running.supervisor._poll(cast(JobInput, source), cast(BatchRunner, batches))
@@ -152,7 +151,7 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
     running.tables.runtime.rebuild = None
     request_operation(running.tables.layout, "drain", {}, NOW)
     source: Any = SimpleNamespace(
-        outage=Outage("no answer", NOW, NOW), backlog=lambda: Backlog("records", 0)
+        outage=Outage("no answer", NOW, NOW), reports=lambda: of_b(Backlog("records", 0))
     )
     with run.control.batch_lock.between_batches():  # a batch runs
         taking = threading.Thread(target=running.supervisor._take_in, args=(source,), daemon=True)

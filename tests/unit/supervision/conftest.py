@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headgate.lake.control.driver_reports import Backlog
+from headgate.lake.control.driver_reports import Backlog, SourceProgress
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
-from headgate.lake.storage.documents import write_document
+from headgate.lake.storage.documents import encoded, write_document
 from headgate.lake.storage.layout import Layout
+from tests.support.reported import at_b
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TWO_FILES = Backlog("files", 2, 1000)
@@ -39,20 +41,23 @@ def report(
     job: str,
     *,
     epoch: int,
-    n: int,
-    backlog: Backlog = TWO_FILES,
+    n: int = 0,
+    backlog: Backlog | None = TWO_FILES,
+    sources: Mapping[str, SourceProgress] | None = None,
     **more: Any,
 ) -> None:
-    """Write the status of a job after a batch."""
+    """Write the status of a job after a batch. Without ``sources``, it has the source ``b``."""
     content: dict[str, Any] = {
         "state": "running",
         "epoch": epoch,
-        "n": n,
         "rows": 5,
         "seconds": 1.5,
         "trouble": None,
     }
-    content |= {"backlog": asdict(backlog)}
-    content |= {"watermark": NOW.isoformat(), "updated": NOW.isoformat(), "totals": {}}
+    content |= {"updated": NOW.isoformat(), "totals": {}}
+    of_source = {field.name for field in fields(SourceProgress)} & {*more}
+    source = {"watermark": NOW, **{name: more.pop(name) for name in of_source}}
+    sources = sources or at_b(n=n, backlog=backlog, **source)
+    content["sources"] = {name: encoded(each) for name, each in sources.items()}
     content |= {k: v.isoformat() if isinstance(v, datetime) else v for k, v in more.items()}
     write_document(layout.storage, Layout.document(f"status-{job}"), content)

@@ -36,9 +36,10 @@ storage, now = Storage({folder!r}), datetime.now(UTC).isoformat()
 held = {{"since": now, "renewed": now, "released": False, "epoch": 2}}
 for layer in LAYERS:
     write_document(storage, lease_path(layer), {{**vars(Owner.here()), **held}})
-said = {{"state": "running", "epoch": 2, "n": 0, "rows": 0, "seconds": 0, "totals": {{}}}}
-said |= {{"watermark": None, "updated": now, "backlog": None, "trouble": {trouble!r}}}
-said |= {{"outage": {trouble!r} and {{"what": "", "since": now, "tried": now}}}}
+said = {{"state": "running", "epoch": 2, "rows": 0, "seconds": 0, "totals": {{}}}}
+said |= {{"updated": now, "trouble": {trouble!r}}}
+source = {{"outage": {trouble!r} and {{"what": "", "since": now, "tried": now}}, "backlog": None}}
+said |= {{"sources": {{"b": source}}}}
 def tell():
     write_document(storage, Layout.document("status-fused"), said)
 tell()
@@ -73,12 +74,12 @@ def test_a_start_is_done_when_the_source_has_been_reached(
 ) -> None:
     then = """
 time.sleep(0.5)
-said["backlog"] = vars(Backlog("files", 0, 0))
+source["backlog"] = vars(Backlog("files", 0, 0))
 tell()
 """
     assert launches(driver(layout, None, then)).waits_for is None
     (job,) = probe(layout, datetime.now(UTC))
-    assert job.has_reached_source
+    assert job.has_reached_sources
 
 
 @pytest.mark.slow
@@ -90,7 +91,7 @@ def test_stages_of_a_log_of_json_lines_are_passed_on(
     then = f"""
 while not os.path.exists({str(went_on)!r}):
     time.sleep(0.05)
-said["backlog"] = vars(Backlog("files", 0, 0))
+source["backlog"] = vars(Backlog("files", 0, 0))
 tell()
 """
     script = f"print({line!r}, flush=True)\n{driver(layout, None, then)}"

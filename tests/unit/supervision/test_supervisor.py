@@ -9,7 +9,12 @@ from typing import get_args
 
 import pytest
 
-from headgate.lake.control.driver_reports import Failure, Outage
+from headgate.lake.control.driver_reports import (
+    Failure,
+    Outage,
+    SourceFailure,
+    SourceProgress,
+)
 from headgate.lake.control.driver_requests import StopRequest
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState, StateName
@@ -24,11 +29,19 @@ from headgate.supervision.supervisor import (
     supervisor_step,
 )
 from tests.support.reaper import REPOSITORY
+from tests.support.reported import at_b, with_b
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
 JOB = JobState(
-    "fused", LAYERS, "running", Owner(1, "here", 0.0), epoch=3, since=NOON, renewed=NOON, n=7
+    "fused",
+    LAYERS,
+    "running",
+    Owner(1, "here", 0.0),
+    epoch=3,
+    since=NOON,
+    renewed=NOON,
+    sources=at_b(n=7),
 )
 
 FOR_IT, EARLIER = StopRequest("", JOB.epoch), StopRequest("", JOB.epoch - 1)
@@ -86,7 +99,7 @@ def test_a_failure_that_needs_a_person_is_reported_once() -> None:
 
 
 def test_a_job_whose_tables_are_not_open_yet() -> None:
-    assert seen(replace(JOB, n=None)).condition == "starting"
+    assert seen(replace(JOB, sources={})).condition == "starting"
 
 
 @pytest.mark.parametrize("state", ["stopped", "dead", "stale"])
@@ -128,7 +141,7 @@ def test_a_driver_that_makes_no_progress_is_stuck() -> None:
 
 
 def away(tried: timedelta) -> JobState:
-    return replace(JOB, outage=Outage("no answer", NOON, NOON + tried))
+    return with_b(JOB, outage=Outage("no answer", NOON, NOON + tried))
 
 
 def test_a_driver_that_waits_for_its_source_is_left_alone_as_long_as_it_tries() -> None:
@@ -150,9 +163,33 @@ def test_a_driver_does_not_wait_for_the_history_of_a_load() -> None:
     found = seen(JOB)
     for minutes in range(17):
         tried = timedelta(minutes=minutes)
-        of_load = Outage("no answer", NOON, NOON + tried, is_of_load=True)
-        found = seen(replace(JOB, outage=of_load), after=tried, before=found)
+        of_load = Outage("no answer", NOON, NOON + tried)
+        found = seen(replace(JOB, load_outage=of_load), after=tried, before=found)
         assert found.condition == ("running" if tried <= STUCK else "stuck")
+
+
+AWAY = SourceProgress(outage=Outage("no answer", NOON, NOON))
+BROKEN = SourceProgress(failure=SourceFailure("it was rewritten", "put it back", NOON))
+GOOD = SourceProgress(7)
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "condition", "later"),
+    [
+        (GOOD, AWAY, "running", "stuck"),
+        (GOOD, BROKEN, "running", "stuck"),
+        (AWAY, BROKEN, "waiting", "stuck"),
+        (BROKEN, BROKEN, "waiting", "waiting"),
+    ],
+)
+def test_a_driver_waits_if_none_of_its_sources_can_be_read(
+    b: SourceProgress, c: SourceProgress, condition: str, later: str
+) -> None:
+    """Another driver could not read them either."""
+    job = replace(JOB, sources={"b": b, "c": c})
+    first = seen(job)
+    assert first.condition == condition
+    assert seen(job, after=2 * STUCK, before=first).condition == later
 
 
 def test_a_pause_is_more_than_an_outage_and_a_dead_driver_does_not_wait() -> None:
@@ -169,7 +206,7 @@ def test_a_failure_of_the_machine_is_no_crash(code: int) -> None:
     assert is_crash(failure(code)) == (code != 8)
 
 
-@pytest.mark.parametrize("news", [{"n": 8}, {"updated": NOON}, {"epoch": 4}])
+@pytest.mark.parametrize("news", [{"sources": at_b(n=8)}, {"updated": NOON}, {"epoch": 4}])
 def test_a_batch_or_an_up_to_date_report_is_progress(news: dict[str, object]) -> None:
     observed = seen(replace(JOB, **news), after=2 * STUCK, before=seen(JOB))  # type: ignore[arg-type]
     assert observed.condition == "running"

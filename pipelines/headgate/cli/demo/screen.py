@@ -81,9 +81,9 @@ class _Filling:
     def read_gold(self) -> None:
         seen = 0
         while not self.ended.wait(0.3):
-            if self._progress is None or self._progress.n == seen:
+            if self._progress is None or self._progress.read == seen:
                 continue
-            seen = self._progress.n
+            seen = self._progress.read
             with suppress(HeadgateError):
                 columns, rows = select(self._declared, self._layout, GOLD_SO_FAR)
                 self._gold = table_of("gold.bids_per_minute", columns, rows)

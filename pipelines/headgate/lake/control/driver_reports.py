@@ -4,7 +4,7 @@ the last start failed. The failure is a document of its own; the rest is in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -94,14 +94,12 @@ def with_sample(samples: tuple[LagSample, ...], sample: LagSample) -> tuple[LagS
 class Outage:
     """Something that a driver needs does not answer, and the driver tries again. ``what`` is a
     message about it. ``since`` is when the first attempt without an answer began, ``tried`` when
-    the last one failed; ``attempts`` have failed in a row. ``is_of_load``: only the history of a
-    load does not answer, and the stream goes on."""
+    the last one failed; ``attempts`` have failed in a row."""
 
     what: str
     since: datetime
     tried: datetime
     attempts: int = 1
-    is_of_load: bool = False
 
     def lasts(self, now: datetime) -> timedelta:
         return max(now - self.since, timedelta())
@@ -123,8 +121,90 @@ def combined_outage(outages: Iterable[Outage | None]) -> Outage | None:
         since=min(outage.since for outage in found),
         tried=max(outage.tried for outage in found),
         attempts=max(outage.attempts for outage in found),
-        is_of_load=all(outage.is_of_load for outage in found),
     )
+
+
+@dataclass(frozen=True)
+class SourceFailure:
+    """A source cannot be read before a person acts. ``remedy`` is what to do, with commands."""
+
+    reason: str
+    remedy: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What a driver knows of a source at a moment. ``backlog`` is None until the source has
+    answered. ``remark`` is a message about a source that answers, but may not be what was meant.
+    ``set_aside`` is the number of files that could not be read and wait for a person."""
+
+    backlog: Backlog | None = None
+    outage: Outage | None = None
+    failure: SourceFailure | None = None
+    remark: str | None = None
+    set_aside: int = 0
+
+
+@dataclass(frozen=True)
+class SourceProgress:
+    """A source in the status of a job. ``n`` and ``watermark`` are those of its bronze table,
+    ``samples`` are measurements of a backlog in records. The other fields are as in
+    ``SourceReport``. The tables that read the source wait while it has an ``outage`` or a
+    ``failure``; other tables do not."""
+
+    n: int = 0
+    watermark: datetime | None = None
+    backlog: Backlog | None = None
+    outage: Outage | None = None
+    failure: SourceFailure | None = None
+    remark: str | None = None
+    set_aside: int = 0
+    samples: tuple[LagSample, ...] = ()
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the source answers, and no person has to act before it can be read."""
+        return self.outage is None and self.failure is None
+
+
+def about_source(name: str, message: str, sources: Collection[str]) -> str:
+    """A message about a source. It names the source if the pipeline has several."""
+    return message if len(sources) == 1 else f"source {name}: {message}"
+
+
+class BySource:
+    """What readers that know one source ask of several."""
+
+    sources: Mapping[str, SourceProgress]
+
+    @property
+    def _first(self) -> SourceProgress | None:
+        return next(iter(self.sources.values()), None)
+
+    @property
+    def n(self) -> int | None:
+        return self._first.n if self._first else None
+
+    @property
+    def backlog(self) -> Backlog | None:
+        return self._first.backlog if self._first else None
+
+    @property
+    def watermark(self) -> datetime | None:
+        return self._first.watermark if self._first else None
+
+    @property
+    def outage(self) -> Outage | None:
+        return combined_outage(each.outage for each in self.sources.values())
+
+    @property
+    def samples(self) -> tuple[LagSample, ...]:
+        return self._first.samples if self._first else ()
+
+    @property
+    def set_aside(self) -> int:
+        return sum(each.set_aside for each in self.sources.values())
 
 
 FAILURE = Layout.document("failure")

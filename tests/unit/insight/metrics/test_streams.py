@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,6 @@ from headgate.insight.metrics.parts.stream import capped
 from headgate.insight.metrics.samples import Histograms
 from headgate.lake.control.driver_reports import Backlog, Outage, PartitionBacklog
 from headgate.lake.control.ownership import Owner
-from headgate.lake.storage.documents import encoded
 from tests.unit.insight.ledger.conftest import Lake, fill
 from tests.unit.insight.metrics.conftest import NOW, Clock, Reading, unreadable, value, values
 from tests.unit.supervision.conftest import lease, report
@@ -45,7 +45,10 @@ def test_a_driver_that_runs_reports_its_backlog(read: Reading, place: WatchedPip
     lease(place.layout, Owner.here(), renewed=NOW)
     parts = {"bids/0": PartitionBacklog(5, 2.5), "bids/1": PartitionBacklog(0, 0.0)}
     backlog = Backlog("records", 5, partitions=parts)
-    more = {"trouble": "why", "stuck": {"out": {"since": NOW.isoformat(), "why": "no"}}}
+    more: dict[str, Any] = {
+        "trouble": "why",
+        "stuck": {"out": {"since": NOW.isoformat(), "why": "no"}},
+    }
     report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **more)
     found = read()
     assert value(found, "running") == 1
@@ -60,7 +63,7 @@ def test_an_outage_is_seen_only_while_the_driver_waits(
 ) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     since = NOW - timedelta(minutes=2)
-    outage = encoded(Outage("no answer", since, NOW))
+    outage = Outage("no answer", since, NOW)
     report(place.layout, "fused", epoch=1, n=3, samples=[], outage=outage, trouble="no answer")
     found = read()
     assert value(found, "condition", "waiting") == 1
@@ -96,7 +99,7 @@ def test_a_pause_is_no_backpressure_and_what_was_before_does_not_count(
 ) -> None:
     lease(place.layout, Owner.here(), renewed=NOW)
     for step in range(12):
-        paused = {"paused": NOW} if step == 5 else {}
+        paused: dict[str, Any] = {"paused": NOW} if step == 5 else {}
         backlog = Backlog("files", 100 + 40 * step, 1000)
         report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **paused)
         found = read(NOW + timedelta(seconds=5 * step), after=5.0)

@@ -30,6 +30,7 @@ from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.supervisor import condition_of
+from tests.support.reported import at_b, with_b
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import lease
 
@@ -42,9 +43,8 @@ JOB = JobState(
     epoch=3,
     since=NOON - timedelta(days=1),
     renewed=NOON,
-    n=7,
     updated=NOON,
-    backlog=Backlog("files"),
+    sources=at_b(n=7, backlog=Backlog("files")),
 )
 LIMITS = Limits(late=0.4, quarantined=0.4)
 
@@ -97,9 +97,9 @@ def test_gold_that_is_old(lake: Lake) -> None:
 
 def test_a_source_that_does_not_answer_is_an_alarm_after_a_minute(lake: Lake) -> None:
     since = NOON - timedelta(seconds=60)
-    away = replace(JOB, outage=Outage("no answer from a:9092", since, NOON, attempts=4))
+    away = with_b(JOB, outage=Outage("no answer from a:9092", since, NOON, attempts=4))
     assert violations("outage", seen(lake, away), LIMITS) == ()
-    longer = replace(JOB, outage=Outage("no answer from a:9092", since - timedelta(hours=1), NOON))
+    longer = with_b(JOB, outage=Outage("no answer from a:9092", since - timedelta(hours=1), NOON))
     (said,) = violations("outage", seen(lake, longer), LIMITS)
     assert said.startswith("fused: no answer from a:9092, for 61 min")
     assert not seen(lake, longer).is_running
@@ -162,7 +162,7 @@ def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
     ],
 )
 def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> None:
-    assert violations("backlog", seen(lake, replace(JOB, backlog=backlog)), LIMITS) == (expected,)
+    assert violations("backlog", seen(lake, with_b(JOB, backlog=backlog)), LIMITS) == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> 
 def test_a_backlog_of_a_stream_that_was_stopped_or_paused_is_no_alarm(
     lake: Lake, state: StateName, is_alarm: bool, is_alarm_after_a_stop: bool
 ) -> None:
-    job = replace(JOB, state=state, backlog=Backlog("files", 1_001))
+    job = with_b(replace(JOB, state=state), backlog=Backlog("files", 1_001))
     assert bool(violations("backlog", seen(lake, job), LIMITS)) == is_alarm
     lease(lake.layout, job.owner, epoch=job.epoch)
     request_stop(lake.layout)
@@ -251,9 +251,9 @@ def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: P
         replace(JOB, state="paused"),
         replace(JOB, state="stopped"),  # stopped, or `run --once` has finished
         replace(JOB, state="dead"),  # nothing is read; `freshness` reports it
-        replace(JOB, n=None, backlog=None),  # it is starting
-        replace(JOB, backlog=None),  # the source has not answered yet
-        replace(JOB, backlog=Backlog("files", 3)),  # input has come and waits
+        replace(JOB, sources={}),  # it is starting
+        with_b(JOB, backlog=None),  # the source has not answered yet
+        with_b(JOB, backlog=Backlog("files", 3)),  # input has come and waits
     ],
 )
 def test_silence_is_reported_only_while_a_driver_waits_for_input(
@@ -271,7 +271,7 @@ def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
     expecting(lake, "expect_event_time_within: 1 hour", tmp_path)
     far = "the watermark is 19 h behind, expected within 1 hour"
     assert asked(lake, "event_time", JOB) == (far,)
-    behind = replace(JOB, backlog=Backlog("files", 3))
+    behind = with_b(JOB, backlog=Backlog("files", 3))
     assert asked(lake, "event_time", behind) == (f"{far}; input is unread",)
     assert asked(lake, "event_time", replace(JOB, state="paused")) == ()
     assert asked(lake, "event_time", replace(JOB, state="stopped")) == ()

@@ -27,6 +27,7 @@ from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, probe
+from tests.support.reported import at_b, with_b
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import NOW, lease, report
 
@@ -38,11 +39,9 @@ JOB = JobState(
     epoch=3,
     since=NOW - timedelta(hours=1),
     renewed=NOW,
-    n=7,
     rows=500,
     seconds=2.0,
-    backlog=Backlog("files"),
-    watermark=NOW - timedelta(seconds=20),
+    sources=at_b(n=7, backlog=Backlog("files"), watermark=NOW - timedelta(seconds=20)),
     updated=NOW,
 )
 
@@ -123,7 +122,8 @@ def test_of_three_jobs_bronze_gives_the_input_and_the_slowest_the_age_of_gold(
 ) -> None:
     old = NOW - timedelta(minutes=5)
     bronze = replace(JOB, job="bronze", layers=("bronze",))
-    gold = replace(JOB, job="gold", layers=("gold",), n=4, updated=old, trouble="a full disk")
+    gold = replace(JOB, job="gold", layers=("gold",), updated=old, trouble="a full disk")
+    gold = with_b(gold, n=4)
     status = stream_status(layout, [gold, bronze], NOW)
     assert (status.n, status.level, status.trouble) == (7, old, "a full disk")
 
@@ -224,7 +224,7 @@ def test_a_damaged_savepoint_is_counted(lake: Lake) -> None:
 def test_documents_have_plain_values(lake: Lake) -> None:
     fill(lake)
     behind = Backlog("records", 9, partitions={"t/0": PartitionBacklog(9, 61.0)})
-    status = status_document(stream_status(lake.layout, [replace(JOB, backlog=behind)], NOW))
+    status = status_document(stream_status(lake.layout, [with_b(JOB, backlog=behind)], NOW))
     assert status["since"] == JOB.since.isoformat()
     assert status["backlog"]["partitions"] == {
         "t/0": {"records": 9, "seconds": 61.0, "clock": None, "idle": False}

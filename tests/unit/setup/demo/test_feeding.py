@@ -137,6 +137,7 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     from headgate.cli.demo.screen import _Filling
     from headgate.cli.output import grid
     from headgate.driver.progress import JobProgress
+    from headgate.lake.control.driver_reports import SourceProgress
     from headgate.lake.storage.layout import Layout
 
     declared = load(project.make(tmp_path, example("auctions")))
@@ -146,7 +147,15 @@ def test_the_screen_shows_a_bar_then_a_line_then_gold(tmp_path: Path) -> None:
     out.print(shown.render())
     totals = {"bronze/bids": {"read": 50}}
     progress = JobProgress(
-        "auctions", "fused", 1, START, layout, n=2, rows=50, seconds=10.0, totals=totals
+        "auctions",
+        "fused",
+        1,
+        START,
+        layout,
+        rows=50,
+        seconds=10.0,
+        totals=totals,
+        sources={"bids": SourceProgress(2)},
     )
     shown.take(progress)
     shown._gold = grid("gold.bids_per_minute", "window_start", "auction", "bids")

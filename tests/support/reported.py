@@ -1,0 +1,25 @@
+"""What drivers report of the source ``b``, the only one of most pipelines in tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from headgate.driver.progress import JobProgress
+from headgate.lake.control.driver_reports import Backlog, SourceProgress, SourceReport
+from headgate.supervision.job_state import JobState
+
+Job = TypeVar("Job", JobState, JobProgress)
+
+
+def of_b(backlog: Backlog | None, **more: Any) -> dict[str, SourceReport]:
+    return {"b": SourceReport(backlog, **more)}
+
+
+def at_b(**fields: Any) -> dict[str, SourceProgress]:
+    return {"b": SourceProgress(**fields)}
+
+
+def with_b(job: Job, **fields: Any) -> Job:
+    """The job, with other fields of its source."""
+    return replace(job, sources={"b": replace(job.sources.get("b", SourceProgress()), **fields)})
