@@ -23,6 +23,7 @@ from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker.running import Broker
 from tests.support.broker import Sent, create_topic, produce
+from tests.support.declared import source_of
 from tests.support.events import reading
 from tests.support.kafka_engine import KafkaEngine
 from tests.support.readings import NOON
@@ -73,7 +74,7 @@ def test_partitions_are_logs_of_their_own(
     (tmp_path / "expectations" / "clean.yml").write_text(rules)
     engine = KafkaEngine(spark, load(file), tmp_path / "root")
     engine.read_all()
-    records = RefusedRecords(engine.layout, engine.pipeline)
+    records = RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline))
     refused = as_refused(records.rows(RefusedSelection()), lambda each: each.value or b"")
     assert [each["value"] for each in exported_records(refused)][-1] == ""
     corrected = patched_records(refused, "json_merge_patch(value, '{\"level\": 50}')")

@@ -15,6 +15,7 @@ from headgate.history.replay import requests
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
 from headgate.insight.ledger.balance import balance
 from headgate.lake.tables.replay import RecordPosition, corrected_time
+from tests.support.declared import source_of
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.maintained import compacted, trimmed
@@ -125,9 +126,11 @@ def test_what_passes_goes_through_once_and_the_rest_stays(project: ReplayProject
         project.ask(engine, CORRECTION)
     engine.take_in()
     check_replayed(project, engine)
-    (left,) = RefusedRecords(engine.layout, engine.pipeline).rows(RefusedSelection())
+    (left,) = RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline)).rows(
+        RefusedSelection()
+    )
     assert left.reasons == ["missing_id"]
-    groups = RefusedRecords(engine.layout, engine.pipeline).groups(
+    groups = RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline)).groups(
         RefusedSelection(with_replaced=True)
     )
     assert {(g.table, g.reason): (g.open, g.replaced) for g in groups} == {

@@ -12,6 +12,7 @@ from headgate.flow.silver.replacements import Replacements
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
+from tests.support.declared import source_of
 from tests.support.replay_project import CORRECTION, RULES, ReplayProject, ask, event
 from tests.support.rounds import IN_FULL
 
@@ -122,7 +123,12 @@ def test_a_copy_with_another_time_is_the_same_record(tmp_path: Path, spark: Spar
     assert [o.kind for o in project.outcomes(engine, RefusedSelection(), moved)] == ["silver"] * 4
     assert project.ask(engine, moved) == 4
     engine.take_in()
-    assert RefusedRecords(engine.layout, engine.pipeline).rows(RefusedSelection()) == []
+    assert (
+        RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline)).rows(
+            RefusedSelection()
+        )
+        == []
+    )
     taken = ["again", "again", "high", "low", "no time"]
     assert project.ids("silver/clean") == taken
     engine = project.engine()

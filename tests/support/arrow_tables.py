@@ -47,7 +47,18 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         ]
     ),
     QUARANTINE.name: pa.schema(
-        [("partition", pa.int32()), ("offset", pa.int64()), ("ingested_at", TIME)]
+        [
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("file", pa.string()),
+            ("ingested_at", TIME),
+            ("event_id", pa.string()),
+            ("event_time", TIME),
+            ("reason", pa.string()),
+            ("column", pa.string()),
+            ("detail", pa.string()),
+            ("value", pa.binary()),
+        ]
     ),
     SILVER.name: pa.schema(_EVENT),
     LATE.name: pa.schema([*_EVENT, *WINDOW, ("reason", pa.string())]),

@@ -20,6 +20,7 @@ from headgate.history.replay.requests import ReplayRequest
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from tests.support.declared import source_of
 from tests.support.engine import Engine
 from tests.support.readings import NOON
 from tests.support.suite_project import SuiteProject
@@ -60,7 +61,7 @@ class ReplayProject(SuiteProject):
     def outcomes(
         self, engine: Engine, selection: RefusedSelection, patch: str | None
     ) -> list[ReplayOutcome]:
-        records = RefusedRecords(engine.layout, engine.pipeline)
+        records = RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline))
         corrected = as_refused(records.rows(selection), lambda each: each.value or b"")
         if patch:
             corrected = patched_records(corrected, patch)
@@ -87,7 +88,7 @@ class ReplayProject(SuiteProject):
 
 
 def ask(engine: Engine, good: list[CorrectedRecord]) -> int:
-    records = RefusedRecords(engine.layout, engine.pipeline)
+    records = RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline))
     held = records.bronze.state
     replays = len(BronzePayload.of(held).replays)
     request = ReplayRequest(

@@ -21,6 +21,7 @@ from headgate.cli.options import (
     Note,
     PipelineName,
     Root,
+    SourceName,
     command,
     time_option,
     time_range,
@@ -28,10 +29,11 @@ from headgate.cli.options import (
 from headgate.cli.output import grid, respond
 from headgate.cli.requesting import person
 from headgate.cli.screen import waiting
+from headgate.cli.sources import the_source
 from headgate.cli.undone import LeftError, load_states
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE
-from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.driver.lease import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError, UsageError
@@ -66,9 +68,7 @@ def load(
             help="A topic, topic/partition, or topic/partition:FIRST-END. May be repeated.",
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option("--source", help="The source that takes it, if there are several.")
-    ] = None,
+    source: SourceName = None,
     begin: Annotated[
         str | None,
         time_option("--from", "Only what was written from then on. UTC."),
@@ -280,7 +280,7 @@ def planned(
 
         return passing_session("headgate-load", 1, jars_for(declared))
 
-    found = _source(declared, source)
+    found = the_source(declared, source)
     require_tables(declared, layout, found.name)
     now = datetime.now(UTC)
     id_ = new_id(now)
@@ -291,16 +291,6 @@ def planned(
     request = requests.LoadRequest(id_, found.name, plan, person(note), now, **paced)
     requests.write_request(layout, request)
     return request
-
-
-def _source(declared: Pipeline, name: str | None) -> Source:
-    """Raises UsageError if the option names no source, or one must be named."""
-    found = [each for key, each in declared.sources.items() if name in (None, key)]
-    if len(found) != 1:
-        which = "it has several sources" if found else f"it has no source {name!r}"
-        names = ", ".join(declared.sources)
-        raise UsageError(f"{declared.name}: {which}", remedy=f"--source is one of: {names}")
-    return found[0]
 
 
 def require_tables(declared: Pipeline, layout: Layout, source: str) -> None:

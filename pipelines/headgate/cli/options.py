@@ -66,6 +66,12 @@ GoldName = Annotated[
     str,
     typer.Argument(metavar="TABLE", help="Such as gold.per_minute.", show_default=False),
 ]
+SourceName = Annotated[
+    str | None,
+    typer.Option(
+        "--source", metavar="SOURCE", help="The source that is meant, if there are several."
+    ),
+]
 Root = Annotated[
     str,
     typer.Option(

@@ -140,7 +140,7 @@ def test_files_of_other_times_are_not_said_to_be_missing(
         (("--pause", "--cancel"), 2, "begin a load, or one of"),
         (("--files", "nothing/**"), 3, "no file matches nothing/**"),
         (("--kafka", "orders"), 2, "reads files"),
-        (("--files", "a", "--source", "x"), 2, "it has no source 'x'"),
+        (("--files", "a", "--source", "x"), 2, "tiny has no source 'x'"),
         (("--files", "a", "--from", "soon"), 2, "neither a time"),
         (("--files", "a", "--from", "2026-02-01", "--to", "2026-01-01"), 2, "not after --from"),
         (("--files", "a", "--share", "0"), 2, "0.01"),

@@ -150,14 +150,14 @@ def test_the_list_says_which_tables_may_not_know_a_replay_yet(
 def test_a_replay_is_done_once_silver_has_it(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silver says which rejected rows were replaced."""
     monkeypatch.setattr(replaying, "PATIENCE", 0.0)
-    n = lake.table("silver/good").refresh().n
-    assert replaying._await_silver(lake.pipeline, lake.layout, n) == []
-    assert replaying._await_silver(lake.pipeline, lake.layout, n + 1) == ["silver/good"]
+    n, source = lake.table("silver/good").refresh().n, lake.pipeline.sources["events"]
+    assert replaying._await_silver(lake.pipeline, lake.layout, source, n) == []
+    assert replaying._await_silver(lake.pipeline, lake.layout, source, n + 1) == ["silver/good"]
     monkeypatch.setattr(replaying, "PATIENCE", 60.0)
     monkeypatch.setattr(
         time, "sleep", lambda _: lake.commit("silver/good", n + 1, [], {"silver": 0})
     )
-    assert replaying._await_silver(lake.pipeline, lake.layout, n + 1) == []
+    assert replaying._await_silver(lake.pipeline, lake.layout, source, n + 1) == []
 
 
 def test_a_long_value_lengthens_no_other_line(

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from headgate.history.replay.corrections import (
+    CorrectedRecord,
+    EditedError,
+    edited_records,
+    exported_records,
+)
+from headgate.history.replay.refused import RefusedRecord
+from tests.support.arrow_tables import NOON
+from tests.support.fake_stages import Record
 from tests.support.lake import Lake
+from tests.support.several_sources import ingest, land
 from tests.support.several_sources import two_sources as _two_sources
 from tests.unit.cli.conftest import Ask, last_object
 
 two_sources = _two_sources
 
+Shop = tuple[Path, str, Path]
+
 
 @pytest.fixture
-def shop(two_sources: Lake) -> tuple[Path, str, Path]:
+def shop(two_sources: Lake) -> Shop:
     """PIPELINE and --root of the lake of two sources."""
     return two_sources.pipeline.file, "--root", two_sources.root
 
 
-def test_the_ledger_has_a_row_for_each_source(ask: Ask, shop: tuple[Path, str, Path]) -> None:
+def test_the_ledger_has_a_row_for_each_source(ask: Ask, shop: Shop) -> None:
     code, out, _ = ask("ledger", *shop, "--by-id")
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
@@ -31,3 +44,55 @@ def test_the_ledger_has_a_row_for_each_source(ask: Ask, shop: tuple[Path, str, P
     document = last_object(ask("ledger", *shop, "--by-id", "--json")[1])
     assert document["sources"]["orders"]["n"] == 3
     assert document["by_id"]["sources"] == {"orders": {"rows": 6}, "clicks": {"rows": 2}}
+
+
+def test_refused_records_are_those_of_each_source(ask: Ask, shop: Shop, two_sources: Lake) -> None:
+    land(two_sources, "clicks", [Record(bad=True), Record(bad=True)])
+    ingest(two_sources, "clicks")
+    two_sources.catch_up()
+    land(two_sources, "orders", [Record()])
+    ingest(two_sources, "orders")
+    lines = [line.split() for line in ask("quarantine", "list", *shop)[1].splitlines()]
+    assert ["orders", "quarantine", "wrong_type", "1", "0"] in [line[:5] for line in lines]
+    assert ["clicks", "quarantine", "wrong_type", "2", "0"] in [line[:5] for line in lines]
+    assert ["orders:", "not", "yet"] in [line[:3] for line in lines]
+    assert lines[-1][-3:] == ["--source", "orders", "--dry-run"]
+    document = last_object(ask("quarantine", "list", *shop, "--json")[1])
+    assert [(each["source"], each["open"]) for each in document["refused"]] == [
+        ("orders", 1),
+        ("clicks", 2),
+    ]
+    assert document["sources"] == {
+        "orders": {"n": 4, "behind": ["silver.paid"]},
+        "clicks": {"n": 2, "behind": []},
+    }
+    shown = last_object(ask("quarantine", "show", *shop, "--json")[1])["records"]
+    assert [each["source"] for each in shown] == ["orders", "clicks", "clicks"]
+    only = ask("quarantine", "show", *shop, "--source", "clicks", "--limit", "1", "--json")[1]
+    assert [each["source"] for each in last_object(only)["records"]] == ["clicks"]
+
+
+def test_refused_records_are_exported_and_replayed_from_one_source(ask: Ask, shop: Shop) -> None:
+    """Positions of two sources may be equal, so a file says of which source its records are."""
+    for verb in (["export", "--output", "new"], ["replay", "--dry-run"]):
+        code, _, err = ask("quarantine", *verb, *shop)
+        assert (code, "shop has several sources" in err) == (2, True)
+        assert "name one: --source orders or --source clicks" in err
+    code, out, _ = ask("quarantine", "export", *shop, "--output", "new", "--source", "orders")
+    assert (code, "--source orders --edited new --dry-run" in out) == (0, True)
+    (line,) = Path("new").read_text().splitlines()
+    assert json.loads(line)["source"] == "orders"
+    code, _, err = ask("quarantine", "replay", *shop, "--source", "x", "--dry-run")
+    assert (code, "shop has no source 'x'" in err, "orders, clicks" in err) == (2, True, True)
+
+
+def test_an_edited_record_of_another_source_is_refused(tmp_path: Path) -> None:
+    refused = RefusedRecord(
+        "quarantine", 0, 7, None, None, ["wrong_type"], None, None, "f", NOON, b"{}", True
+    )
+    corrected = [CorrectedRecord((refused,), b"{}")]
+    file = tmp_path / "edited"
+    file.write_text("".join(f"{json.dumps(e)}\n" for e in exported_records(corrected, "orders")))
+    assert edited_records(corrected, file, "orders") == corrected
+    with pytest.raises(EditedError, match="0:7 of orders is not one of the selected"):
+        edited_records(corrected, file, "clicks")

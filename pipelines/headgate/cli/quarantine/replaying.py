@@ -18,10 +18,11 @@ from headgate.cli.quarantine.selecting import nothing_meant, records_of
 from headgate.cli.requesting import PATIENCE, await_request, person
 from headgate.cli.rows import cells
 from headgate.cli.screen import waiting
+from headgate.cli.sources import SourceLabels
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import SILVER
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import Pipeline, Source
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.bronze.copies import CorrectedCopies
@@ -73,6 +74,7 @@ def replay_records(
     declared: Pipeline,
     layout: Layout,
     root: str,
+    source: Source,
     wanted: RefusedSelection,
     patch: str | None,
     edited: Path | None,
@@ -81,19 +83,21 @@ def replay_records(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Validate the selected records, and replay those that pass, except in a ``dry_run``."""
+    """Validate the selected records of a source, and replay those that pass, except in a
+    ``dry_run``."""
     require_machine(declared)
     if not dry_run:
         requests.require_no_replay(layout)
-    records = records_of(layout, declared)
+    records, labels = records_of(layout, declared, source), SourceLabels(declared)
     corrected = documents(declared, layout, records, wanted)
     if patch is not None:
         corrected = corrections.patched_records(corrected, patch)
     if edited is not None:
-        corrected = corrections.edited_records(corrected, edited)
+        of = source.name if labels.several else None
+        corrected = corrections.edited_records(corrected, edited, of)
     if not corrected:
-        empty = f"{edited} has no record" if edited else nothing_meant(records, wanted)
-        respond(json, _document(declared, []), empty)
+        empty = f"{edited} has no record" if edited else nothing_meant([records], wanted)
+        respond(json, _document(declared, source, []), empty)
         return
     log_file.divert_to(layout, "replay")
     with waiting(f"validating {plural(len(corrected), 'record')}"):
@@ -102,18 +106,19 @@ def replay_records(
     good = made.of(records.origin(o.corrected.position) for o in found if o.passes)
     if not json:
         _show(found)
-    document = _document(declared, found)
+    document = _document(declared, source, found)
     if dry_run or not len(good.rows):
         respond(json, document, "nothing was written" if dry_run else "nothing to replay")
         return
     request = _ask(layout, records, good, note)
     done = _carried_out(declared, layout, root, request)
-    behind = _await_silver(declared, layout, done.n)
+    behind = _await_silver(declared, layout, source, done.n)
     left = len(found) - done.rows
     respond(
         json,
         {**document, "replayed": done.rows, "n": done.n},
         f"replayed {done.rows:,} as batch {done.n:,}"
+        + (f" of {source.name}" if labels.several else "")
         + (f"; {left:,} stay refused" if left else ""),
         *(f"{each} has not processed it yet: {command('status')}" for each in behind),
         command("ledger", "--by-id"),
@@ -173,14 +178,15 @@ def _carried_out(declared: Pipeline, layout: Layout, root: str, request: ReplayR
     )
 
 
-def _await_silver(declared: Pipeline, layout: Layout, n: int) -> list[str]:
-    """Wait until all silver tables have processed batch ``n``: before that, the records are still
-    refused. Returns those that have not after a while."""
+def _await_silver(declared: Pipeline, layout: Layout, source: Source, n: int) -> list[str]:
+    """Wait until all silver tables of a source have processed batch ``n``: before that, the records
+    are still refused. Returns those that have not after a while."""
     ends = time.monotonic() + PATIENCE
     while True:
         tables = (
             Table(layout.storage, SILVER.path(name), pipeline=declared.name)
-            for name in declared.silver
+            for name, table in declared.silver.items()
+            if table.source == source.name
         )
         behind = [table.name for table in tables if table.refresh().n < n]
         if not behind or time.monotonic() >= ends:
@@ -208,9 +214,10 @@ def _show(found: Sequence[ReplayOutcome]) -> None:
     console().print(summary)
 
 
-def _document(declared: Pipeline, found: Sequence[ReplayOutcome]) -> dict[str, Any]:
+def _document(declared: Pipeline, source: Source, found: Sequence[ReplayOutcome]) -> dict[str, Any]:
     return {
         "pipeline": declared.name,
+        **SourceLabels(declared).field(source.name),
         "outcomes": dict(Counter(o.kind for o in found)),
         "records": [
             {

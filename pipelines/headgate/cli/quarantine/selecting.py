@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -10,7 +11,9 @@ import typer
 from headgate.cli.declaration import named
 from headgate.cli.options import as_typed, time_option, time_range
 from headgate.cli.rows import as_text
-from headgate.declaration.model import Pipeline
+from headgate.cli.sources import the_source
+from headgate.declaration.kinds import REJECTED
+from headgate.declaration.model import Pipeline, Source
 from headgate.flow.bronze.reasons import Reason as Kind
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection, refused_table_names
 from headgate.insight.querying.without_pandas import leave_pandas_out
@@ -38,8 +41,24 @@ Since = Annotated[
 Until = Annotated[str | None, time_option("--until", "Records ingested before then.")]
 
 
+def sources_meant(declared: Pipeline, source: str | None, table: str | None) -> list[Source]:
+    """The source that --source names, or the one of the table that --table names; otherwise all
+    sources. Raises UsageError."""
+    if source is not None:
+        return [the_source(declared, source)]
+    silver = declared.silver.get((table or "").removeprefix(f"{REJECTED.name}."))
+    return [*declared.sources.values()] if silver is None else [declared.sources[silver.source]]
+
+
+def source_meant(declared: Pipeline, source: str | None, table: str | None) -> Source:
+    """As ``sources_meant``, if it must be one source. Raises UsageError."""
+    found = sources_meant(declared, source, table)
+    return found[0] if len(found) == 1 else the_source(declared, source)
+
+
 def selection(
     declared: Pipeline,
+    sources: Sequence[Source],
     table: str | None,
     rule: str | None,
     reason: str | None,
@@ -50,7 +69,8 @@ def selection(
     """Raises UsageError, BadParameter."""
     if table is not None:
         what = f"{declared.name} has no refused records in a table"
-        named({each: each for each in refused_table_names(declared)}, table, what)
+        known = refused_table_names(declared, [each.name for each in sources])
+        named({each: each for each in known}, table, what)
     if reason is not None:
         reasons = {str(each): each for each in Kind}
         named(reasons, reason, "there is no reason", "; a rule's id is for --rule")
@@ -71,14 +91,15 @@ def _require_possible(table: str | None, rule: str | None, reason: str | None) -
         raise typer.BadParameter(said, param_hint="--reason")
 
 
-def nothing_meant(records: RefusedRecords, wanted: RefusedSelection) -> str:
+def nothing_meant(found: Sequence[RefusedRecords], wanted: RefusedSelection) -> str:
     """The message if no record is selected: whether there are others, and why they are refused."""
     everything = type(wanted)(with_replaced=wanted.with_replaced)
-    others = [each for each in records.groups(everything) if each.open or wanted.with_replaced]
+    groups = (each for records in found for each in records.groups(everything))
+    others = [each for each in groups if each.open or wanted.with_replaced]
     which, was = ("record", "was") if wanted.with_replaced else ("open record", "is")
     if not others:
         return f"no {which} {was} refused"
-    reasons = ", ".join(f"{each.reason} ({each.table})" for each in others)
+    reasons = ", ".join(dict.fromkeys(f"{each.reason} ({each.table})" for each in others))
     return f"no {which} matches {_options(wanted)}; there are some with: {reasons}"
 
 
@@ -95,6 +116,6 @@ def _options(wanted: RefusedSelection) -> str:
     return as_typed(texts) or "it"
 
 
-def records_of(layout: Layout, declared: Pipeline) -> RefusedRecords:
+def records_of(layout: Layout, declared: Pipeline, source: Source) -> RefusedRecords:
     leave_pandas_out()
-    return RefusedRecords(layout, declared)
+    return RefusedRecords(layout, declared, source)

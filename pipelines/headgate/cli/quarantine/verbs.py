@@ -18,6 +18,7 @@ from headgate.cli.options import (
     Note,
     PipelineName,
     Root,
+    SourceName,
     command,
 )
 from headgate.cli.output import grid, require_new, respond, write_new
@@ -32,8 +33,11 @@ from headgate.cli.quarantine.selecting import (
     nothing_meant,
     records_of,
     selection,
+    source_meant,
+    sources_meant,
 )
 from headgate.cli.rows import as_text, cells
+from headgate.cli.sources import SourceLabels
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.history.replay import requests
@@ -50,6 +54,7 @@ app = typer.Typer(
 @app.command("list")
 def list_refused(
     pipeline: PipelineName,
+    source: SourceName = None,
     table: TableName = None,
     rule: Rule = None,
     reason: Reason = None,
@@ -61,29 +66,43 @@ def list_refused(
     """Count refused records by table and reason. A record that breaks several rules is in several
     lines. The replaced ones have a good copy in the tables."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    sources, labels = sources_meant(declared, source, table), SourceLabels(declared)
     wanted = replace(
-        selection(declared, table, rule, reason, None, since, until), with_replaced=True
+        selection(declared, sources, table, rule, reason, None, since, until), with_replaced=True
     )
-    records = records_of(layout, declared)
-    groups = records.groups(wanted)
-    lines = ((e.table, e.reason, e.open, e.replaced, e.newest) for e in groups)
-    shown = grid("", "table", "reason or rule", "open:", "replaced:", "newest", rows=lines)
+    found = [records_of(layout, declared, each) for each in sources]
+    groups = [(each.source.name, group) for each in found for group in each.groups(wanted)]
+    lines = (
+        (*labels.cell(name), e.table, e.reason, e.open, e.replaced, e.newest) for name, e in groups
+    )
+    headers = (*labels.header, "table", "reason or rule", "open:", "replaced:", "newest")
+    shown = grid("", *headers, rows=lines)
+    reached = {each.source.name: {"n": each.bronze.n, "behind": each.behind} for each in found}
     document = {
         "pipeline": declared.name,
-        "refused": [vars(each) | {"newest": each.newest.isoformat()} for each in groups],
-        "n": records.bronze.n,
-        "behind": records.behind,
+        "refused": [
+            {**labels.field(name), **vars(each), "newest": each.newest.isoformat()}
+            for name, each in groups
+        ],
+        **labels.facts(reached),
     }
-    words = [command("quarantine show"), command("quarantine replay", "--dry-run")]
-    if records.behind:
-        behind = f"not yet processed up to batch {records.bronze.n:,}: {', '.join(records.behind)}"
-        words = [behind, *words]
-    respond(json, document, *([shown, *words] if groups else [nothing_meant(records, wanted)]))
+    if not groups:
+        respond(json, document, nothing_meant(found, wanted))
+        return
+    behind = [
+        f"{labels.before(each.source.name)}not yet processed up to batch {each.bronze.n:,}: "
+        + ", ".join(each.behind)
+        for each in found
+        if each.behind
+    ]
+    replayed = command("quarantine replay", *labels.option(groups[0][0]), "--dry-run")
+    respond(json, document, shown, *behind, command("quarantine show"), replayed)
 
 
 @app.command("show")
 def show_refused(
     pipeline: PipelineName,
+    source: SourceName = None,
     table: TableName = None,
     rule: Rule = None,
     reason: Reason = None,
@@ -96,15 +115,21 @@ def show_refused(
 ) -> None:
     """Show open refused records with their bytes, in the order of the log."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    wanted = selection(declared, table, rule, reason, event_id, since, until)
-    records = records_of(layout, declared)
-    rows = records.rows(wanted, limit)
-    shown = grid("", "record", "table", "id", "reason or rules", "detail", "value")
-    for each in rows:
-        why, value = ", ".join(each.reasons), as_text(each.value)
-        shown.add_row(*cells(each.position, each.table, each.event_id, why, each.detail, value))
-    document = {"pipeline": declared.name, "records": [_document(each) for each in rows]}
-    respond(json, document, shown if rows else nothing_meant(records, wanted))
+    sources, labels = sources_meant(declared, source, table), SourceLabels(declared)
+    wanted = selection(declared, sources, table, rule, reason, event_id, since, until)
+    found = [records_of(layout, declared, each) for each in sources]
+    rows: list[tuple[str, RefusedRecord]] = []
+    for records in found:
+        rows += [(records.source.name, row) for row in records.rows(wanted, limit - len(rows))]
+    headers = (*labels.header, "record", "table", "id", "reason or rules", "detail", "value")
+    shown = grid("", *headers)
+    for name, each in rows:
+        at, why = (*labels.cell(name), each.position), ", ".join(each.reasons)
+        value = as_text(each.value)
+        shown.add_row(*cells(*at, each.table, each.event_id, why, each.detail, value))
+    records_shown = [{**labels.field(name), **_document(each)} for name, each in rows]
+    document = {"pipeline": declared.name, "records": records_shown}
+    respond(json, document, shown if rows else nothing_meant(found, wanted))
 
 
 def _document(row: RefusedRecord) -> dict[str, object]:
@@ -127,6 +152,7 @@ def _document(row: RefusedRecord) -> dict[str, object]:
 def export_refused(
     pipeline: PipelineName,
     output: Annotated[Path, typer.Option("--output", "-o", help="A new file of JSON lines.")],
+    source: SourceName = None,
     table: TableName = None,
     rule: Rule = None,
     reason: Reason = None,
@@ -139,22 +165,31 @@ def export_refused(
     """Write open refused records into a file, one JSON object a line. Change `value`, and replay
     them with --edited."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    wanted = selection(declared, table, rule, reason, event_id, since, until)
+    meant, labels = source_meant(declared, source, table), SourceLabels(declared)
+    wanted = selection(declared, [meant], table, rule, reason, event_id, since, until)
     require_new(output)
-    corrected = documents(declared, layout, records_of(layout, declared), wanted)
-    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported_records(corrected)]
+    corrected = documents(declared, layout, records_of(layout, declared, meant), wanted)
+    exported = exported_records(corrected, meant.name if labels.several else None)
+    lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported]
     write_new(output, "".join(lines))
+    again = *labels.option(meant.name), "--edited", str(output), "--dry-run"
     respond(
         json,
-        {"pipeline": declared.name, "records": len(lines), "output": str(output)},
+        {
+            "pipeline": declared.name,
+            **labels.field(meant.name),
+            "records": len(lines),
+            "output": str(output),
+        },
         f"wrote {plural(len(lines), 'record')} to {output}",
-        command("quarantine replay", "--edited", str(output), "--dry-run"),
+        command("quarantine replay", *again),
     )
 
 
 @app.command("replay")
 def replay(
     pipeline: PipelineName,
+    source: SourceName = None,
     table: TableName = None,
     rule: Rule = None,
     reason: Reason = None,
@@ -178,8 +213,10 @@ def replay(
     if patch is not None and edited is not None:
         raise typer.BadParameter("give --patch or --edited", param_hint="--edited")
     declared, layout = declaration.opened(pipeline, root)
-    wanted = selection(declared, table, rule, reason, event_id, since, until)
-    replay_records(declared, layout, root, wanted, patch, edited, note, dry_run=dry_run, json=json)
+    meant = source_meant(declared, source, table)
+    wanted = selection(declared, [meant], table, rule, reason, event_id, since, until)
+    chosen = declared, layout, root, meant, wanted
+    replay_records(*chosen, patch, edited, note, dry_run=dry_run, json=json)
 
 
 @app.command("cancel")

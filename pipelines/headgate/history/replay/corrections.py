@@ -132,10 +132,12 @@ def _table(rows: Mapping[str, Sequence[Any]]) -> pa.Table:
     return pa.table({name: pa.array(rows[name], types[name]) for name in PATCHED})
 
 
-def edited_records(corrected: Sequence[CorrectedRecord], file: Path) -> list[CorrectedRecord]:
-    """The records of a file that ``exported_records`` wrote and a person edited; no others.
-    Raises EditedError."""
-    known = {str(each.position): each for each in corrected}
+def edited_records(
+    corrected: Sequence[CorrectedRecord], file: Path, source: str | None = None
+) -> list[CorrectedRecord]:
+    """The records of a file that ``exported_records`` wrote for this ``source`` and a person
+    edited; no others. Raises EditedError."""
+    known = {_named(each.position, source): each for each in corrected}
     found: dict[str, CorrectedRecord] = {}
     for number, line in enumerate(_lines(file), start=1):
         if not line.strip():
@@ -171,7 +173,7 @@ def _edited_line(file: Path, number: int, line: str) -> tuple[str, str]:
         value = content["value"]
         text = value if isinstance(value, str) else _as_written(line, "value")
         text.encode()  # raises an error for half of a surrogate pair
-        return str(content["record"]), text
+        return _named(content["record"], content.get("source")), text
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EditedError(
             f"{file}, line {number}: not a JSON object with record and value",
@@ -220,11 +222,21 @@ def _refuse(constant: str) -> Any:
 _JSON = json.JSONDecoder(object_pairs_hook=_without_repeated, parse_int=str, parse_constant=_refuse)
 
 
-def exported_records(corrected: Iterable[CorrectedRecord]) -> Iterable[dict[str, Any]]:
-    """A document for each record, to be edited: ``value`` is what a person changes."""
+def _named(position: object, source: str | None) -> str:
+    """Positions of several sources may be equal."""
+    return f"{position} of {source}" if source else str(position)
+
+
+def exported_records(
+    corrected: Iterable[CorrectedRecord], source: str | None = None
+) -> Iterable[dict[str, Any]]:
+    """A document for each record, to be edited: ``value`` is what a person changes. ``source`` is
+    that of the records, if the pipeline has several."""
+    own = {"source": source} if source else {}
     for each in corrected:
         first = each.of[0]
         yield {
+            **own,
             "record": str(each.position),
             "event_id": first.event_id,
             "refused": {of.table: list(of.reasons) for of in each.of},

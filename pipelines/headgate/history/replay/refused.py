@@ -1,4 +1,4 @@
-"""The refused records of a pipeline: those in quarantine, and those that a rule has rejected.
+"""The refused records of a source: those in quarantine, and those that a rule has rejected.
 
 Reads tables with DuckDB; no JVM is started.
 """
@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import QUARANTINE, REJECTED
+from headgate.declaration.kinds import QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import Pipeline, Source
 from headgate.flow.silver.copies import Copy, Earlier
 from headgate.lake.storage.layout import Layout
@@ -99,29 +98,31 @@ class RefusedGroup:
 
 
 class RefusedRecords:
-    """The refused records as of the newest commits. Raises HeadgateError if the pipeline has no
-    tables, DamagedFileError."""
+    """The refused records of one source as of the newest commits. Raises HeadgateError if the
+    pipeline has no tables, DamagedFileError."""
 
-    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+    def __init__(self, layout: Layout, pipeline: Pipeline, source: Source) -> None:
         import duckdb
 
         self._layout, self._pipeline = layout, pipeline
         self._at = newest(layout, pipeline)
-        self.source: Source = pipeline.sources[graph_of(pipeline).head.name]
-        self.bronze = self._at.bronze[self.source.name]
+        self.source = source
+        self.bronze = self._at.bronze[source.name]
+        self._silver = [n for n, table in pipeline.silver.items() if table.source == source.name]
         self._sql = duckdb.connect(config={"python_enable_replacements": False})
         self._sql.execute("SET TimeZone = 'UTC'")
         self._corrections = corrections(self.bronze)
         self._sql.register("copies", corrections_table(self._corrections))
-        parts = [self._quarantine(), *map(self._rejected, self._at.rejected)]
+        rejected = (name for name in self._silver if name in self._at.rejected)
+        parts = [self._quarantine(), *map(self._rejected, rejected)]
         self._sql.execute(f"CREATE TEMP VIEW refused AS {' UNION ALL '.join(parts)}")
 
     @property
     def behind(self) -> list[str]:
         """The silver tables that have not processed all of bronze: a replay may not have reached
         them."""
-        n = self.bronze.n
-        return [f"silver.{name}" for name, each in self._at.silver.items() if each.n < n]
+        n, silver = self.bronze.n, self._at.silver
+        return [f"{SILVER.name}.{name}" for name in self._silver if silver[name].n < n]
 
     def groups(self, selection: RefusedSelection) -> list[RefusedGroup]:
         """The counts by table and reason. A record that breaks several rules is in several
@@ -238,7 +239,9 @@ class RefusedRecords:
         self._sql.register(name, position.dataset())
 
 
-def refused_table_names(pipeline: Pipeline) -> Iterator[str]:
-    """The names that ``RefusedSelection.table`` may have."""
+def refused_table_names(pipeline: Pipeline, sources: Collection[str]) -> Iterator[str]:
+    """The names that ``RefusedSelection.table`` may have for some sources."""
     yield QUARANTINE.name
-    yield from (f"{REJECTED.name}.{n}" for n, table in pipeline.silver.items() if table.suite)
+    for name, table in pipeline.silver.items():
+        if table.suite is not None and table.source in sources:
+            yield f"{REJECTED.name}.{name}"

@@ -1,0 +1,51 @@
+"""The option --source, and how answers name the sources of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headgate.cli.declaration import named
+from headgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline, Source
+
+
+def the_source(
+    declared: Pipeline, word: str | None, known: Mapping[str, Source] | None = None
+) -> Source:
+    """The source that the option --source names; without it, the only source. With ``known``, only
+    these of the sources. Raises UsageError."""
+    found = declared.sources if known is None else known
+    if word is not None:
+        return named(found, word, f"{declared.name} has no source")
+    if len(found) > 1:
+        remedy = f"name one: {' or '.join(f'--source {name}' for name in found)}"
+        raise UsageError(f"{declared.name} has several sources", remedy)
+    return next(iter(found.values()))
+
+
+class SourceLabels:
+    """The source of a line, a row or a document in an answer. An answer about a pipeline with one
+    source does not name it."""
+
+    def __init__(self, declared: Pipeline) -> None:
+        self.several = len(declared.sources) > 1
+        self.header = ("source",) if self.several else ()
+
+    def cell(self, source: str) -> tuple[str, ...]:
+        return (source,) if self.several else ()
+
+    def before(self, source: str) -> str:
+        return f"{source}: " if self.several else ""
+
+    def field(self, source: str) -> dict[str, str]:
+        return {"source": source} if self.several else {}
+
+    def option(self, source: str) -> tuple[str, ...]:
+        return ("--source", source) if self.several else ()
+
+    def facts(self, of: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """The facts about each source, by source; the facts themselves if there is one source."""
+        return {"sources": dict(of)} if self.several else next(iter(of.values()))
