@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 
 def the_source(
-    declared: Pipeline, word: str | None, known: Mapping[str, Source] | None = None
+    declared: Pipeline,
+    word: str | None,
+    known: Mapping[str, Source] | None = None,
+    what: str = "source",
 ) -> Source:
     """The source that the option --source names; without it, the only source. With ``known``, only
-    these of the sources. Raises UsageError."""
+    these of the sources, and ``what`` says what they are. Raises UsageError."""
     found = declared.sources if known is None else known
     if word is not None:
-        return named(found, word, f"{declared.name} has no source")
+        return named(found, word, f"{declared.name} has no {what}")
     if len(found) > 1:
         remedy = f"name one: {' or '.join(f'--source {name}' for name in found)}"
         raise UsageError(f"{declared.name} has several sources", remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,8 @@ def test_refused_records_are_those_of_each_source(ask: Ask, shop: Shop, two_sour
     }
     shown = last_object(ask("quarantine", "show", *shop, "--json")[1])["records"]
     assert [each["source"] for each in shown] == ["orders", "clicks", "clicks"]
+    first = last_object(ask("quarantine", "show", *shop, "--limit", "2", "--json")[1])["records"]
+    assert [each["source"] for each in first] == ["orders", "clicks"]
     only = ask("quarantine", "show", *shop, "--source", "clicks", "--limit", "1", "--json")[1]
     assert [each["source"] for each in last_object(only)["records"]] == ["clicks"]
 
@@ -96,3 +99,49 @@ def test_an_edited_record_of_another_source_is_refused(tmp_path: Path) -> None:
     assert edited_records(corrected, file, "orders") == corrected
     with pytest.raises(EditedError, match="0:7 of orders is not one of the selected"):
         edited_records(corrected, file, "clicks")
+
+
+def test_files_have_a_sequence_in_their_source(
+    ask: Ask, shop: Shop, two_sources: Lake, tmp_path: Path
+) -> None:
+    listed = last_object(ask("files", "list", *shop, "--json")[1])
+    files = [(each["source"], each["sequence"]) for each in listed["files"]]
+    assert files == [("orders", 1), ("orders", 2), ("orders", 3), ("clicks", 1)]
+    assert listed["sources"] == {"orders": {"unnamed": []}, "clicks": {"unnamed": []}}
+    assert ask("files", "list", *shop)[1].splitlines()[1].split()[:2] == ["orders", "1"]
+    pipeline, *root = shop
+    code, _, err = ask("files", "skip", pipeline, "1", *root)
+    assert (code, "name one: --source orders or --source clicks" in err) == (2, True)
+    for source in ("orders", "clicks"):
+        (tmp_path / "landing" / source / "001.json").unlink()
+    code, out, _ = ask("files", "skip", pipeline, "1", *root, "--source", "clicks")
+    assert (code, out.startswith("clicks: skipped file 1 001.json")) == (0, True)
+    for source, status in (("orders", "read"), ("clicks", "withdrawn")):
+        found = last_object(ask("files", "list", *shop, "--source", source, "--json")[1])["files"]
+        assert (found[0]["source"], found[0]["status"]) == (source, status)
+
+
+def test_changed_files_of_all_sources_are_skipped_together(
+    ask: Ask, shop: Shop, tmp_path: Path
+) -> None:
+    for source in ("orders", "clicks"):
+        (tmp_path / "landing" / source / "001.json").write_text("{}")
+    skipped = last_object(ask("files", "skip", *shop, "--changed", "--json")[1])["skipped"]
+    assert [(each["source"], each["sequence"]) for each in skipped] == [
+        ("orders", 1),
+        ("clicks", 1),
+    ]
+
+
+def test_new_times_are_accepted_in_all_sources_or_in_one(
+    ask: Ask, shop: Shop, tmp_path: Path
+) -> None:
+    for source in ("orders", "clicks"):
+        os.utime(tmp_path / "landing" / source / "001.json", (0, 0))
+    accepted = ask("files", "accept", *shop, "--source", "orders", "--json")[1]
+    assert last_object(accepted)["accepted"] == 1
+    assert (
+        last_object(ask("files", "list", *shop, "--changed", "--json")[1])["files"][0]["source"]
+        == "clicks"
+    )
+    assert last_object(ask("files", "accept", *shop, "--json")[1])["accepted"] == 1
