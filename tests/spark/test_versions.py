@@ -36,6 +36,10 @@ def seen(engine: Engine, versions: Mapping[str, int] | None = None) -> tuple[Any
     return row
 
 
+def at(n: int) -> dict[str, int]:
+    return {"raw": n}
+
+
 def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_path: Path) -> None:
     landing = Landing(tmp_path / "landing")
     files = split(readings(300, seed=3), BATCHES + 1)
@@ -53,12 +57,12 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
     engine.list_new()
     engine.ingest()  # silver and gold have not processed it yet
     assert seen(engine) != states[BATCHES]
-    assert versions_at(engine.layout, engine.pipeline).n == BATCHES
+    assert versions_at(engine.layout, engine.pipeline).n == at(BATCHES)
     for number, expected in states.items():
-        found = versions_at(engine.layout, engine.pipeline, number)
-        assert (found.n, seen(engine, found.versions)) == (number, expected)
+        found = versions_at(engine.layout, engine.pipeline, at(number))
+        assert (found.n, seen(engine, found.versions)) == (at(number), expected)
     assert len({*states.values()}) == BATCHES
-    gold = versions_at(engine.layout, engine.pipeline, 1).versions["gold/bands"]
+    gold = versions_at(engine.layout, engine.pipeline, at(1)).versions["gold/bands"]
     assert compacted(engine)
     place = str(engine.root / "readings/gold/bands")
     gone = {*DeltaTable(place, gold).file_uris()} - {*DeltaTable(place).file_uris()}
@@ -66,7 +70,7 @@ def test_a_cut_has_all_of_a_batch_and_nothing_later(spark: SparkSession, tmp_pat
     for path in gone:
         Path(path).unlink(missing_ok=True)
     with pytest.raises(QueryError, match="a vacuum has deleted files"):
-        seen(engine, versions_at(engine.layout, engine.pipeline, 1).versions)
+        seen(engine, versions_at(engine.layout, engine.pipeline, at(1)).versions)
     for number in (BATCHES + 1, 99):
         with pytest.raises(NoSuchBatchError, match=f"the last one is {BATCHES}"):
-            versions_at(engine.layout, engine.pipeline, number)
+            versions_at(engine.layout, engine.pipeline, at(number))

@@ -109,6 +109,9 @@ def test_files_have_a_sequence_in_their_source(
     assert files == [("orders", 1), ("orders", 2), ("orders", 3), ("clicks", 1)]
     assert listed["sources"] == {"orders": {"unnamed": []}, "clicks": {"unnamed": []}}
     assert ask("files", "list", *shop)[1].splitlines()[1].split()[:2] == ["orders", "1"]
+    land(two_sources, "clicks", [Record()])
+    listed = last_object(ask("files", "list", *shop, "--source", "clicks", "--json")[1])
+    assert [each["status"] for each in listed["files"]] == ["read", "waiting"]
     pipeline, *root = shop
     code, _, err = ask("files", "skip", pipeline, "1", *root)
     assert (code, "name one: --source orders or --source clicks" in err) == (2, True)
@@ -145,3 +148,41 @@ def test_new_times_are_accepted_in_all_sources_or_in_one(
         == "clicks"
     )
     assert last_object(ask("files", "accept", *shop, "--json")[1])["accepted"] == 1
+
+
+def query(ask: Ask, shop: Shop, sql: str, *options: str) -> tuple[int, object, str]:
+    """The exit code, the rows, and the error."""
+    pipeline, *root = shop
+    code, out, err = ask("query", pipeline, sql, *root, "--json", *options)
+    return code, last_object(out).get("rows"), err
+
+
+def test_a_query_names_the_tables_of_each_source(ask: Ask, shop: Shop) -> None:
+    counts = "SELECT " + ", ".join(
+        f"(SELECT count(*) FROM {table})"
+        for table in ("bronze.orders", "clicks", "quarantine.orders", "files.orders")
+    )
+    assert query(ask, shop, counts)[:2] == (0, [[6, 2, 1, 3]])
+    for name in ("quarantine", "files"):
+        code, _, err = query(ask, shop, f"SELECT * FROM {name}")
+        assert (code, f"{name}.orders, " in err, f", {name}," in err) == (2, True, False)
+
+
+def test_a_batch_is_one_of_a_source(ask: Ask, shop: Shop) -> None:
+    counts = "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM clicks)"
+    assert query(ask, shop, counts, "--at", "orders=1")[:2] == (0, [[3, 2]])
+    assert query(ask, shop, counts, "--at", "orders=2", "--at", "clicks=0")[:2] == (0, [[4, 0]])
+    code, _, err = query(ask, shop, counts, "--at", "1")
+    assert (code, "say of which source: --at orders=1 or --at clicks=1" in err) == (2, True)
+    code, _, err = query(ask, shop, counts, "--at", "clicks=2")
+    assert (code, "batch 2 of clicks; the last one is 1" in err) == (2, True)
+    for wrong in ("x=1", "orders=", "orders=-1"):
+        assert query(ask, shop, counts, "--at", wrong)[0] == 2
+
+
+def test_versions_that_belong_together_are_those_of_each_source(ask: Ask, shop: Shop) -> None:
+    code, out, _ = ask("versions", *shop)
+    assert (code, out.splitlines()[0]) == (0, "orders: batch 2, clicks: batch 1")
+    document = last_object(ask("versions", *shop, "--at", "orders=1", "--json")[1])
+    assert document["sources"] == {"orders": {"n": 1}, "clicks": {"n": 1}}
+    assert "n" not in document

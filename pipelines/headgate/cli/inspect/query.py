@@ -4,9 +4,9 @@ of the tables belong together."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,14 +22,19 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import console, grid, respond
 from headgate.cli.rows import as_text, print_rows
+from headgate.cli.sources import SourceLabels, the_source
+from headgate.errors import UsageError
 from headgate.insight.querying.names import Queried
 from headgate.insight.querying.sandbox import QueryError
 from headgate.insight.querying.sql import answer, pipelines_in
 from headgate.insight.querying.versions import versions_at
 
+if TYPE_CHECKING:
+    from headgate.declaration.model import Pipeline
+
 
 def _at(help: str) -> Any:
-    return typer.Option("--at", metavar="N", min=0, help=help)
+    return typer.Option("--at", metavar="N", help=f"{help} SOURCE=N, if there are several sources.")
 
 
 def query(
@@ -39,14 +44,15 @@ def query(
         typer.Argument(metavar="SQL", help='For example "SELECT * FROM gold.bids_per_minute".'),
     ],
     at: Annotated[
-        int | None, _at("All tables as of this batch; their newest versions if left out.")
+        list[str] | None, _at("All tables as of this batch; their newest versions if left out.")
     ] = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Query the tables with SQL. With one PIPELINE, tables are bronze.SOURCE, silver.T, gold.T,
-    late.T, rejected.T, quarantine and files. With several, they are PIPELINE.gold.T and so on, and
-    PIPELINE before the SQL may be left out. The SQL is DuckDB's, and only reads."""
+    late.T, rejected.T, quarantine and files; with several sources, quarantine.SOURCE and
+    files.SOURCE. With several pipelines, they are PIPELINE.gold.T and so on, and PIPELINE before
+    the SQL may be left out. The SQL is DuckDB's, and only reads."""
     given = [_called(word, root) for word in pipelines]
     if not given and re.fullmatch(r"[\w./-]+", sql):
         raise QueryError(
@@ -56,7 +62,7 @@ def query(
     known = {each.pipeline.name for each in given}
     stems = {path.stem for path in declaration.declarations()}
     named = [_called(name, root) for name in pipelines_in(sql, stems) if name not in known]
-    if at is not None:
+    if at:
         if len(given) != 1 or named:
             raise typer.BadParameter("needs exactly one pipeline", param_hint="--at")
         given = [replace(given[0], versions=_versions(given[0], at))]
@@ -65,8 +71,26 @@ def query(
     respond(json, document, lambda: print_rows(console(), columns, rows))
 
 
-def _versions(queried: Queried, n: int) -> Mapping[str, int]:
-    return versions_at(queried.layout, queried.pipeline, n).versions
+def _versions(queried: Queried, at: Sequence[str]) -> Mapping[str, int]:
+    wanted = _batches(queried.pipeline, at)
+    return versions_at(queried.layout, queried.pipeline, wanted).versions
+
+
+def _batches(declared: Pipeline, at: Sequence[str]) -> dict[str, int]:
+    """The batch ids of --at, by source. Raises BadParameter, UsageError."""
+    found: dict[str, int] = {}
+    for each in at:
+        source, _, number = each.rpartition("=")
+        if not re.fullmatch("[0-9]{1,18}", number):
+            raise typer.BadParameter(f"{number!r} is not a batch id", param_hint="--at")
+        if not source and len(declared.sources) > 1:
+            known = " or ".join(f"--at {name}={number}" for name in declared.sources)
+            raise UsageError(
+                f"{declared.name} has several sources, each with batch ids of its own",
+                remedy=f"say of which source: {known}",
+            )
+        found[the_source(declared, source or None).name] = int(number)
+    return found
 
 
 def _called(word: str, root: str) -> Queried:
@@ -80,7 +104,9 @@ def _plain(value: object) -> object:
 
 def versions(
     pipeline: PipelineName,
-    n: Annotated[int | None, _at("The batch; the last one of all tables if left out.")] = None,
+    at: Annotated[
+        list[str] | None, _at("The batch; the last one of all tables if left out.")
+    ] = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
@@ -89,11 +115,14 @@ def versions(
     They have all of the same batches, so a reader that opens them sees one state of the pipeline.
     """
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    found = versions_at(layout, declared, n)
+    found = versions_at(layout, declared, _batches(declared, at or ()))
+    labels = SourceLabels(declared)
     tables = {
         path: {"version": version, "uri": layout.storage.uri(path)}
         for path, version in found.versions.items()
     }
     rows = ((path, str(each["version"]), each["uri"]) for path, each in tables.items())
-    shown = grid(f"batch {found.n}", "table", "version:", "folder", rows=rows)
-    respond(json, {"pipeline": declared.name, "n": found.n, "tables": tables}, shown)
+    title = ", ".join(f"{labels.before(name)}batch {n}" for name, n in found.n.items())
+    shown = grid(title, "table", "version:", "folder", rows=rows)
+    facts = labels.facts({name: {"n": n} for name, n in found.n.items()})
+    respond(json, {"pipeline": declared.name, **facts, "tables": tables}, shown)

@@ -13,7 +13,7 @@ from headgate.declaration.kinds import FILES, LATE, QUARANTINE, RECORDS, REJECTE
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout
 
-LAYERS = ("bronze", "silver", "gold", "late", "quarantine", "rejected", "_headgate")
+LAYERS = tuple(kind.name for kind in (*RECORDS, FILES))
 
 _MAIN = re.compile(r"\b(bronze|silver)\.")
 _MUCH, _SOMEWHAT = 0.8, 0.5
@@ -44,11 +44,14 @@ class Named:
 
 def tables(pipeline: Pipeline) -> Iterator[Named]:
     """Every table of a pipeline. No two of them have the same full name or ``bare`` name."""
+    is_one = len(pipeline.sources) == 1
     for node in graph_of(pipeline):
-        if node.kind == FILES:
-            yield Named("_headgate", "files", "files", node.path)
-        elif node.kind in RECORDS:
-            bare = {QUARANTINE: "quarantine", LATE: None, REJECTED: None}.get(node.kind, node.name)
+        bare: str | None = node.name
+        if node.kind in (QUARANTINE, FILES):
+            bare = node.kind.name if is_one else None
+        elif node.kind in (LATE, REJECTED):
+            bare = None
+        if node.kind in (*RECORDS, FILES):
             yield Named(node.kind.name, node.name, bare, node.path)
 
 
@@ -57,9 +60,9 @@ def known_names(queried: Sequence[Queried], short: Queried | None) -> list[str]:
     known: list[str] = []
     for each in queried:
         before = "" if each is short else f"{each.pipeline.name}."
-        layers = [t for t in tables(each.pipeline) if t.schema[0] != "_"]
-        known += [f"{before}{t.schema}.{t.name}" for t in layers]
-        known += [f"{before}{name}" for name in ("quarantine", "files")]
+        names = sorted(tables(each.pipeline), key=lambda table: table.schema == FILES.name)
+        known += [f"{before}{t.schema}.{t.name}" for t in names if t.bare != FILES.name]
+        known += [f"{before}{t.bare}" for t in names if t.bare == t.schema]
     return known
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
 from headgate.commands import SEE_DAMAGE, pipeline_command, rendered, shell_command
-from headgate.declaration.kinds import REJECTED
 from headgate.errors import HeadgateError
 from headgate.insight.querying.names import (
     LAYERS,
@@ -160,9 +159,8 @@ def _open_tables(
         catalogs.append(name)
     opened = []
     for table in tables(queried.pipeline):
-        # A table of rejected rows has the name of its silver table, and may not exist yet.
-        named = table.bare in words or table.name in words
-        if every or (named and (table.schema != REJECTED.name or table.schema in words)):
+        # A side table has the name of another table, and one of rejected rows may not exist yet.
+        if every or table.bare in words or {table.schema, table.name} <= words:
             _open(connection, table, queried, catalogs)
             opened.append(table.path)
     return opened

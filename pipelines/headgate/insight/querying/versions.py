@@ -23,41 +23,48 @@ class NoSuchBatchError(HeadgateError, code=exit_codes.USAGE):
 
 @dataclass(frozen=True)
 class BatchVersions:
-    """The versions of tables, by their paths, that have all of batch ``n`` and nothing later."""
+    """The versions of tables, by their paths, that have all of batch ``n`` of their source, and
+    nothing later."""
 
-    n: int
+    n: Mapping[str, int]
     versions: Mapping[str, int]
 
 
-def versions_at(layout: Layout, pipeline: Pipeline, n: int | None = None) -> BatchVersions:
-    """The versions at a batch id; without one, at the last batch that all tables have processed.
+def versions_at(
+    layout: Layout, pipeline: Pipeline, wanted: Mapping[str, int] | None = None
+) -> BatchVersions:
+    """The versions at the batch ids ``wanted``, by source. A source without one has the last batch
+    that all its tables have processed.
 
     A gold table that is held has not processed the batch with which it breaks rules. Raises
     NoSuchBatchError, or LogGapError if a log is damaged.
     """
-    tables = [*_tables(layout, pipeline)]
-    # The other kinds skip batches that have no rows for them.
-    last = min(t.state.n for node, t in tables if node.kind.is_dense or node.kind == BRONZE)
-    if n is not None and not 0 <= n <= last:
-        raise NoSuchBatchError(
-            f"{pipeline.name}: not all tables have processed batch {n}; the last one is {last}",
-            remedy=pipeline_command("versions"),
-        )
-    at = last if n is None else n
-    versions = {}
-    for node, table in tables:
-        try:
-            versions[node.path] = commit_at(table, at, table.version).version
-        except LogGapError as error:
-            if at == last:
-                raise
-            why = _why_it_begins_later(table)
-            remedy = f"choose a later batch; the last one is {last}: {pipeline_command('versions')}"
+    graph, tables = graph_of(pipeline), [*_tables(layout, pipeline)]
+    numbers, versions = dict[str, int](), dict[str, int]()
+    for source in pipeline.sources:
+        own = [(n, table) for n, table in tables if graph.source_of(n.path).name == source]
+        # The other kinds skip batches that have no rows for them.
+        last = min(t.state.n for node, t in own if node.kind.is_dense or node.kind == BRONZE)
+        at = numbers[source] = (wanted or {}).get(source, last)
+        batch = f"batch {at} of {source}" if len(pipeline.sources) > 1 else f"batch {at}"
+        if not 0 <= at <= last:
             raise NoSuchBatchError(
-                f"{pipeline.name}: the log of {node.path} does not reach back to batch {at}; {why}",
-                remedy,
-            ) from error
-    return BatchVersions(at, versions)
+                f"{pipeline.name}: not all tables have processed {batch}; the last one is {last}",
+                remedy=pipeline_command("versions"),
+            )
+        for node, table in own:
+            try:
+                versions[node.path] = commit_at(table, at, table.version).version
+            except LogGapError as error:
+                if at == last:
+                    raise
+                why, again = _why_it_begins_later(table), pipeline_command("versions")
+                raise NoSuchBatchError(
+                    f"{pipeline.name}: the log of {node.path} does not reach back to {batch}; "
+                    f"{why}",
+                    remedy=f"choose a later batch; the last one is {last}: {again}",
+                ) from error
+    return BatchVersions(numbers, versions)
 
 
 def _why_it_begins_later(table: Table) -> str:

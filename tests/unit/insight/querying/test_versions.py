@@ -39,7 +39,7 @@ def test_a_rebuild_has_taken_it_where_no_vacuum_ran(empty_lake: Lake) -> None:
     process(empty_lake, 2)
     process(empty_lake, 3)
     with pytest.raises(NoSuchBatchError, match="log of gold/per_minute") as refused:
-        versions_at(empty_lake.layout, empty_lake.pipeline, 1)
+        versions_at(empty_lake.layout, empty_lake.pipeline, {"events": 1})
     assert "batch 1; a restore or a rebuild has replaced its history" in refused.value.message
     assert "vacuum" not in str(refused.value)
 
@@ -59,7 +59,7 @@ def test_a_vacuum_has_taken_it(empty_lake: Lake, restored: bool) -> None:
     for version in range(gold.version):
         entry(empty_lake, version).unlink()
     with pytest.raises(NoSuchBatchError, match="batch 1; a vacuum has trimmed it"):
-        versions_at(empty_lake.layout, empty_lake.pipeline, 1)
+        versions_at(empty_lake.layout, empty_lake.pipeline, {"events": 1})
 
 
 def test_a_lost_entry_is_damage(empty_lake: Lake) -> None:
@@ -71,4 +71,4 @@ def test_a_lost_entry_is_damage(empty_lake: Lake) -> None:
     DeltaTable(gold.storage.uri()).create_checkpoint()
     entry(empty_lake, gold.version - 1).unlink()
     with pytest.raises(LogGapError):
-        versions_at(empty_lake.layout, empty_lake.pipeline, 1)
+        versions_at(empty_lake.layout, empty_lake.pipeline, {"events": 1})
