@@ -46,9 +46,6 @@ class SourceLabels:
     def field(self, source: str) -> dict[str, str]:
         return {"source": source} if self.several else {}
 
-    def option(self, source: str) -> tuple[str, ...]:
-        return ("--source", source) if self.several else ()
-
     def facts(self, of: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """The facts about each source, by source; the facts themselves if there is one source."""
         return {"sources": dict(of)} if self.several else next(iter(of.values()))

@@ -186,8 +186,8 @@ def test_files_have_no_gaps(ask: Ask, of_lake: OfLake, lake: Lake) -> None:
 
 def test_a_topic_has_no_files_log(topic: Lake) -> None:
     declared = load(topic.pipeline.file)
-    assert "files" not in {named.name for named in tables(declared)}
-    assert "files" in {named.name for named in tables(topic.pipeline)}
+    assert "files" not in {named.schema for named in tables(declared)}
+    assert "files" in {named.schema for named in tables(topic.pipeline)}
     assert balance(topic.layout, declared).sources[0].files is None
 
 

@@ -95,7 +95,9 @@ def list_refused(
         for each in found
         if each.behind
     ]
-    replayed = command("quarantine replay", *labels.option(groups[0][0]), "--dry-run")
+    replayed = command(
+        "quarantine replay", *["--source", groups[0][0]] * labels.several, "--dry-run"
+    )
     respond(json, document, shown, *behind, command("quarantine show"), replayed)
 
 
@@ -172,7 +174,6 @@ def export_refused(
     exported = exported_records(corrected, meant.name if labels.several else None)
     lines = [json_.dumps(each, ensure_ascii=False) + "\n" for each in exported]
     write_new(output, "".join(lines))
-    again = *labels.option(meant.name), "--edited", str(output), "--dry-run"
     respond(
         json,
         {
@@ -182,7 +183,11 @@ def export_refused(
             "output": str(output),
         },
         f"wrote {plural(len(lines), 'record')} to {output}",
-        command("quarantine replay", *again),
+        command(
+            "quarantine replay",
+            *["--source", meant.name] * labels.several,
+            *("--edited", str(output), "--dry-run"),
+        ),
     )
 
 
