@@ -13,7 +13,7 @@ from headgate.declaration.contracts.operator import columns_of, gold_columns, op
 from headgate.declaration.contracts.sink import Sink, sink_of
 from headgate.declaration.contracts.source import CONNECTORS, connector_of
 from headgate.declaration.expressions.spark import as_written
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, REJECTED, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import (
     Column,
     Derived,
@@ -85,7 +85,7 @@ def plan(pipeline: Pipeline) -> dict[str, Any]:
         "sources": {name: _source(s) for name, s in pipeline.sources.items()},
         "bronze": {name: _bronze(name) for name in pipeline.sources},
         "silver": {name: _silver(t, pipeline) for name, t in pipeline.silver.items()},
-        "quarantine": {"table": "quarantine", "reasons": _reasons(pipeline)},
+        "quarantine": {name: _quarantine(s) for name, s in pipeline.sources.items()},
         "gold": {name: _gold(t, pipeline) for name, t in pipeline.gold.items()},
         "publish": {name: _publication(p) for name, p in pipeline.publish.items()},
     }
@@ -143,12 +143,11 @@ def _bronze(source: str) -> dict[str, Any]:
     return {"table": BRONZE.path(source), "holds": holds}
 
 
-def _reasons(pipeline: Pipeline) -> list[str]:
-    found = (reason for source in pipeline.sources.values() for reason in _reasons_of(source))
-    return list(dict.fromkeys(found))
+def _quarantine(source: Source) -> dict[str, Any]:
+    return {"table": QUARANTINE.path(source.name), "reasons": _reasons(source)}
 
 
-def _reasons_of(source: Source) -> list[str]:
+def _reasons(source: Source) -> list[str]:
     record = source.record
     has_tombstones = connector_of(source).has_tombstones and not record.ignores_tombstones
     reasons = ["tombstone"] if has_tombstones else []
@@ -248,8 +247,10 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
     for silver in document["silver"].values():
         lines += ["", f"{silver['table']} from {silver['from']}", *_table_lines(silver)]
         lines += suite_lines(silver)
-    quarantine = document["quarantine"]
-    lines += ["", quarantine["table"], f"  reasons  {', '.join(quarantine['reasons'])}"]
+    several = len(pipeline.sources) > 1
+    for quarantine in document["quarantine"].values():
+        title = quarantine["table"] if several else QUARANTINE.name
+        lines += ["", title, f"  reasons  {', '.join(quarantine['reasons'])}"]
     for name, gold in document["gold"].items():
         lines += ["", f"{gold['table']} from {gold['from']}"]
         lines += _gold_lines(gold, pipeline.gold[name])

@@ -10,6 +10,7 @@ import pytest
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe, plan
+from tests.support.several_sources import TWO, several_sources
 
 Read = Callable[[str], Pipeline]
 
@@ -64,13 +65,13 @@ def test_rows_are_counted_by_a_count_without_a_filter(base: str, read: Read) -> 
 def test_reasons_for_quarantine_follow_the_declaration(base: str, read: Read) -> None:
     asked = base.replace("within: 10 minutes", "within: 10 minutes, differing: quarantine")
     asked = asked.replace("      schema:", "      unknown_fields: quarantine\n      schema:")
-    assert " ".join(plan(read(asked))["quarantine"]["reasons"]) == (
+    assert " ".join(plan(read(asked))["quarantine"]["orders"]["reasons"]) == (
         "unparsable not_an_object missing_id missing_time unparsable_time future "
         "wrong_type unknown_field differing_duplicate"
     )
     bare = base.replace("      event_id: [order_id]\n", "")
     bare = bare.replace("      duplicates: {within: 10 minutes}\n", "")
-    assert "missing_id" not in plan(read(bare))["quarantine"]["reasons"]
+    assert "missing_id" not in plan(read(bare))["quarantine"]["orders"]["reasons"]
     assert "duplicates are not detected" in describe(read(bare))
 
 
@@ -189,3 +190,15 @@ def test_salt_is_shown(base: str, read: Read) -> None:
     assert plan(salted)["gold"]["sales"]["salt"] == 8
     assert "  salt     8 parts of each key in the first step" in describe(salted)
     assert "  salt" not in describe(read(base))
+
+
+def test_a_plan_of_several_sources_names_each(read: Read) -> None:
+    text = TWO.replace("event_id: [id]\n      ", "", 1)
+    with several_sources():
+        pipeline = read(text.replace("duplicates: {within: 1 hour}\n      ", "", 1))
+    reasons = {name: each["reasons"] for name, each in plan(pipeline)["quarantine"].items()}
+    assert ("missing_id" in reasons["orders"], "missing_id" in reasons["clicks"]) == (False, True)
+    lines = describe(pipeline).splitlines()
+    for source in ("orders", "clicks"):
+        assert {f"source {source}", f"bronze/{source}", f"quarantine/{source}"} <= {*lines}
+    assert "quarantine" not in lines
