@@ -315,7 +315,9 @@ def test_the_time_of_a_batch_is_that_until_gold_has_it(cards: Cards) -> None:
 
 
 def test_what_was_done_about_the_past_is_told(cards: Cards) -> None:
-    load = LoadState("l-1", "30 files of a/**", "files", "reading", "", 7, 30, 1_400, "me")
+    load = LoadState(
+        "l-1", "30 files of a/**", "files", "reading", "", 7, 30, 1_400, "me", "orders"
+    )
     gone = replace(load, id="l-2", state="stopped", why="x<b>.json has vanished")
     replays = (ReplayReport(3, 58, "per_minute", "me: the till was offline"),)
     day = NOW - timedelta(days=1)

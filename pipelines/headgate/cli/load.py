@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -29,7 +28,7 @@ from headgate.cli.options import (
 from headgate.cli.output import grid, respond
 from headgate.cli.requesting import person
 from headgate.cli.screen import waiting
-from headgate.cli.sources import the_source
+from headgate.cli.sources import SourceLabels, the_source
 from headgate.cli.undone import LeftError, load_states
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE
@@ -145,7 +144,11 @@ def load(
     require_done(state)
     gone = _passed_over(declared, layout, request)
     words = [f"passed over: {path}: {why}" for path, why in gone.items()]
-    document = {"pipeline": declared.name, **asdict(state), "passed_over": gone}
+    document = {
+        "pipeline": declared.name,
+        **SourceLabels(declared).fields(state),
+        "passed_over": gone,
+    }
     respond(json, document, *words, *_said(declared, state))
 
 
@@ -251,11 +254,15 @@ def _said(declared: Pipeline, state: LoadState) -> list[str]:
 
 
 def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
-    found = load_states(layout, declared)
-    rows = ((e.id, e.state, f"{e.read:,} of {e.total:,} {e.unit}", e.rows, e.what) for e in found)
-    shown = grid("", "load", "state", "read:", "records:", "what", rows=rows)
+    found, labels = load_states(layout, declared), SourceLabels(declared)
+    read = (f"{each.read:,} of {each.total:,} {each.unit}" for each in found)
+    rows = (
+        (each.id, *labels.cell(each.source), each.state, done, each.rows, each.what)
+        for each, done in zip(found, read, strict=True)
+    )
+    shown = grid("", "load", *labels.header, "state", "read:", "records:", "what", rows=rows)
     troubles = [f"{each.id}: {each.why}" for each in found if each.why]
-    document = {"pipeline": declared.name, "loads": [asdict(each) for each in found]}
+    document = {"pipeline": declared.name, "loads": [*map(labels.fields, found)]}
     nothing = f"{declared.name} has no loads; begin one: {command('load', '--files', 'archive')}"
     respond(json, document, *([shown, *troubles] if found else [nothing]))
 

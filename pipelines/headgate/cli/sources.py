@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headgate.cli.declaration import named
@@ -45,6 +46,11 @@ class SourceLabels:
 
     def field(self, source: str) -> dict[str, str]:
         return {"source": source} if self.several else {}
+
+    def fields(self, row: Any) -> dict[str, Any]:
+        """The fields of a dataclass that has the field ``source``."""
+        found = asdict(row)
+        return found if self.several else {k: v for k, v in found.items() if k != "source"}
 
     def facts(self, of: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
         """The facts about each source, by source; the facts themselves if there is one source."""

@@ -24,7 +24,7 @@ from tests.unit.supervision.conftest import lease
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
-STATE = LoadState("l-1", "4 files of a", "files", "reading", "", 1, 4, 1_500, "me")
+STATE = LoadState("l-1", "4 files of a", "files", "reading", "", 1, 4, 1_500, "me", "events")
 
 
 def keep(lake: Lake, id_: str, **more: str) -> LoadRequest:

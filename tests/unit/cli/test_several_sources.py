@@ -186,3 +186,18 @@ def test_versions_that_belong_together_are_those_of_each_source(ask: Ask, shop: 
     document = last_object(ask("versions", *shop, "--at", "orders=1", "--json")[1])
     assert document["sources"] == {"orders": {"n": 1}, "clicks": {"n": 1}}
     assert "n" not in document
+
+
+def test_a_load_is_one_of_a_source(ask: Ask, shop: Shop, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    (archive / "old.json").write_text(f"{Record().line()}\n")
+    code, _, err = ask("load", *shop, "--files", archive, "--no-wait")
+    assert (code, "name one: --source orders or --source clicks" in err) == (2, True)
+    code, out, err = ask(
+        "load", *shop, "--files", archive, "--no-wait", "--source", "clicks", "--json"
+    )
+    assert (code, last_object(out)["source"]) == (0, "clicks"), err
+    assert ask("load", *shop)[1].splitlines()[1].split()[1:3] == ["clicks", "reading"]
+    (load,) = last_object(ask("load", *shop, "--json")[1])["loads"]
+    assert load["source"] == "clicks"

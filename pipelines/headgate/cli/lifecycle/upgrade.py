@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, LogFormatted, PipelineName,
 from headgate.cli.output import respond
 from headgate.cli.plan import MEANINGS, deployment_document, show_deployment
 from headgate.cli.screen import Say, waiting
+from headgate.cli.sources import SourceLabels
 from headgate.cli.startable import check_startable, make_root
 from headgate.cli.undone import (
     left_by_loads,
@@ -232,9 +232,10 @@ def _respond(
     runs: bool,
 ) -> None:
     steps, loads = rebuild_progress(layout, declared), undone_loads(layout, declared)
+    labels = SourceLabels(declared)
     done: dict[str, Any] = {"pipeline": declared.name, "savepoint": savepoint.id}
     done |= {"running": runs, "rebuilding": steps, "deployed": deployment_document(found)}
-    done |= {"open_loads": [asdict(each) for each in loads if each.state != "stopped"]}
+    done |= {"open_loads": [labels.fields(each) for each in loads if each.state != "stopped"]}
     respond(
         json,
         done | {"left": left and shown(left.message)},

@@ -241,8 +241,9 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
             f"it was carried out as batch {done.n:,}",
             command("ledger", "--by-id"),
         )
+    of = SourceLabels(declared).field(request.source)
     respond(
         json,
-        {"pipeline": declared.name, "cancelled": request.id, "records": request.rows},
+        {"pipeline": declared.name, **of, "cancelled": request.id, "records": request.rows},
         f"the replay of {plural(request.rows, 'record')} is cancelled; they stay refused",
     )

@@ -119,6 +119,7 @@ class LoadState:
     total: int
     rows: int
     reason: str
+    source: str
 
     @property
     def is_open(self) -> bool:
@@ -148,6 +149,7 @@ def load_state(layout: Layout, pipeline: str, request: LoadRequest) -> LoadState
         total=request.total,
         rows=load.rows if load else 0,
         reason=request.reason,
+        source=request.source,
     )
 
 
