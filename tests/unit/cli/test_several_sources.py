@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.cli.ledger import summary
 from headgate.history.replay.corrections import (
     CorrectedRecord,
     EditedError,
@@ -15,6 +16,7 @@ from headgate.history.replay.corrections import (
     exported_records,
 )
 from headgate.history.replay.refused import RefusedRecord
+from headgate.insight.ledger import balance
 from tests.support.arrow_tables import NOON
 from tests.support.fake_stages import Record
 from tests.support.lake import Lake
@@ -201,3 +203,11 @@ def test_a_load_is_one_of_a_source(ask: Ask, shop: Shop, tmp_path: Path) -> None
     assert ask("load", *shop)[1].splitlines()[1].split()[1:3] == ["clicks", "reading"]
     (load,) = last_object(ask("load", *shop, "--json")[1])["loads"]
     assert load["source"] == "clicks"
+
+
+def test_the_end_of_a_run_counts_what_each_source_has_delivered(two_sources: Lake) -> None:
+    document = summary(balance(two_sources.layout, two_sources.pipeline), 4, 1.0)
+    assert document["sources"] == {
+        "orders": {"read": 6, "duplicate": 1, "quarantined": 1},
+        "clicks": {"read": 2, "duplicate": 0, "quarantined": 0},
+    }
