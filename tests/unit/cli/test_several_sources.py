@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headgate.cli.ledger import summary
+from headgate.cli.ledger import show_ledger, summary
+from headgate.cli.output import console
+from headgate.flow.sources.deployed_source import UnreadInput
 from headgate.history.replay.corrections import (
     CorrectedRecord,
     EditedError,
@@ -17,6 +20,7 @@ from headgate.history.replay.corrections import (
 )
 from headgate.history.replay.refused import RefusedRecord
 from headgate.insight.ledger import balance
+from headgate.insight.ledger.account import AcceptedGap
 from tests.support.arrow_tables import NOON
 from tests.support.fake_stages import Record
 from tests.support.lake import Lake
@@ -211,3 +215,18 @@ def test_the_end_of_a_run_counts_what_each_source_has_delivered(two_sources: Lak
         "orders": {"read": 6, "duplicate": 1, "quarantined": 1},
         "clicks": {"read": 2, "duplicate": 0, "quarantined": 0},
     }
+
+
+def test_gaps_and_unread_files_are_shown_with_their_source(
+    two_sources: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account = balance(two_sources.layout, two_sources.pipeline)
+    orders, clicks = account.sources
+    gaps = (AcceptedGap("taps", 0, 5, 7, "retention"),)
+    files = (UnreadInput(3, "x.json", "set_aside", "it is cut"),)
+    sources = (replace(orders, files=files), replace(clicks, gaps=gaps, files=None))
+    show_ledger(replace(account, sources=sources), console())
+    lines = capsys.readouterr().out.splitlines()
+    assert ["taps/0", "clicks", "5", "to", "6", "retention"] in [line.split() for line in lines]
+    assert "orders: file 3 x.json: set aside: it is cut" in lines
+    assert "the records of 1 file set aside are missing" in lines[-1]
