@@ -61,6 +61,7 @@ def test_loads_are_listed_with_what_stopped_them(
     assert code == 0
     assert "l-2: a.json has vanished" in out
     loads = last_object(ask("load", *of_lake, "--json")[1])["loads"]
+    assert all("source" not in each for each in loads)
     states = [(each["id"], each["state"]) for each in loads]
     assert states == [("l-1", "taken back"), ("l-2", "stopped")], "bronze has nothing of them"
 
