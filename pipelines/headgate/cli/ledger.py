@@ -14,6 +14,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import MARK, Shown, console, grid, respond
 from headgate.cli.rows import shown
 from headgate.cli.screen import waiting
+from headgate.cli.sources import SourceLabels
 from headgate.declaration.quantities import plural
 from headgate.insight.querying.without_pandas import leave_pandas_out
 
@@ -28,17 +29,21 @@ if TYPE_CHECKING:
 def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> None:
     """The account as tables, one row per table of the pipeline. ``is_early``: the run was to read
     everything, but was stopped before."""
-    several = account.has_several_sources
+    labels = SourceLabels(account.sources)
     out.print(
         f"[bold]{account.pipeline}[/]"
-        + ("" if several else f"  batch {account.batches}")
+        + ("" if labels.several else f"  batch {account.batches}")
         + f"  read {account.read:,}"
         + (f" ({account.replayed:,} of them replayed)" if account.replayed else "")
         + f"  duplicate {account.duplicate:,}"
         + (f" ({account.differing:,} differing)" if account.differing else "")
-        + (f"  generation {account.generation}" if account.generation and not several else "")
+        + (
+            f"  generation {account.generation}"
+            if account.generation and not labels.several
+            else ""
+        )
     )
-    for table in _tables(account):
+    for table in _tables(account, labels):
         if table.row_count:
             out.print(table)
     if account.corrected:
@@ -51,16 +56,16 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
         )
     if account.gaps:
         rows = (
-            (f"{gap.topic}/{gap.partition}", *[each.source] * several, gap.offsets, gap.reason)
+            (f"{gap.topic}/{gap.partition}", *labels.cell(each.source), gap.offsets, gap.reason)
             for each in account.sources
             for gap in each.gaps
         )
-        out.print(grid("", "gaps", *["source"] * several, "offsets", "reason", rows=rows))
+        out.print(grid("", "gaps", *labels.header, "offsets", "reason", rows=rows))
     for each in account.sources:
-        of = f"{each.source}: " if several else ""
         for file in each.files or ():
             line = f"{file.path}: {file.status.replace('_', ' ')}: {file.reason}"
-            out.print(f"{of}file {file.sequence} {shown(line)}", markup=False)
+            of = f"{labels.before(each.source)}file {file.sequence}"
+            out.print(f"{of} {shown(line)}", markup=False)
     for d in account.differences:
         out.print(f"[red]{d}[/]")
     aside = account.set_aside
@@ -84,10 +89,9 @@ _OF_SILVER = ("read", "duplicate", "quarantined", "rejected", "silver", "filtere
 _OF_GOLD = ("pairs", "folded", "late", "rows", "final", "lag")
 
 
-def _tables(account: Ledger) -> Iterator[Table]:
+def _tables(account: Ledger, labels: SourceLabels) -> Iterator[Table]:
     """A table for the sources, if there are several, and one for each layer."""
-    several = account.has_several_sources
-    if several:
+    if labels.several:
         rows = ((each.source, each.n, *_counts(each, _OF_SOURCES)) for each in account.sources)
         yield grid("", "source", "batch:", *(f"{name}:" for name in _OF_SOURCES), rows=rows)
     layers: tuple[tuple[str, Iterable[SilverAccount | GoldAccount], Sequence[str]], ...] = (
@@ -95,8 +99,8 @@ def _tables(account: Ledger) -> Iterator[Table]:
         ("gold", account.gold, _OF_GOLD),
     )
     for layer, tables, names in layers:
-        rows = ((t.table, *[t.source] * several, *_counts(t, names)) for t in tables)
-        yield grid("", layer, *["source"] * several, *(f"{name}:" for name in names), rows=rows)
+        rows = ((t.table, *labels.cell(t.source), *_counts(t, names)) for t in tables)
+        yield grid("", layer, *labels.header, *(f"{name}:" for name in names), rows=rows)
 
 
 def _counts(account: object, names: Sequence[str]) -> Iterator[object]:

@@ -146,7 +146,7 @@ def load(
     words = [f"passed over: {path}: {why}" for path, why in gone.items()]
     document = {
         "pipeline": declared.name,
-        **SourceLabels(declared).fields(state),
+        **SourceLabels(declared.sources).fields(state),
         "passed_over": gone,
     }
     respond(json, document, *words, *_said(declared, state))
@@ -254,7 +254,7 @@ def _said(declared: Pipeline, state: LoadState) -> list[str]:
 
 
 def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
-    found, labels = load_states(layout, declared), SourceLabels(declared)
+    found, labels = load_states(layout, declared), SourceLabels(declared.sources)
     read = (f"{each.read:,} of {each.total:,} {each.unit}" for each in found)
     rows = (
         (each.id, *labels.cell(each.source), each.state, done, each.rows, each.what)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,10 @@ def the_source(
 
 class SourceLabels:
     """The source of a line, a row or a document in an answer. An answer about a pipeline with one
-    source does not name it."""
+    of ``sources`` does not name it."""
 
-    def __init__(self, declared: Pipeline) -> None:
-        self.several = len(declared.sources) > 1
+    def __init__(self, sources: Sized) -> None:
+        self.several = len(sources) > 1
         self.header = ("source",) if self.several else ()
 
     def cell(self, source: str) -> tuple[str, ...]:

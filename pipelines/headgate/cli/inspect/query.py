@@ -116,7 +116,7 @@ def versions(
     """
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     found = versions_at(layout, declared, _batches(declared, at or ()))
-    labels = SourceLabels(declared)
+    labels = SourceLabels(declared.sources)
     tables = {
         path: {"version": version, "uri": layout.storage.uri(path)}
         for path, version in found.versions.items()

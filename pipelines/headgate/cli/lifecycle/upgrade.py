@@ -232,7 +232,7 @@ def _respond(
     runs: bool,
 ) -> None:
     steps, loads = rebuild_progress(layout, declared), undone_loads(layout, declared)
-    labels = SourceLabels(declared)
+    labels = SourceLabels(declared.sources)
     done: dict[str, Any] = {"pipeline": declared.name, "savepoint": savepoint.id}
     done |= {"running": runs, "rebuilding": steps, "deployed": deployment_document(found)}
     done |= {"open_loads": [labels.fields(each) for each in loads if each.state != "stopped"]}

@@ -52,7 +52,7 @@ def list_files(
 ) -> None:
     """List the files recorded, in the order in which they are read."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    labels, shown, unnamed = SourceLabels(declared), [], {}
+    labels, shown, unnamed = SourceLabels(declared.sources), [], {}
     for each in _landings(declared, layout, source):
         read, name = each.read_up_to(), each.source.name
         files, now = list(each.log.files), dict[int, str]()
@@ -152,7 +152,7 @@ def skip_files(
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
     if sequences:
         source = _source(declared, source).name
-    landings, labels = _landings(declared, layout, source), SourceLabels(declared)
+    landings, labels = _landings(declared, layout, source), SourceLabels(declared.sources)
     named = {each.source.name: each.files(sequences or (), set_aside) for each in landings}
     aside = all(is_aside(file) for files in named.values() for file in files)
     skipped: list[tuple[str, LoggedFile]] = []

@@ -88,7 +88,7 @@ def replay_records(
     require_machine(declared)
     if not dry_run:
         requests.require_no_replay(layout)
-    records, labels = records_of(layout, declared, source), SourceLabels(declared)
+    records, labels = records_of(layout, declared, source), SourceLabels(declared.sources)
     corrected = documents(declared, layout, records, wanted)
     if patch is not None:
         corrected = corrections.patched_records(corrected, patch)
@@ -217,7 +217,7 @@ def _show(found: Sequence[ReplayOutcome]) -> None:
 def _document(declared: Pipeline, source: Source, found: Sequence[ReplayOutcome]) -> dict[str, Any]:
     return {
         "pipeline": declared.name,
-        **SourceLabels(declared).field(source.name),
+        **SourceLabels(declared.sources).field(source.name),
         "outcomes": dict(Counter(o.kind for o in found)),
         "records": [
             {

@@ -66,7 +66,7 @@ def list_refused(
     """Count refused records by table and reason. A record that breaks several rules is in several
     lines. The replaced ones have a good copy in the tables."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    sources, labels = sources_meant(declared, source, table), SourceLabels(declared)
+    sources, labels = sources_meant(declared, source, table), SourceLabels(declared.sources)
     wanted = replace(
         selection(declared, sources, table, rule, reason, None, since, until), with_replaced=True
     )
@@ -117,7 +117,7 @@ def show_refused(
 ) -> None:
     """Show open refused records with their bytes, in the order of the log."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    sources, labels = sources_meant(declared, source, table), SourceLabels(declared)
+    sources, labels = sources_meant(declared, source, table), SourceLabels(declared.sources)
     wanted = selection(declared, sources, table, rule, reason, event_id, since, until)
     found = [records_of(layout, declared, each) for each in sources]
     rows: list[tuple[str, RefusedRecord]] = []
@@ -167,7 +167,7 @@ def export_refused(
     """Write open refused records into a file, one JSON object a line. Change `value`, and replay
     them with --edited."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    meant, labels = source_meant(declared, source, table), SourceLabels(declared)
+    meant, labels = source_meant(declared, source, table), SourceLabels(declared.sources)
     wanted = selection(declared, [meant], table, rule, reason, event_id, since, until)
     require_new(output)
     corrected = documents(declared, layout, records_of(layout, declared, meant), wanted)
@@ -241,7 +241,7 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
             f"it was carried out as batch {done.n:,}",
             command("ledger", "--by-id"),
         )
-    of = SourceLabels(declared).field(request.source)
+    of = SourceLabels(declared.sources).field(request.source)
     respond(
         json,
         {"pipeline": declared.name, **of, "cancelled": request.id, "records": request.rows},
