@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -14,20 +15,22 @@ from headgate.flow.sources.deployed_source import UnreadInput
 from headgate.history.loads.requests import LoadState
 from headgate.insight.ledger.account import GoldAccount, Ledger, SilverAccount, SourceAccount
 from headgate.insight.status.batch_times import BatchTime
-from headgate.insight.status.freshness import Freshness
+from headgate.insight.status.freshness import Freshness, SourceFreshness
 from headgate.insight.status.past import PastBackfill, PastReport, ReplayReport
 from headgate.insight.status.report import Account, Notice, StreamStatus, TablesReport
-from headgate.lake.control.driver_reports import Backlog, Failure
+from headgate.lake.control.driver_reports import Backlog, Failure, SourceProgress
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.supervision.job_state import JobState
 from tests.support import browser
 from tests.support.cards import Cards, shown_cards, stream
-from tests.support.reported import at_b
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not browser.is_there, reason="needs the package chromium")
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+ORDERS = {
+    "orders": SourceProgress(60, NOW - timedelta(seconds=20), backlog=Backlog("files")),
+}
 JOB = JobState(
     "fused",
     LAYERS,
@@ -36,18 +39,16 @@ JOB = JobState(
     epoch=3,
     since=NOW,
     renewed=NOW,
-    sources=at_b(n=7),
+    sources=ORDERS,
 )
 RUNNING = StreamStatus(
     condition="running",
     since=NOW - timedelta(hours=1),
     restarts=0,
     operation=None,
-    n=60,
+    sources=ORDERS,
     rows=500,
     seconds=2.0,
-    backlog=Backlog("files"),
-    clock=NOW - timedelta(seconds=20),
     level=NOW - timedelta(seconds=3),
     trouble=None,
     paused=None,
@@ -104,11 +105,15 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cards]:
         yield shown
 
 
+def orders(**changes: Any) -> dict[str, SourceProgress]:
+    return {"orders": replace(ORDERS["orders"], **changes)}
+
+
 def history(rows: Sequence[int], every: timedelta = timedelta(minutes=1)) -> TablesReport:
     began = NOW - len(rows) * every
     took = timedelta(seconds=1)
     batches = (BatchTime(n, began + n * every, r, took, 3 * took) for n, r in enumerate(rows, 1))
-    return TablesReport(ACCOUNT, history=tuple(batches))
+    return TablesReport(ACCOUNT, history={"orders": tuple(batches)})
 
 
 def test_a_percentage_is_of_what_stands_beside_it(cards: Cards) -> None:
@@ -126,10 +131,9 @@ def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
     """The driver has just restarted and reports that it is up to date."""
     fresh = Freshness(
         {"per_minute": NOW - timedelta(hours=4)},
-        clock=NOW - timedelta(hours=19),
-        arrived=NOW - timedelta(minutes=30),
+        {"orders": SourceFreshness(NOW - timedelta(hours=19), NOW - timedelta(minutes=30))},
     )
-    began = replace(RUNNING, since=NOW, level=NOW, clock=NOW)
+    began = replace(RUNNING, since=NOW, level=NOW, sources=orders(watermark=NOW))
     cards.show(NOW, stream("shop", began, TablesReport(ACCOUNT, freshness=fresh)))
     shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
     assert shown["Gold changed"].split("\n") == ["4 h ago", "last record 30 min ago"]
@@ -143,7 +147,8 @@ def test_gold_is_as_old_as_its_commits(cards: Cards) -> None:
 
 
 def test_little_is_not_nothing(cards: Cards) -> None:
-    slow = replace(RUNNING, rows=49, seconds=112.0, backlog=Backlog("files", 1, 5546))
+    one = orders(backlog=Backlog("files", 1, 5546))
+    slow = replace(RUNNING, rows=49, seconds=112.0, sources=one)
     cards.show(NOW, stream("shop", slow))
     shown = dict(zip(cards.text(".figure dt"), cards.text(".figure dd"), strict=True))
     assert shown["Rows/s"].split("\n") == ["0.44", "49 in 112 s"]
@@ -171,12 +176,12 @@ def test_charts_say_when(cards: Cards) -> None:
 
 
 def test_a_night_without_batches_is_cut(cards: Cards) -> None:
-    evening, morning = history([5] * 30).history, history([5] * 30).history
-    assert evening is not None
-    assert morning is not None
+    batches = history([5] * 30).history
+    assert batches is not None
+    (morning,) = batches.values()
     night = timedelta(hours=14)
-    both = (*(replace(each, committed=each.committed - night) for each in evening), *morning)
-    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, history=both)))
+    both = (*(replace(each, committed=each.committed - night) for each in morning), *morning)
+    cards.show(NOW, stream("shop", RUNNING, TablesReport(ACCOUNT, history={"orders": both})))
     axis = cards.text(".chart:first-child .axis span")
     assert axis[0] == "05-03 21:31Z"
     assert "05-04 11:31Z" in axis

@@ -94,7 +94,8 @@ class Place:
 
     @property
     def batch(self) -> int:
-        return max((job.n or 0 for job in probe(self.layout, datetime.now(UTC))), default=0)
+        jobs = probe(self.layout, datetime.now(UTC))
+        return max((each.n for job in jobs for each in job.sources.values()), default=0)
 
     def processes(self) -> list[psutil.Process]:
         """All processes that use this place, in an argument, as working folder or as an open

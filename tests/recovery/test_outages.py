@@ -87,8 +87,9 @@ class Watched:
             time.sleep(1)
         (job,) = self.jobs
         assert job.owner.pid == self.driver.process.pid
-        assert job.outage is not None
-        assert job.outage.lasts(datetime.now(UTC)) >= timedelta(seconds=seconds)
+        (source,) = job.sources.values()
+        assert source.outage is not None
+        assert source.outage.lasts(datetime.now(UTC)) >= timedelta(seconds=seconds)
         status = self.said("status")  # with code 0: a supervisor would start another driver
         assert what in status
         assert "waiting" in status
@@ -199,4 +200,5 @@ def _read(root: Path) -> int:
 
 
 def _has_backlog(jobs: tuple[JobState, ...]) -> bool:
-    return any(job.backlog is not None and job.backlog.count for job in jobs)
+    backlogs = [source.backlog for job in jobs for source in job.sources.values()]
+    return any(backlog is not None and backlog.count for backlog in backlogs)

@@ -43,9 +43,10 @@ def logged(engine: Engine) -> dict[str, tuple[str, str | None]]:
 def freshness_of(engine: Engine) -> tuple[datetime, datetime]:
     """When the last record came, and when gold last changed."""
     fresh = freshness(engine.layout, engine.pipeline)
-    assert fresh.arrived is not None
+    arrived = fresh.sources["raw"].arrived
+    assert arrived is not None
     assert fresh.changed is not None
-    return fresh.arrived, fresh.changed
+    return arrived, fresh.changed
 
 
 ODD_NAMES = [

@@ -125,7 +125,8 @@ class Site:
 
     @property
     def batch(self) -> int:
-        return max((job.n or 0 for job in self.jobs), default=0)
+        """The highest batch id of its sources."""
+        return max((each.n for job in self.jobs for each in job.sources.values()), default=0)
 
     def drivers(self) -> list[int]:
         """Every process that runs the pipeline, also one that no lease or task refers to."""

@@ -20,6 +20,7 @@ def at_b(**fields: Any) -> dict[str, SourceProgress]:
     return {"b": SourceProgress(**fields)}
 
 
-def with_b(job: Job, **fields: Any) -> Job:
-    """The job, with other fields of its source."""
-    return replace(job, sources={"b": replace(job.sources.get("b", SourceProgress()), **fields)})
+def with_source(job: Job, **fields: Any) -> Job:
+    """The job, with other fields of its only source."""
+    ((name, source),) = job.sources.items()
+    return replace(job, sources={name: replace(source, **fields)})

@@ -146,7 +146,7 @@ def kept(
 def down(condition: str) -> dict[str, Any]:
     """The event of the trigger, and the state of the job that it has observed."""
     FakeLauncher.state = STATES[condition]
-    progress = "" if condition == "absent" else f"fused {JOB.epoch} {JOB.n} None None"
+    progress = "" if condition == "absent" else f"fused {JOB.epoch} [7] None None"
     return {"event": "down", "condition": condition, "fingerprint": progress}
 
 

@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -49,14 +50,17 @@ class JsonLog:
         return self.line("stage", message)
 
     def batch(self, progress: JobProgress, text: str) -> str:
-        self.n, self.stage = progress.n, None
-        backlog = progress.backlog
+        sources = {
+            name: {"n": each.n, "backlog": None if each.backlog is None else each.backlog.count}
+            for name, each in progress.sources.items()
+        }
+        self.n, self.stage = _only([each.n for each in progress.sources.values()]), None
         return self.line(
             *("batch", text),
             level="INFO" if progress.trouble is None else "WARNING",
             rows=progress.rows,
             seconds=progress.seconds,
-            backlog=None if backlog is None else backlog.count,
+            sources=sources,
             trouble=progress.trouble,
         )
 
@@ -69,6 +73,11 @@ class JsonLog:
             exit_code=code,
             exception=shown(traceback.format_exc()),
         )
+
+
+def _only(found: Sequence[int]) -> int | None:
+    """The batch id of the only source. Several sources have batch ids of their own."""
+    return found[0] if len(found) == 1 else None
 
 
 class JsonStream(io.TextIOBase):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,6 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.runtime import PipelineRuntime
 from headgate.errors import HeadgateError, joined_messages
 from headgate.lake.control.driver_reports import (
-    BySource,
     LagSample,
     Outage,
     SourceProgress,
@@ -40,7 +40,7 @@ def _now() -> datetime:
 
 
 @dataclass
-class JobProgress(BySource):
+class JobProgress:
     """``seconds`` and ``rows`` describe the last batch. ``sources`` are all sources of the pipeline
     by name. ``load_outage``: the history of a load does not answer; the sources do not wait for it.
     ``trouble`` is a message about what fails now: a source, a load, a sink, a savepoint, a damaged
@@ -223,6 +223,13 @@ class JobProgress(BySource):
             self._write()
 
     def _take(self, runtime: PipelineRuntime) -> None:
+        graph = graph_of(runtime.pipeline)
+        tables = graph.of(BRONZE, SILVER, GOLD)
+        self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in tables}
+        quarantined = Counter[str]()
+        for node in graph.of(SILVER):  # the same records are invalid for each silver table
+            source, count = graph.source_of(node.path).name, self.totals[node.path]
+            quarantined[source] = max(quarantined[source], count.get("quarantined", 0))
         for name, stage in runtime.bronze.items():
             bronze = stage.table.refresh()
             watermark = BronzePayload.of(bronze).watermark
@@ -230,10 +237,8 @@ class JobProgress(BySource):
                 self.sources.get(name, SourceProgress()),
                 n=bronze.n,
                 watermark=None if watermark is None else time_of(watermark),
+                quarantined=quarantined[name],
             )
-        graph = graph_of(runtime.pipeline)
-        tables = graph.of(BRONZE, SILVER, GOLD)
-        self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in tables}
         states = (runtime.table(node.path).state for node in graph.of(GOLD))
         changes = [state.changed_at for state in states if state.changed_at is not None]
         self.changed = time_of(max(changes)) if changes else None

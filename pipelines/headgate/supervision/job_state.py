@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from headgate.lake.control.driver_reports import BySource, Failure, Outage, SourceProgress
+from headgate.lake.control.driver_reports import Failure, Outage, SourceProgress
 from headgate.lake.control.driver_requests import StopRequest, stop_requested
 from headgate.lake.control.ownership import (
     EXPIRES_AFTER,
@@ -28,7 +28,7 @@ they stopped."""
 
 
 @dataclass(frozen=True)
-class JobState(BySource):
+class JobState:
     """One job: ``fused``, or the layer that it runs. The fields from its status document (``rows``
     and all after it, except ``restarts`` and ``operation``) have their defaults before its tables
     are open. ``sources`` are the sources of the pipeline by name. ``updated`` is when a batch last
@@ -68,6 +68,14 @@ class JobState(BySource):
     def is_waiting(self) -> bool:
         """It is alive, and none of its sources can be read."""
         return self.is_alive and (self.tried is not None or self.waits_for_a_person)
+
+    @property
+    def waits_since(self) -> datetime | None:
+        """Since when it can read none of its sources; None while it can read one."""
+        if not self.is_waiting:
+            return None
+        reasons = (source.outage or source.failure for source in self.sources.values())
+        return max(reason.since for reason in reasons if reason is not None)
 
     @property
     def waits_for_a_person(self) -> bool:

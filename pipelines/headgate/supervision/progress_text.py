@@ -10,7 +10,7 @@ from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind, kind_of, name
 from headgate.declaration.quantities import span
 
 if TYPE_CHECKING:
-    from headgate.lake.control.driver_reports import Backlog
+    from headgate.lake.control.driver_reports import SourceProgress
 
 GAP = "  "
 STAGE_PREFIX = "… "
@@ -23,25 +23,19 @@ class ReportedProgress(Protocol):
     @property
     def job(self) -> str: ...
     @property
-    def n(self) -> int | None: ...
-    @property
     def rows(self) -> int | None: ...
     @property
     def seconds(self) -> float | None: ...
     @property
-    def backlog(self) -> Backlog | None: ...
+    def sources(self) -> Mapping[str, SourceProgress]: ...
     @property
     def trouble(self) -> str | None: ...
-    @property
-    def watermark(self) -> datetime | None: ...
     @property
     def changed(self) -> datetime | None: ...
     @property
     def totals(self) -> Mapping[str, Mapping[str, int]] | None: ...
     @property
     def paused(self) -> datetime | None: ...
-    @property
-    def set_aside(self) -> int: ...
 
 
 def progress_line(job: ReportedProgress, now: datetime) -> str:
@@ -51,30 +45,50 @@ def progress_line(job: ReportedProgress, now: datetime) -> str:
 def progress_parts(job: ReportedProgress, now: datetime) -> tuple[str, ...]:
     """Batch, records read in all and the speed of the last batch (neither for a job without bronze,
     and no speed before this run has ended a batch), backlog, watermark, late, quarantined, rejected
-    and files set aside (if there are some), when gold last changed, a pause, and what fails now."""
+    and files set aside (if there are some), when gold last changed, a pause, and what fails now.
+    Batch, backlog, watermark and files set aside are those of each source."""
     read = [f"read {_total(job, BRONZE, 'read'):,}"]
     if job.seconds:
         speed = (job.rows or 0) / job.seconds
         read.append(f"{speed:,.1f} rows/s" if 0 < speed < 10 else f"{speed:,.0f} rows/s")
-    clock = f"{job.watermark:%F %T}" if job.watermark else "-"
     changed = f"changed {span(now - job.changed)} ago" if job.changed else "-"
     remarks = (job.trouble,) if job.trouble else ()
     if job.paused:
         remarks = (f"paused since {job.paused:%T}", *remarks)
     rejected = sum(rejected_rows(job).values())
+    name = "batch" if job.job == "fused" else job.job
+    behind, aside = list[str](), list[str]()
+    if len(job.sources) == 1:
+        (source,) = job.sources.values()
+        name, behind, aside = f"{name} {source.n}", _behind(source), _set_aside(source)
     return (
         f"{now:%T}",
-        f"batch {job.n}" if job.job == "fused" else f"{job.job} {job.n}",
+        *([name] if len(job.sources) == 1 or job.job != "fused" else []),
         *(read if job.job in ("fused", "bronze") else ()),
-        f"backlog {'-' if job.backlog is None else job.backlog}",
-        f"watermark {clock}",
+        *behind,
+        *(_of_several(*each) for each in job.sources.items() if len(job.sources) > 1),
         f"late {_total(job, GOLD, 'late'):,}",
-        f"quarantined {_total(job, SILVER, 'quarantined'):,}",
+        f"quarantined {sum(source.quarantined for source in job.sources.values()):,}",
         *([f"rejected {rejected:,}"] if rejected else []),
-        *([f"files set aside {job.set_aside:,}"] if job.set_aside else []),
+        *aside,
         f"gold {changed}",
         *remarks,
     )
+
+
+def _of_several(name: str, source: SourceProgress) -> str:
+    """A source among several ones, in one part, so that the screen keeps it together."""
+    return f"{name}: " + ", ".join([f"batch {source.n}", *_behind(source), *_set_aside(source)])
+
+
+def _behind(source: SourceProgress) -> list[str]:
+    clock = f"{source.watermark:%F %T}" if source.watermark else "-"
+    backlog = "-" if source.backlog is None else source.backlog
+    return [f"backlog {backlog}", f"watermark {clock}"]
+
+
+def _set_aside(source: SourceProgress) -> list[str]:
+    return [f"files set aside {source.set_aside:,}"] if source.set_aside else []
 
 
 def rejected_rows(job: ReportedProgress) -> dict[str, int]:
@@ -85,6 +99,4 @@ def rejected_rows(job: ReportedProgress) -> dict[str, int]:
 
 def _total(job: ReportedProgress, kind: Kind, count: str) -> int:
     by_table = job.totals or {}
-    totals = [t.get(count, 0) for name, t in by_table.items() if kind_of(name) == kind]
-    # The same records fail for every silver table: they are counted once.
-    return max(totals, default=0) if kind == SILVER else sum(totals)
+    return sum(total.get(count, 0) for name, total in by_table.items() if kind_of(name) == kind)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.inspect.status_screen import freshness_in_words
-from headgate.insight.status.freshness import Freshness
+from headgate.insight.status.freshness import Freshness, SourceFreshness
 from headgate.lake.control.driver_reports import Failure, record_failure
 from headgate.lake.control.ownership import Owner
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -61,9 +61,8 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "elsewhere": [],
         "freshness": {
             "gold_changed": None,
-            "watermark": None,
-            "last_record": None,
             "gold": {"per_minute": None},
+            "sources": {"events": {"watermark": None, "last_record": None}},
         },
         "rebuilding": [],
         "held": [],
@@ -76,7 +75,8 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
 
 
 def test_a_pipeline_without_gold_has_no_time_of_gold() -> None:
-    found = freshness_in_words(Freshness({}, NOW, NOW), NOW + timedelta(minutes=2))
+    fresh = Freshness({}, {"events": SourceFreshness(NOW, NOW)})
+    found = freshness_in_words(fresh, NOW + timedelta(minutes=2))
     assert found == "watermark 2 min behind; last record 2 min ago"
 
 

@@ -74,7 +74,7 @@ def test_partitions_trouble_and_all(ask: Ask, of_lake: OfLake, topic: Lake) -> N
         "idle": False,
     }
     assert job["trouble"] == trouble
-    assert job["trend"] is None
+    assert job["sources"]["b"]["trend"] is None
 
 
 def test_of_a_hundred_partitions_the_ten_furthest_behind(
@@ -146,7 +146,7 @@ def test_how_the_backlog_moves(ask: Ask, of_lake: OfLake, topic: Lake) -> None:
     behind(topic.layout, Backlog("records", 90_000), samples=samples(90_000, 1200, 2400))
     said = "falling behind by 1,200 records/s"
     assert said in ask("status", *of_lake)[1].splitlines()
-    trend = last_object(ask("status", *of_lake, "--json")[1])["jobs"][0]["trend"]
+    trend = last_object(ask("status", *of_lake, "--json")[1])["jobs"][0]["sources"]["b"]["trend"]
     assert trend["says"] == said
     assert trend["trend"] == "falling behind"
 

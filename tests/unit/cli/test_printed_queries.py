@@ -33,7 +33,7 @@ def test_a_name_with_its_layer_may_be_a_word_of_sql(
 
 def test_a_printed_query_names_the_layer(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     window = OpenWindow("gold/per_minute", (NOON, NOON), 1, 1)
-    show_checkpoints(Checkpoints(1, 0, (), (), (), (window,)))
+    show_checkpoints(Checkpoints({"events": 1}, 0, {}, (), (), (window,)))
     conclude(lake.pipeline, lake.layout, False, 0.0, 0, None)
     out = capsys.readouterr().out
     assert "SELECT * FROM gold.per_minute WHERE NOT final" in out

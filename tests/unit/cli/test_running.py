@@ -203,7 +203,8 @@ def test_a_line_of_progress() -> None:
 
     progress = JobProgress("tiny", "fused", 1, NOW, Layout.of("/lake", "tiny"))
     progress.rows, progress.seconds = 5000, 2.0
-    progress.sources = at_b(n=3, backlog=Backlog("files", 2, 1_500_000), watermark=NOW)
+    behind = Backlog("files", 2, 1_500_000)
+    progress.sources = at_b(n=3, backlog=behind, watermark=NOW, quarantined=7)
     progress.changed = NOW - timedelta(seconds=4)
     progress.totals = {
         "bronze/orders": {"read": 9000},

@@ -158,7 +158,7 @@ def test_a_bronze_with_fewer_rows_that_replaces_another_is_a_new_beginning(
         tables.commit("bronze/b", kind="data", n=n, total={"read": read})
         progress.batch_done(tables.runtime, of_b(Backlog("records", 5)))
         assert progress.rows == max(read - before, 0)
-    assert [sample.read for sample in progress.samples] == [50, 60]
+    assert [sample.read for sample in progress.sources["b"].samples] == [50, 60]
 
 
 def test_records_that_are_read_are_not_in_gold_before_the_batch_ends(
@@ -232,7 +232,7 @@ def test_a_sink_that_is_down_does_not_hide_how_the_backlog_changes(
     for also in (None, "publish out: it is down", None):
         clock.tick(5)
         progress.idle(of_b(Backlog("records", 1)), tables.runtime, also=also)
-    assert len(progress.samples) == 3
+    assert len(progress.sources["b"].samples) == 3
     progress.waits("b", AWAY)
     assert source(tables)["samples"] == []
 
@@ -264,7 +264,7 @@ def test_a_pause_and_an_outage_begin_the_samples_anew(
         clock.tick(5)
         report = of_b(Backlog("records", 1), outage=away if is_apart else None)
         progress.idle(report, tables.runtime, paused if is_apart else None)
-    assert len(progress.samples) == 1
+    assert len(progress.sources["b"].samples) == 1
 
 
 def test_gold_changed_when_its_commits_say(
@@ -318,7 +318,7 @@ def test_the_first_batch_of_a_driver_took_no_longer_than_it_runs(
 def test_files_are_not_sampled(tables: Tables, progress: JobProgress, clock: Clock) -> None:
     clock.tick(5)
     progress.idle(of_b(Backlog("files", 1, 10)), tables.runtime)
-    assert progress.samples == ()
+    assert progress.sources["b"].samples == ()
 
 
 def test_brokers_that_never_answered_are_seen_at_once(tables: Tables, clock: Clock) -> None:

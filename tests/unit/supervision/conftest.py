@@ -9,7 +9,6 @@ from headgate.lake.control.driver_reports import Backlog, SourceProgress
 from headgate.lake.control.ownership import LAYERS, Owner, lease_path
 from headgate.lake.storage.documents import encoded, write_document
 from headgate.lake.storage.layout import Layout
-from tests.support.reported import at_b
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TWO_FILES = Backlog("files", 2, 1000)
@@ -43,10 +42,11 @@ def report(
     epoch: int,
     n: int = 0,
     backlog: Backlog | None = TWO_FILES,
+    source: str = "b",
     sources: Mapping[str, SourceProgress] | None = None,
     **more: Any,
 ) -> None:
-    """Write the status of a job after a batch. Without ``sources``, it has the source ``b``."""
+    """Write the status of a job after a batch. Without ``sources``, it has one ``source``."""
     content: dict[str, Any] = {
         "state": "running",
         "epoch": epoch,
@@ -56,8 +56,8 @@ def report(
     }
     content |= {"updated": NOW.isoformat(), "totals": {}}
     of_source = {field.name for field in fields(SourceProgress)} & {*more}
-    source = {"watermark": NOW, **{name: more.pop(name) for name in of_source}}
-    sources = sources or at_b(n=n, backlog=backlog, **source)
+    about = {"watermark": NOW, **{name: more.pop(name) for name in of_source}}
+    sources = sources or {source: SourceProgress(n=n, backlog=backlog, **about)}
     content["sources"] = {name: encoded(each) for name, each in sources.items()}
     content |= {k: v.isoformat() if isinstance(v, datetime) else v for k, v in more.items()}
     write_document(layout.storage, Layout.document(f"status-{job}"), content)

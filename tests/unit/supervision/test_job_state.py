@@ -13,6 +13,7 @@ from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import overall_state, probe, state_of_lease
+from tests.support.reported import at_b
 from tests.unit.supervision.conftest import NOW, lease, report
 
 GONE = Owner(pid=2**22 + 1, host=Owner.here().host, started=0.0)
@@ -29,7 +30,7 @@ def test_one_driver_of_all_layers_is_one_job(layout: Layout) -> None:
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)
     assert (job.job, job.layers, job.state, job.epoch) == ("fused", LAYERS, "running", 4)
-    assert (job.n, job.backlog, job.watermark) == (7, Backlog("files", 2, 1000), NOW)
+    assert job.sources == at_b(n=7, backlog=Backlog("files", 2, 1000), watermark=NOW)
     assert job.updated == NOW
 
 
@@ -43,7 +44,7 @@ def test_the_status_of_an_earlier_run_is_ignored(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=5)
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)
-    assert job.n is None
+    assert job.sources == {}
     assert not job.is_open
     assert job.updated == NOW, "but gold is as old as it is"
     request_stop(layout)
@@ -58,7 +59,7 @@ def test_the_last_status_of_a_stopped_job_stays_valid(layout: Layout) -> None:
     lease(layout, Owner.here(), epoch=5, released=True)
     report(layout, "fused", epoch=4, n=7)
     (job,) = probe(layout, NOW)
-    assert (job.state, job.n, job.epoch, job.finished) == ("stopped", 7, 5, False)
+    assert (job.state, job.sources["b"].n, job.epoch, job.finished) == ("stopped", 7, 5, False)
     report(layout, "fused", epoch=4, n=7, state="finished")
     assert probe(layout, NOW)[0].finished
 

@@ -29,7 +29,7 @@ from headgate.supervision.supervisor import (
     supervisor_step,
 )
 from tests.support.reaper import REPOSITORY
-from tests.support.reported import at_b, with_b
+from tests.support.reported import at_b, with_source
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
@@ -141,7 +141,7 @@ def test_a_driver_that_makes_no_progress_is_stuck() -> None:
 
 
 def away(tried: timedelta) -> JobState:
-    return with_b(JOB, outage=Outage("no answer", NOON, NOON + tried))
+    return with_source(JOB, outage=Outage("no answer", NOON, NOON + tried))
 
 
 def test_a_driver_that_waits_for_its_source_is_left_alone_as_long_as_it_tries() -> None:

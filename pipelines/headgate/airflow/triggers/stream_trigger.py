@@ -140,8 +140,10 @@ class StreamTrigger(PlainTrigger):
     def _log_news(
         self, seen: Observation, jobs: tuple[JobState, ...], now: datetime, failure: Failure | None
     ) -> None:
-        """Log each new batch and each change of condition, else one line a minute."""
-        news = seen.condition, [job.n for job in jobs]
+        """Log each new batch, each source that fails, and each change of condition, else one line a
+        minute."""
+        sources = [(name, each) for job in jobs for name, each in job.sources.items()]
+        news = seen.condition, [(each.n, each.failure is None) for _, each in sources]
         if news == self._news and now - self._logged < _QUIET:
             return
         self._news, self._logged = news, now
@@ -153,6 +155,11 @@ class StreamTrigger(PlainTrigger):
             for job in jobs:
                 if job.is_waiting:
                     self.log.warning("%s: %s", name, job.trouble)
+        for source, each in sources if seen.condition in ("running", "waiting") else ():
+            if each.failure is not None:
+                remedy = rendered(each.failure.remedy, self._stream.place)
+                said = f"{each.failure.reason}\n{remedy}"
+                self.log.warning("%s: source %s waits for a person: %s", name, source, said)
         if seen.condition == "resting":
             self.log.info("%s is stopped on request. %s", name, again)
         for job in jobs:

@@ -17,10 +17,11 @@ from headgate.cli.rows import cells
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
+from headgate.lake.control.driver_reports import about_source
 from headgate.lake.control.driver_requests import paused_since
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.discovery import Sighting
-from headgate.supervision.job_state import overall_state, probe
+from headgate.supervision.job_state import JobState, overall_state, probe
 
 
 def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
@@ -39,8 +40,9 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     table = grid("", "name", "state", "file")
     for entry in listed:
         table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
-        if problem := next(filter(None, map(entry.get, ("problem", "failure", "outage"))), None):
-            table.add_row(*cells("", "", problem))
+        problem = next(filter(None, map(entry.get, ("problem", "failure", "outage"))), None)
+        for said in [problem] if problem else entry.get("sources", {}).values():
+            table.add_row(*cells("", "", said))
         for found in entry.get("elsewhere", ()):
             table.add_row(*cells("", other_pipelines.in_words(found, root), found["file"]))
     for other in others:
@@ -70,9 +72,23 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         "ended": ended,
         "failure": failure and failure.reason,
         "outage": next((job.trouble for job in jobs if job.is_waiting), None),
+        "sources": _unreadable(jobs, datetime.now(UTC)),
         "paused": paused and paused.isoformat(),
         "elsewhere": [other_pipelines.as_dict(each) for each in others],
     }
+
+
+def _unreadable(jobs: Sequence[JobState], now: datetime) -> dict[str, str]:
+    """Why sources cannot be read, by name, while a job reads others."""
+    found: dict[str, str] = {}
+    for job in jobs:
+        for name, source in job.sources.items():
+            if not job.is_alive or source.is_readable:
+                continue
+            outage = source.outage.said(now) if source.outage else ""
+            said = source.failure.reason if source.failure else outage
+            found[name] = about_source(name, said, job.sources)
+    return found
 
 
 def _in_words(entry: Mapping[str, object]) -> str:

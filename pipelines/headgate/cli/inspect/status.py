@@ -15,14 +15,20 @@ from headgate.cli.inspect.status_screen import (
     describe_freshness,
     partitions_table,
     show_checkpoints,
-    trend_for,
+    trends_of,
     waiting,
     waiting_for,
 )
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.undone import rebuild_in_words, rebuild_progress
-from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.commands import rendered
+from headgate.lake.control.driver_reports import (
+    Failure,
+    SourceProgress,
+    about_source,
+    last_failure,
+)
 from headgate.lake.control.driver_requests import paused_since, stop_asked
 from headgate.lake.storage.documents import encoded
 from headgate.lake.storage.layout import Layout
@@ -54,7 +60,8 @@ def status(
     """Show the state of a pipeline's jobs.
 
     Exit code 7 if a job died or failed and nobody asked it to stop: start it again. Exit code 2, 3
-    or 5 if a job failed with that code, which needs a person first.
+    or 5 if a job failed with that code, which needs a person first. Exit code 3 also if a source
+    cannot be read before a person acts, while the job reads others.
     """
     from headgate.insight.status.checkpoints import checkpoints
     from headgate.supervision.job_state import overall_state, probe
@@ -110,6 +117,8 @@ def status(
         raise typer.Exit(failure.code)
     if (state in ("dead", "stale") and not is_to_stop) or failure is not None:
         raise typer.Exit(exit_codes.NOT_ALIVE)
+    if any(source.failure for job in jobs if job.is_alive for source in job.sources.values()):
+        raise typer.Exit(exit_codes.SOURCE)
 
 
 def _show_rejected(jobs: tuple[JobState, ...]) -> None:
@@ -164,19 +173,30 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | N
     table = grid("", name, "state", "process", "batch:", "backlog:", "watermark", "for:", "seen:")
     for job in jobs:
         process = f"{job.owner.pid} on {job.owner.host}"
-        backlog = "-" if job.backlog is None else str(job.backlog)
-        clock = f"{job.watermark:%F %T}Z" if job.watermark else "-"
-        table.add_row(
-            job.job,
-            _state(job, ended),
-            process,
-            "-" if job.n is None else f"{job.n:,}",
-            backlog,
-            clock,
-            span(now - job.since) if job.is_alive else "-",
-            f"{span(now - job.renewed)} ago",
-        )
+        is_one = len(job.sources) == 1
+        reached = ("-", "-", "-") if not job.sources else ("", "", "")
+        if is_one:
+            reached = _reached(*job.sources.values())
+        age = span(now - job.since) if job.is_alive else "-"
+        seen = f"{span(now - job.renewed)} ago"
+        table.add_row(job.job, _state(job, ended), process, *reached, age, seen)
+        for source, each in job.sources.items() if not is_one else ():
+            state = _state_of_source(each) if job.is_alive else ""
+            table.add_row(f"  {source}", state, "", *_reached(each))
     console().print(table)
+
+
+def _reached(source: SourceProgress) -> tuple[str, str, str]:
+    """Batch, backlog and watermark."""
+    backlog = "-" if source.backlog is None else str(source.backlog)
+    clock = f"{source.watermark:%F %T}Z" if source.watermark else "-"
+    return f"{source.n:,}", backlog, clock
+
+
+def _state_of_source(source: SourceProgress) -> str:
+    if source.failure is not None:
+        return "[red]failed[/]"
+    return "" if source.outage is None else "[red]waiting[/]"
 
 
 def _state(job: JobState, ended: Ended | None) -> str:
@@ -189,8 +209,30 @@ def _state(job: JobState, ended: Ended | None) -> str:
 
 
 def _as_dict(job: JobState) -> dict[str, object]:
-    trend = trend_for(job)
-    return encoded(job) | {"trend": trend and trend.as_dict()}
+    content, trends = encoded(job), trends_of(job)
+    for name, source in content["sources"].items():
+        source["trend"] = trends[name].as_dict() if name in trends else None
+    return content
+
+
+def _show_partitions(job: JobState) -> None:
+    for name, source in job.sources.items():
+        if source.backlog is not None and source.backlog.partitions:
+            title = "" if len(job.sources) == 1 else f"source {name}"
+            console().print(partitions_table(source.backlog.partitions, title))
+            if (waiting := waiting_for(source.backlog)) is not None:
+                console().print(about_source(name, waiting, job.sources), markup=False)
+
+
+def _show_trouble(job: JobState) -> None:
+    if job.trouble and job.is_alive:
+        console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
+    for source in job.sources.values():
+        if source.failure is not None and job.is_alive:
+            typer.echo(rendered(source.failure.remedy))
+    for name, trend in trends_of(job).items():
+        said = about_source(name, str(trend), job.sources)
+        console().print(said, markup=False, soft_wrap=True)
 
 
 def _remark(
@@ -203,15 +245,9 @@ def _remark(
     """Print what has no column in the table of jobs. ``has_log``: a driver was started in the
     background; one in a terminal has only Spark's log."""
     for job in jobs:
-        if job.backlog is not None and job.backlog.partitions:
-            console().print(partitions_table(job.backlog.partitions))
-            if (waiting := waiting_for(job.backlog)) is not None:
-                console().print(waiting, markup=False)
+        _show_partitions(job)
     for job in jobs:
-        if job.trouble and job.is_alive:
-            console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
-        if (trend := trend_for(job)) is not None:
-            console().print(str(trend), markup=False, soft_wrap=True)
+        _show_trouble(job)
     if is_to_stop and any(job.state == "stale" for job in jobs):
         typer.echo(f"it is asked to stop, and does not respond:\n{command('stop', '--now')}")
     elif any(job.state in ("dead", "stale") for job in jobs):

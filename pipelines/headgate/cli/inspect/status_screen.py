@@ -42,12 +42,12 @@ def furthest(partitions: Mapping[str, PartitionBacklog]) -> list[tuple[str, Part
     return sorted(partitions.items(), key=lambda item: (-item[1].records, -item[1].seconds))
 
 
-def partitions_table(partitions: Mapping[str, PartitionBacklog]) -> Table:
+def partitions_table(partitions: Mapping[str, PartitionBacklog], title: str = "") -> Table:
     ordered = furthest(partitions)
     rows = [(name, p.records, f"{p.seconds:,.0f} s") for name, p in ordered[:SHOWN]]
     if rest := ordered[SHOWN:]:
         rows.append((f"{len(rest):,} more", sum(p.records for _, p in rest), ""))
-    return grid("", "partition", "unread:", "for:", rows=rows)
+    return grid(title, "partition", "unread:", "for:", rows=rows)
 
 
 def waiting_for(backlog: Backlog) -> str | None:
@@ -62,11 +62,14 @@ def waiting_for(backlog: Backlog) -> str | None:
     return f"the watermark waits for {backlog.holding}, at {datetime.fromisoformat(clock):%F %T}Z"
 
 
-def trend_for(job: JobState) -> Trend | None:
-    """The trend of a running job's backlog; None without enough samples."""
+def trends_of(job: JobState) -> dict[str, Trend]:
+    """The trends of the backlogs of a running job by source, without sources that have not enough
+    samples."""
     from headgate.insight.status.trend import trend_of
 
-    return trend_of(job.samples) if job.state == "running" else None
+    sources = job.sources if job.state == "running" else {}
+    found = {name: trend_of(source.samples) for name, source in sources.items()}
+    return {name: trend for name, trend in found.items() if trend is not None}
 
 
 def describe_freshness(
@@ -84,8 +87,8 @@ def describe_freshness(
 
 
 def freshness_in_words(fresh: Freshness, now: datetime) -> str:
-    """When gold changed (per table if there are several; nothing if there is none), the watermark's
-    lag, the last record."""
+    """When gold changed (per table if there are several; nothing if there is none), then of each
+    source the watermark's lag and the last record."""
     from headgate.declaration.quantities import span
 
     def ago(at: datetime | None) -> str:
@@ -94,22 +97,28 @@ def freshness_in_words(fresh: Freshness, now: datetime) -> str:
     gold = ago(fresh.changed)
     if len(fresh.gold) > 1:
         gold += f" ({', '.join(f'{table} {ago(at)}' for table, at in fresh.gold.items())})"
-    clock = "not known"
-    if fresh.clock is not None:
-        way = "ahead" if fresh.clock > now else "behind"
-        clock = f"{span(abs(now - fresh.clock))} {way}"
     told = [f"gold changed {gold}"] if fresh.gold else []
-    return "; ".join([*told, f"watermark {clock}", f"last record {ago(fresh.arrived)}"])
+    for name, source in fresh.sources.items():
+        clock = "not known"
+        if source.clock is not None:
+            way = "ahead" if source.clock > now else "behind"
+            clock = f"{span(abs(now - source.clock))} {way}"
+        said = f"watermark {clock}", f"last record {ago(source.arrived)}"
+        told += said if len(fresh.sources) == 1 else [f"{name}: {', '.join(said)}"]
+    return "; ".join(told)
 
 
 def checkpoints_document(found: Checkpoints) -> dict[str, Any]:
     return {
         "n": found.n,
         "generation": found.generation,
-        "history": [
-            asdict(c) | {"committed": c.committed.isoformat(), "took": c.took.total_seconds()}
-            for c in found.history
-        ],
+        "history": {
+            source: [
+                asdict(c) | {"committed": c.committed.isoformat(), "took": c.took.total_seconds()}
+                for c in checkpoints
+            ]
+            for source, checkpoints in found.history.items()
+        },
         "replay": [asdict(r) for r in found.replay],
         "operations": [asdict(o) for o in found.operations],
         "windows": [
@@ -125,14 +134,21 @@ def _times(span: tuple[datetime, ...]) -> dict[str, str]:
 
 def show_checkpoints(found: Checkpoints) -> None:
     out, now = console(), datetime.now(UTC)
-    table = grid("checkpoints", "batch:", "committed", "age:", "took:", "rows:", "size:")
-    for each in found.history:
-        age = f"{(now - each.committed).total_seconds():,.0f} s"
-        took = f"{each.took.total_seconds():.2f} s"
-        row = (each.n, each.committed, age, took, each.rows, size_text(each.bytes))
-        table.add_row(*cells(*row))
-    out.print(table)
-    out.print(f"\nafter a crash now, from batch {found.n:,}:", markup=False)
+    is_one = len(found.n) == 1
+    for source, checkpoints in found.history.items():
+        title = "checkpoints" if is_one else f"checkpoints of {source}"
+        table = grid(title, "batch:", "committed", "age:", "took:", "rows:", "size:")
+        for each in checkpoints:
+            age = f"{(now - each.committed).total_seconds():,.0f} s"
+            took = f"{each.took.total_seconds():.2f} s"
+            row = (each.n, each.committed, age, took, each.rows, size_text(each.bytes))
+            table.add_row(*cells(*row))
+        out.print(table)
+    place = " and ".join(
+        f"from batch {n:,}" if is_one else f"from batch {n:,} of {source}"
+        for source, n in found.n.items()
+    )
+    out.print(f"\nafter a crash now, {place}:", markup=False)
     for lag in found.replay:
         message = f"{lag.table} processes {plural(lag.batches, 'batch')}, {plural(lag.rows, 'row')}"
         out.print(f"  {message}", markup=False)
@@ -140,8 +156,8 @@ def show_checkpoints(found: Checkpoints) -> None:
         out.print("  no table has anything to do again; a batch that runs is read again")
     for operation in found.operations:
         tables = ", ".join(operation.tables)
-        place = f"operation {operation.number}, after batch {operation.n:,}"
-        message = f"{place}: {tables} must {operation.what}"
+        after = f"operation {operation.number}, after batch {operation.n:,}"
+        message = f"{after}: {tables} must {operation.what}"
         out.print(f"  {message}", markup=False)
     windows = (
         (w.table, " to ".join(f"{time:%F %T}Z" for time in w.span), w.rows, size_text(w.bytes))

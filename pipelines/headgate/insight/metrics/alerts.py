@@ -86,27 +86,44 @@ def _progress() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgateOutage",
-        "time() - max by (pipeline, driver) (headgate_outage_timestamp_seconds) "
+        "time() - max by (pipeline, source) (headgate_outage_timestamp_seconds) "
         f"> {_limit('outage')}",
-        "what {{ $labels.driver }} reads from has not answered for {{ $value | humanizeDuration }}:"
-        " it keeps trying, and loses nothing",
+        "{{ $labels.source }} has not answered for {{ $value | humanizeDuration }}: the driver "
+        "keeps trying, and loses nothing",
         check="outage",
         lasts="15s",
         severity="critical",
     )
     yield Alert(
+        "HeadgateLoadOutage",
+        f"time() - max by (pipeline) (headgate_load_outage_timestamp_seconds) > {_limit('outage')}",
+        "the history of a load has not answered for {{ $value | humanizeDuration }}: the driver "
+        "keeps trying, and the stream goes on",
+        check="outage",
+        lasts="15s",
+    )
+    yield Alert(
+        "HeadgateSourceFailed",
+        "time() - max by (pipeline, source) (headgate_source_failed_timestamp_seconds) > 0",
+        "{{ $labels.source }} cannot be read before a person acts, since "
+        "{{ $value | humanizeDuration }}: the tables that read it wait",
+        check="source",
+        lasts="15s",
+        severity="critical",
+    )
+    yield Alert(
         "HeadgateBacklog",
-        "(max by (pipeline) (headgate_backlog_age_seconds) "
-        f"> {_limit('backlog')} or sum by (pipeline) "
-        "(max by (pipeline, source) (headgate_backlog_files)) "
+        "(max by (pipeline, source) (headgate_backlog_age_seconds) "
+        f"> {_limit('backlog')} or max by (pipeline, source) (headgate_backlog_files) "
         f"> on (pipeline) group_left () max by (pipeline) (headgate_limit_files)) and {_MEANT}",
-        "the backlog is above its limit: {{ $value | humanize }} (seconds of a topic, or files)",
+        "the backlog of {{ $labels.source }} is above its limit: {{ $value | humanize }} (seconds "
+        "of a topic, or files)",
         check="backlog",
     )
     yield Alert(
         "HeadgateBackpressure",
         f"headgate_backpressure == 1 and {_RUNS}",
-        "more input arrives than is processed",
+        "more input of {{ $labels.source }} arrives than is processed",
         check="backlog",
         lasts="5m",
     )
@@ -131,9 +148,9 @@ def _input() -> Iterator[Alert]:
     yield Alert(
         "HeadgateNoInput",
         "time() - headgate_last_record_timestamp_seconds "
-        f"> {_expected('headgate_expected_input_seconds')} and {_RUNS} unless on (pipeline) "
-        "(sum by (pipeline) (headgate_backlog_records) > 0 "
-        "or sum by (pipeline) (headgate_backlog_files) > 0)",
+        f"> {_expected('headgate_expected_input_seconds')} and {_RUNS} "
+        "unless on (pipeline, source) (sum by (pipeline, source) (headgate_backlog_records) > 0 "
+        "or sum by (pipeline, source) (headgate_backlog_files) > 0)",
         "no record of {{ $labels.source }} for {{ $value | humanizeDuration }}",
         check="input",
     )

@@ -88,8 +88,18 @@ STREAM = MetricGroup(
         _gauge("trouble", "driver", "Whether the driver reports a problem."),
         _gauge(
             "outage_timestamp_seconds",
-            "driver",
-            "Since when the sources of the driver do not answer. Only while they do not.",
+            "source",
+            "Since when the source does not answer. Only while it does not.",
+        ),
+        _gauge(
+            "load_outage_timestamp_seconds",
+            "",
+            "Since when the history of a load does not answer. Only while it does not.",
+        ),
+        _gauge(
+            "source_failed_timestamp_seconds",
+            "source",
+            "Since when the source cannot be read before a person acts. Only while it cannot.",
         ),
         _counter("restarts_total", "", "Drivers that replaced a failed or killed one."),
         _gauge(
@@ -106,12 +116,15 @@ STREAM = MetricGroup(
         _gauge("backlog_files", "source", "Unread files of a landing folder."),
         _gauge("backlog_bytes", "source", "Size of the unread files."),
         _gauge(
-            "backlog_batches", "driver", "Batches that the driver of one layer has not processed."
+            "backlog_batches",
+            "source driver",
+            "Batches of the source that the driver of one layer has not processed.",
         ),
         _gauge(
             "backpressure",
-            "",
-            "Whether more input arrives than is processed: the backlog grows or stands still.",
+            "source",
+            "Whether more input arrives than is processed: the backlog of the source grows or "
+            "stands still.",
         ),
     ),
 )

@@ -96,7 +96,7 @@ def parts_of(place: WatchedPipeline, histograms: Histograms) -> Sequence[Reading
     tables = TablesPart(place, histograms)
     return (
         tables,
-        StreamPart(place, lambda: tables.files_read),
+        StreamPart(place, tables.files_read),
         GatesPart(place, tables),
         StatePart(place, tables),
         SavepointsPart(place),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import GOLD, SILVER
+from headgate.declaration.graph import Node, graph_of
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, Kind
 from headgate.declaration.model import Pipeline
 from headgate.insight.status.checkpoints import Checkpoint, checkpoint_history
 from headgate.lake.storage.layout import Layout
@@ -23,8 +23,9 @@ from headgate.lake.tables.table import Table
 @dataclass(frozen=True)
 class BatchTime:
     """``committed`` is when bronze had the batch, ``took`` the time from its start until then.
-    ``done`` is the time from its start until the last gold table had it, or without gold, the last
-    silver table. None if one of them does not have it yet, or has it from a rebuild."""
+    ``done`` is the time from its start until the last gold table of the source had it, or without
+    gold, the last silver table. None if one of them does not have it yet, or has it from a
+    rebuild."""
 
     n: int
     committed: datetime
@@ -33,19 +34,30 @@ class BatchTime:
     done: timedelta | None
 
 
-def batch_times(
-    layout: Layout, declared: Pipeline, bronze: TablePosition, most: int
-) -> tuple[BatchTime, ...]:
-    """The last batches, the oldest first. Raises LogGapError if a log is damaged."""
-    batches = checkpoint_history(bronze, most)
+def batch_times(layout: Layout, declared: Pipeline, most: int) -> dict[str, tuple[BatchTime, ...]]:
+    """The last batches of each source, the oldest first. Raises LogGapError if a log is damaged."""
+    return {name: tuple(_of_source(layout, declared, name, most)) for name in declared.sources}
+
+
+def _of_source(layout: Layout, declared: Pipeline, source: str, most: int) -> Iterator[BatchTime]:
+    bronze = Table(layout.storage, BRONZE.path(source), pipeline=declared.name)
+    if not bronze.exists:
+        return
+    state = bronze.refresh()
+    batches = checkpoint_history(TablePosition(bronze, bronze.version, state), most)
     if not batches:
-        return ()
+        return
     graph = graph_of(declared)
-    last = graph.of(GOLD) or graph.of(SILVER)
-    oldest, generation = batches[-1].n, bronze.state.generation
-    tables = [Table(layout.storage, node.path, pipeline=declared.name) for node in last]
-    ends = [_ends(table, oldest, generation) for table in tables]
-    return tuple(_of(batch, ends) for batch in reversed(batches))
+
+    def built(kind: Kind) -> list[Node]:
+        return [node for node in graph.of(kind) if graph.source_of(node.path).name == source]
+
+    tables = [
+        Table(layout.storage, node.path, pipeline=declared.name)
+        for node in built(GOLD) or built(SILVER)
+    ]
+    ends = [_ends(table, batches[-1].n, state.generation) for table in tables]
+    yield from (_of(batch, ends) for batch in reversed(batches))
 
 
 def _of(batch: Checkpoint, ends: list[Mapping[int, datetime]]) -> BatchTime:

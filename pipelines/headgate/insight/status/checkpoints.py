@@ -75,11 +75,11 @@ class OpenWindow:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """``history`` is sorted, newest first."""
+    """``n`` is the batch id of each source, ``history`` its checkpoints, newest first."""
 
-    n: int
+    n: dict[str, int]
     generation: int
-    history: tuple[Checkpoint, ...]
+    history: dict[str, tuple[Checkpoint, ...]]
     replay: tuple[ToProcess, ...]
     operations: tuple[OpenOperation, ...]
     windows: tuple[OpenWindow, ...]
@@ -88,11 +88,10 @@ class Checkpoints:
 def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoints:
     """Raises HeadgateError if the pipeline has no tables, LogGapError if a log is damaged."""
     at = snapshot(layout, pipeline)
-    found = checkpoint_history(at.head, most)
     return Checkpoints(
-        n=at.head.n,
+        n={name: bronze.n for name, bronze in at.bronze.items()},
         generation=at.head.state.generation,
-        history=found,
+        history={name: checkpoint_history(each, most) for name, each in at.bronze.items()},
         replay=tuple(_replay(at)),
         operations=tuple(_open_operations(at, graph_of(pipeline))),
         windows=tuple(w for gold in pipeline.gold.values() for w in _open_windows(at, gold)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,15 +16,21 @@ from headgate.lake.tables.state import State, time_of
 
 
 @dataclass(frozen=True)
-class Freshness:
-    """``gold`` is when each gold table last changed: folded a row or made one final. ``arrived`` is
-    when bronze last read a record. Both are start times of batches. ``clock`` is the watermark.
-    None: there is no such time, or it is not known.
-    """
+class SourceFreshness:
+    """``clock`` is the watermark. ``arrived`` is when bronze last read a record: the start of the
+    batch. None: there is no such time, or it is not known."""
 
-    gold: Mapping[str, datetime | None]
     clock: datetime | None = None
     arrived: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """``gold`` is when each gold table last changed: folded a row or made one final. That is the
+    start of a batch; None: there is no such time, or it is not known. ``sources`` are by name."""
+
+    gold: Mapping[str, datetime | None]
+    sources: Mapping[str, SourceFreshness] = field(default_factory=dict)
 
     @property
     def changed(self) -> datetime | None:
@@ -35,32 +41,26 @@ class Freshness:
         """Plain values: each moment in ISO 8601, with the seconds from then to ``now``."""
         return {
             "gold_changed": _since(self.changed, now),
-            "watermark": _since(self.clock, now),
-            "last_record": _since(self.arrived, now),
             "gold": {table: _since(at, now) for table, at in self.gold.items()},
+            "sources": {
+                name: {
+                    "watermark": _since(source.clock, now),
+                    "last_record": _since(source.arrived, now),
+                }
+                for name, source in self.sources.items()
+            },
         }
 
 
 def freshness(layout: Layout, declared: Pipeline) -> Freshness:
-    """Read from the last commit of bronze and of each gold table.
+    """Read from the last commit of each bronze and gold table.
 
     Raises LogGapError if a log is damaged.
     """
-    sources = [source_freshness(layout, name) for name in declared.sources]
-    clocks = [each.clock for each in sources]
     return Freshness(
         gold={name: _moment(_state(layout, GOLD.path(name)).changed_at) for name in declared.gold},
-        clock=None if None in clocks else min(filter(None, clocks)),
-        arrived=max((each.arrived for each in sources if each.arrived), default=None),
+        sources={name: source_freshness(layout, name) for name in declared.sources},
     )
-
-
-@dataclass(frozen=True)
-class SourceFreshness:
-    """``clock`` and ``arrived`` as in ``Freshness``, for one source."""
-
-    clock: datetime | None
-    arrived: datetime | None
 
 
 def source_freshness(layout: Layout, source: str) -> SourceFreshness:

@@ -19,7 +19,7 @@ from headgate.insight.ledger import balance, deployed
 from headgate.insight.status.freshness import source_freshness
 from headgate.insight.status.limits import Check, Limits
 from headgate.insight.status.set_aside import set_aside
-from headgate.lake.control.driver_reports import Failure, last_failure
+from headgate.lake.control.driver_reports import Failure, SourceProgress, about_source, last_failure
 from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage, sum_of_counts
@@ -115,21 +115,37 @@ def _freshness(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 def _outage(context: HealthContext, limits: Limits) -> Iterator[str]:
     for job in context.jobs:
-        if job.is_alive and job.outage and job.outage.lasts(context.now) > limits.outage:
-            yield f"{job.job}: {job.outage.said(context.now)}"
+        outages = [*((each, s.outage) for each, s in job.sources.items()), (None, job.load_outage)]
+        for name, outage in outages:
+            if job.is_alive and outage and outage.lasts(context.now) > limits.outage:
+                yield f"{job.job}: {_about(context, name, outage.said(context.now))}"
+
+
+def _source(context: HealthContext, limits: Limits) -> Iterator[str]:
+    """The sources that cannot be read before a person acts, while the driver reads others."""
+    for job in context.jobs:
+        for name, source in job.sources.items():
+            if job.is_alive and (failure := source.failure) is not None:
+                age = span(context.now - failure.since)
+                said = _about(context, name, f"{failure.reason}, for {age}")
+                yield f"{job.job}: {said}\n{failure.remedy}"
 
 
 def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
     if not context.is_meant_to_run:
         return
     for job in context.jobs:
-        if job.backlog is None:
-            continue
-        age, unread = timedelta(seconds=job.backlog.seconds), job.backlog.number
-        if job.backlog.unit == "files" and job.backlog.count > limits.files:
-            yield f"{job.job}: {unread} wait, limit {limits.files:,}"
-        elif age > limits.backlog:
-            yield f"{job.job}: {unread} wait, the oldest for {span(age)}"
+        for name, source in job.sources.items():
+            if (behind := source.backlog) is None:
+                continue
+            age, said = timedelta(seconds=behind.seconds), f"{behind.number} wait"
+            if behind.unit == "files" and behind.count > limits.files:
+                said = f"{said}, limit {limits.files:,}"
+            elif age > limits.backlog:
+                said = f"{said}, the oldest for {span(age)}"
+            else:
+                continue
+            yield f"{job.job}: {_about(context, name, said)}"
 
 
 def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -138,17 +154,18 @@ def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
     reader = next((job for job in context.jobs if "bronze" in job.layers), None)
     if reader is None or not context.is_running:
         return
-    if reader.backlog is None or reader.backlog.count:
-        return
     for name, source in context.declared.sources.items():
-        if (expected := source.expect_input_every) is None:
+        behind = reader.sources.get(name, SourceProgress()).backlog
+        if (expected := source.expect_input_every) is None or behind is None or behind.count:
             continue
         arrived = source_freshness(context.layout, name).arrived
         silence = context.now - (arrived or reader.since)
         if silence <= expected:
             continue
         last = f"the last came at {arrived:%F %T}Z" if arrived else "none since the driver began"
-        yield f"no record for {span(silence)}, expected every {format_duration(expected)}: {last}"
+        every = format_duration(expected)
+        said = f"no record for {span(silence)}, expected every {every}: {last}"
+        yield _about(context, name, said)
 
 
 def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -161,8 +178,10 @@ def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
             behind = (
                 f"{span(context.now - clock)} behind, expected within {format_duration(expected)}"
             )
-            unread = sum(job.backlog.count for job in context.jobs if job.backlog)
-            yield f"the watermark is {behind}" + ("; input is unread" if unread else "")
+            read = (job.sources.get(name, SourceProgress()) for job in context.jobs)
+            unread = sum(each.backlog.count for each in read if each.backlog)
+            said = f"the watermark is {behind}" + ("; input is unread" if unread else "")
+            yield _about(context, name, said)
 
 
 def _late(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -210,6 +229,11 @@ def _publications(context: HealthContext, limits: Limits) -> Iterator[str]:
             yield f"publish {name}: dead letters, rows that its sink refuses: {count:,}; {look}"
 
 
+def _about(context: HealthContext, source: str | None, message: str) -> str:
+    """The message, with the name of its source if the pipeline has several."""
+    return message if source is None else about_source(source, message, context.declared.sources)
+
+
 def _share(
     table: str, counted: Counts, what: str, of: Sequence[str], limit: float
 ) -> Iterator[str]:
@@ -228,6 +252,7 @@ def _ledger(context: HealthContext, limits: Limits) -> Iterator[str]:
 _CHECKS: Mapping[Check, Callable[[HealthContext, Limits], Iterator[str]]] = {
     "freshness": _freshness,
     "outage": _outage,
+    "source": _source,
     "backlog": _backlog,
     "input": _input,
     "event_time": _event_time,

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 Check = Literal[
     "freshness",
     "outage",
+    "source",
     "backlog",
     "input",
     "event_time",

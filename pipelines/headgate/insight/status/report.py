@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from headgate.commands import Place, commands_in, rendered
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold, holds
@@ -22,11 +23,11 @@ from headgate.insight.status.batch_times import BatchTime, batch_times
 from headgate.insight.status.freshness import Freshness, freshness
 from headgate.insight.status.past import PastReport, past
 from headgate.insight.status.set_aside import set_aside
-from headgate.lake.control.driver_reports import Backlog, Failure, last_failure
+from headgate.lake.control.driver_reports import Failure, SourceProgress, last_failure
 from headgate.lake.control.driver_requests import paused_since, stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
-from headgate.lake.tables.snapshot import TablePosition, head_table
+from headgate.lake.tables.snapshot import head_table
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import Ended, JobState, how_ended
 from headgate.supervision.supervisor import StreamCondition, observe
@@ -40,20 +41,18 @@ class StreamStatus:
     """The status of a stream, read from its documents. ``since`` is when the condition began; for a
     stream that does not run, when its lease was last renewed. ``restarts`` counts the drivers that
     replaced a failed or killed one. ``operation`` names the work of an owner that is not a driver,
-    such as a restore. ``n`` is bronze's batch; ``rows`` and ``seconds`` are those of the last
-    batch. ``clock`` is the watermark, ``level`` the earliest ``updated`` of a ``JobState``.
-    ``paused`` is the time of a pause request. ``ended`` is None while the stream runs, if it never
-    ran, and if its process was killed; ``failure`` is set if ``ended`` is ``failed``."""
+    such as a restore. ``sources`` are as the job that reads them reports. ``rows`` and ``seconds``
+    are those of its last batch, ``level`` is the earliest ``updated`` of a ``JobState``. ``paused``
+    is the time of a pause request. ``ended`` is None while the stream runs, if it never ran, and if
+    its process was killed; ``failure`` is set if ``ended`` is ``failed``."""
 
     condition: StreamCondition
     since: datetime | None
     restarts: int
     operation: str | None
-    n: int | None
+    sources: Mapping[str, SourceProgress]
     rows: int | None
     seconds: float | None
-    backlog: Backlog | None
-    clock: datetime | None
     level: datetime | None
     trouble: str | None
     paused: datetime | None
@@ -93,14 +92,13 @@ class Notice:
 @dataclass(frozen=True)
 class TablesReport:
     """The status of the tables. A part that could not be read is None, and ``problems`` has the
-    reason under its name. ``savepoints`` has the newest first, ``history`` the oldest batch, and
-    ``held`` the gold tables that their gates hold. ``notices`` are about input that the tables
-    lack. ``has_rules``: the pipeline has rules, so its
-    quality can be reported."""
+    reason under its name. ``savepoints`` has the newest first, ``history`` the oldest batch of each
+    source, and ``held`` the gold tables that their gates hold. ``notices`` are about input that the
+    tables lack. ``has_rules``: the pipeline has rules, so its quality can be reported."""
 
     account: Account | None = None
     savepoints: Sequence[Savepoint | UnreadableSavepoint] | None = None
-    history: Sequence[BatchTime] | None = None
+    history: Mapping[str, Sequence[BatchTime]] | None = None
     freshness: Freshness | None = None
     held: Sequence[Hold] | None = ()
     notices: Sequence[Notice] | None = ()
@@ -109,25 +107,44 @@ class TablesReport:
     has_rules: bool = False
 
 
-def status_document(status: StreamStatus) -> dict[str, Any]:
-    """Plain values: times in ISO 8601, spans in seconds."""
+def status_document(status: StreamStatus, place: Place | None = None) -> dict[str, Any]:
+    """Plain values: times in ISO 8601, spans in seconds. ``place`` is where commands in it are
+    typed."""
     content = asdict(status) | {"is_alive": status.is_alive}
     content["jobs"] = [
         {
             "job": job.job,
             "state": job.state,
             "process": f"{job.owner.pid} on {job.owner.host}",
-            "n": job.n,
-            "backlog": None if job.backlog is None else str(job.backlog),
+            "sources": {
+                name: {"n": each.n, "backlog": each.backlog and str(each.backlog)}
+                for name, each in job.sources.items()
+            },
             "renewed": job.renewed,
         }
         for job in status.jobs
     ]
-    if (behind := status.backlog) is not None:
-        details = {"seconds": behind.seconds, "holding": behind.holding, "says": str(behind)}
-        content["backlog"] |= details
+    content["sources"] = {
+        name: _source_document(each, place) for name, each in status.sources.items()
+    }
     plain: dict[str, Any] = _plain(content)
     return plain
+
+
+def _source_document(source: SourceProgress, place: Place | None) -> dict[str, Any]:
+    behind, failure = source.backlog, source.failure
+    details = behind and asdict(behind) | {
+        "seconds": behind.seconds,
+        "holding": behind.holding,
+        "says": str(behind),
+    }
+    return {
+        **_part(source, "n watermark set_aside"),
+        "backlog": details,
+        "outage": source.outage and source.outage.since,
+        "failure": failure
+        and asdict(Notice.of(failure.reason, failure.remedy, place)) | {"since": failure.since},
+    }
 
 
 def tables_document(tables: TablesReport) -> dict[str, Any]:
@@ -137,7 +154,11 @@ def tables_document(tables: TablesReport) -> dict[str, Any]:
         {
             "account": tables.account and _account_document(tables.account),
             "savepoints": None if tables.savepoints is None else _savepoints(tables.savepoints),
-            "history": batches and [_part(each, "n committed took done rows") for each in batches],
+            "history": batches
+            and {
+                source: [_part(each, "n committed took done rows") for each in found]
+                for source, found in batches.items()
+            },
             "freshness": fresh and asdict(fresh) | {"changed": fresh.changed},
             "held": held and [_held(each) for each in held],
             "notices": tables.notices and [asdict(each) for each in tables.notices],
@@ -154,7 +175,7 @@ def _account_document(account: Account) -> dict[str, Any]:
     silver tables have read; ``differences`` are the equations of the ledger that do not hold."""
     ledger, gold = account.ledger, account.ledger.gold
     return {
-        "n": ledger.batches,
+        "n": {source.source: source.n for source in ledger.sources},
         **_part(ledger, "generation read duplicate quarantined rejected set_aside filtered"),
         "silver_read": sum(each.read for each in ledger.silver),
         "pairs": sum(each.pairs for each in gold),
@@ -165,7 +186,7 @@ def _account_document(account: Account) -> dict[str, Any]:
             {
                 "table": each.table,
                 "final": account.final[each.table],
-                **_part(each, "lag rows pairs late"),
+                **_part(each, "source lag rows pairs late"),
             }
             for each in gold
         ],
@@ -227,11 +248,9 @@ def stream_status(layout: Layout, jobs: Sequence[JobState], now: datetime) -> St
         since=_since(seen.condition, jobs, paused, failure),
         restarts=max((job.restarts for job in jobs), default=0),
         operation=next((job.operation for job in jobs if job.operation), None),
-        n=bronze.n if bronze else None,
+        sources=bronze.sources if bronze else {},
         rows=bronze.rows if bronze else None,
         seconds=bronze.seconds if bronze else None,
-        backlog=bronze.backlog if bronze else None,
-        clock=bronze.watermark if bronze else None,
         level=min((job.updated for job in jobs if job.updated), default=None),
         trouble=next((job.trouble for job in jobs if job.trouble and job.is_alive), None),
         paused=paused,
@@ -250,7 +269,7 @@ def _since(
     if condition == "paused":
         return paused
     if condition == "waiting":
-        return min(job.outage.since for job in jobs if job.is_waiting and job.outage)
+        return min(job.waits_since for job in jobs if job.waits_since is not None)
     if condition == "failed" and failure is not None:
         return failure.at
     if all(job.state in ("running", "paused") for job in jobs):
@@ -266,8 +285,9 @@ def tables_of_stream(
     Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
     where commands in the problems are typed.
     """
-    bronze = head_table(layout, declared)
-    if not bronze.exists:
+    storage, name = layout.storage, declared.name
+    bronze = [Table(storage, BRONZE.path(each), pipeline=name) for each in declared.sources]
+    if not any(table.exists for table in bronze):
         return TablesReport()
     problems: dict[str, str] = {}
 
@@ -282,11 +302,11 @@ def tables_of_stream(
     return TablesReport(
         account=read_part("account", lambda: _account(layout, declared)),
         savepoints=read_part("savepoints", lambda: savepoints(layout)),
-        history=read_part("history", lambda: _history(layout, declared, bronze)),
+        history=read_part("history", lambda: batch_times(layout, declared, BATCHES)),
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
         held=read_part("held", lambda: holds(layout, declared)),
         notices=read_part("set aside", lambda: _notices(layout, declared, place)),
-        past=read_part("past", lambda: past(layout, declared, _operations(bronze))),
+        past=read_part("past", lambda: past(layout, declared, _operations(layout, declared))),
         problems=problems,
         has_rules=bool(declared.suites),
     )
@@ -297,17 +317,11 @@ def _notices(layout: Layout, declared: Pipeline, place: Place | None) -> tuple[N
     return tuple(Notice.of(f"{each.source}: {each}.", each.remedy, place) for each in aside)
 
 
-def _operations(bronze: Table) -> Sequence[Operation]:
-    return BronzePayload.of(bronze.refresh()).operations
+def _operations(layout: Layout, declared: Pipeline) -> Sequence[Operation]:
+    return BronzePayload.of(head_table(layout, declared).refresh()).operations
 
 
 def _account(layout: Layout, declared: Pipeline) -> Account:
     ledger = balance(layout, declared)
     tables = (gold.table for gold in ledger.gold)
     return Account(ledger, {table: final_up_to(layout, declared, table) for table in tables})
-
-
-def _history(layout: Layout, declared: Pipeline, bronze: Table) -> tuple[BatchTime, ...]:
-    state = bronze.refresh()
-    position = TablePosition(bronze, bronze.version, state)
-    return batch_times(layout, declared, position, BATCHES)

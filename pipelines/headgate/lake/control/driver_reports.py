@@ -149,12 +149,13 @@ class SourceReport:
 @dataclass(frozen=True)
 class SourceProgress:
     """A source in the status of a job. ``n`` and ``watermark`` are those of its bronze table,
-    ``samples`` are measurements of a backlog in records. The other fields are as in
-    ``SourceReport``. The tables that read the source wait while it has an ``outage`` or a
-    ``failure``; other tables do not."""
+    ``quarantined`` counts its invalid records, and ``samples`` are measurements of a backlog in
+    records. The other fields are as in ``SourceReport``. The tables that read the source wait while
+    it has an ``outage`` or a ``failure``; other tables do not."""
 
     n: int = 0
     watermark: datetime | None = None
+    quarantined: int = 0
     backlog: Backlog | None = None
     outage: Outage | None = None
     failure: SourceFailure | None = None
@@ -171,40 +172,6 @@ class SourceProgress:
 def about_source(name: str, message: str, sources: Collection[str]) -> str:
     """A message about a source. It names the source if the pipeline has several."""
     return message if len(sources) == 1 else f"source {name}: {message}"
-
-
-class BySource:
-    """What readers that know one source ask of several."""
-
-    sources: Mapping[str, SourceProgress]
-
-    @property
-    def _first(self) -> SourceProgress | None:
-        return next(iter(self.sources.values()), None)
-
-    @property
-    def n(self) -> int | None:
-        return self._first.n if self._first else None
-
-    @property
-    def backlog(self) -> Backlog | None:
-        return self._first.backlog if self._first else None
-
-    @property
-    def watermark(self) -> datetime | None:
-        return self._first.watermark if self._first else None
-
-    @property
-    def outage(self) -> Outage | None:
-        return combined_outage(each.outage for each in self.sources.values())
-
-    @property
-    def samples(self) -> tuple[LagSample, ...]:
-        return self._first.samples if self._first else ()
-
-    @property
-    def set_aside(self) -> int:
-        return sum(each.set_aside for each in self.sources.values())
 
 
 FAILURE = Layout.document("failure")

@@ -48,7 +48,7 @@ def routes() -> list[Route]:
 
 def address_of(route: Route) -> str:
     values = {"pipeline": "shop", "table": "sales", "board": "one", "chart": "a"}
-    values |= {"name": "app.js", "form": "csv"}
+    values |= {"name": "app.js", "form": "csv", "source": "orders"}
     return re.sub(r"{(\w+)}", lambda found: values[found[1]], route.path)
 
 

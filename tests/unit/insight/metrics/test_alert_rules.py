@@ -51,15 +51,18 @@ class Case:
 RATIO = {
     f'headgate_limit_ratio{{{P},limit="{name}"}}': "0.05+0x200" for name in ("late", "quarantined")
 }
-OUTAGE = f'headgate_outage_timestamp_seconds{{{P},driver="fused"}}'
+S = f'{P},source="a"'
+OUTAGE = f"headgate_outage_timestamp_seconds{{{S}}}"
+OF_LOAD = f"headgate_load_outage_timestamp_seconds{{{P}}}"
+FAILED = f"headgate_source_failed_timestamp_seconds{{{S}}}"
 UPTODATE = f'headgate_up_to_date_timestamp_seconds{{{P},driver="fused"}}'
 CONDITION = f'headgate_condition{{{P},condition="dead"}}'
 LAST = f'headgate_last_record_timestamp_seconds{{{P},source="a"}}'
 EXPECTED = {f'headgate_expected_input_seconds{{{P},source="a"}}': "300+0x200"}
 LAG = f'headgate_event_time_lag_seconds{{{P},source="a"}}'
-BACKLOG = f"headgate_backlog_files{{{P}}}"
+BACKLOG = f"headgate_backlog_files{{{S}}}"
 MANY_FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200", BACKLOG: "1001+0x200"}
-OLD_RECORDS = limit("backlog", 900) | {f"headgate_backlog_age_seconds{{{P}}}": "901+0x200"}
+OLD_RECORDS = limit("backlog", 900) | {f"headgate_backlog_age_seconds{{{S}}}": "901+0x200"}
 AGE = f"headgate_savepoint_age_seconds{{{P}}}"
 INVALID = f'headgate_readable{{{P},part="declaration"}}'
 READ = f"headgate_refreshed_timestamp_seconds{{{P}}}"
@@ -80,13 +83,17 @@ CASES = [
     Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3400+0x200"}, True),
     Case("HeadgateOutage", limit("outage", 60) | {OUTAGE: "3570+0x200"}, False),
     Case("HeadgateOutage", limit("outage", 60), False),
+    Case("HeadgateLoadOutage", limit("outage", 60) | {OF_LOAD: "3400+0x200"}, True),
+    Case("HeadgateLoadOutage", limit("outage", 60), False),
+    Case("HeadgateSourceFailed", RUNS | {FAILED: "3400+0x200"}, True),
+    Case("HeadgateSourceFailed", RUNS, False),
     Case("HeadgateBacklog", DOWN | MANY_FILES, True),
     Case("HeadgateBacklog", RUNS | MANY_FILES | {BACKLOG: "1000+0x200"}, False),
     Case("HeadgateBacklog", RESTS | MANY_FILES, False),
     Case("HeadgateBacklog", RUNS | OLD_RECORDS, True),
     Case("HeadgateBacklog", RESTS | OLD_RECORDS, False),
-    Case("HeadgateBackpressure", RUNS | {f"headgate_backpressure{{{P}}}": "1+0x200"}, True),
-    Case("HeadgateBackpressure", DOWN | {f"headgate_backpressure{{{P}}}": "1+0x200"}, False),
+    Case("HeadgateBackpressure", RUNS | {f"headgate_backpressure{{{S}}}": "1+0x200"}, True),
+    Case("HeadgateBackpressure", DOWN | {f"headgate_backpressure{{{S}}}": "1+0x200"}, False),
     Case("HeadgateLatency", latency(slow=6), True),
     Case("HeadgateLatency", latency(slow=5), False),
     Case("HeadgateLatency", dict.fromkeys(latency(slow=6), "9+0x200"), False),
@@ -97,8 +104,13 @@ CASES = [
     Case("HeadgateNoInput", RUNS | {LAST: "0+0x200"}, False),
     Case(
         "HeadgateNoInput",
-        RUNS | EXPECTED | {LAST: "0+0x200", f"headgate_backlog_files{{{P}}}": "3+0x200"},
+        RUNS | EXPECTED | {LAST: "0+0x200", BACKLOG: "3+0x200"},
         False,
+    ),
+    Case(
+        "HeadgateNoInput",
+        RUNS | EXPECTED | {LAST: "0+0x200", f'headgate_backlog_files{{{P},source="b"}}': "3+0x200"},
+        True,
     ),
     Case(
         "HeadgateEventTimeLag",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from headgate.lake.control.driver_reports import Backlog, Outage, PartitionBackl
 from headgate.lake.control.ownership import Owner
 from tests.unit.insight.ledger.conftest import Lake, fill
 from tests.unit.insight.metrics.conftest import NOW, Clock, Reading, unreadable, value, values
-from tests.unit.supervision.conftest import lease, report
+from tests.unit.supervision.conftest import lease
+from tests.unit.supervision.conftest import report as report_job
+
+report = partial(report_job, source="events")
 
 
 def test_a_damaged_document_hides_the_stream_alone(
@@ -69,7 +73,7 @@ def test_an_outage_is_seen_only_while_the_driver_waits(
     assert value(found, "condition", "waiting") == 1
     assert value(found, "running") == 0
     assert value(found, "meant_to_run") == 1
-    assert value(found, "outage_timestamp_seconds", "fused") == since.timestamp()
+    assert value(found, "outage_timestamp_seconds", "events") == since.timestamp()
     report(place.layout, "fused", epoch=1, n=3, samples=[])
     assert values(read(NOW, after=5.0), "outage_timestamp_seconds") == {}
 
@@ -84,14 +88,14 @@ def test_a_backlog_that_grows_is_backpressure(
         backlog = Backlog("files", 100 + 40 * step, 1000)
         report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], trouble=trouble)
         found = read(NOW + timedelta(seconds=5 * step), after=5.0)
-        pressed.append(value(found, "backpressure"))
+        pressed.append(value(found, "backpressure", "events"))
     assert pressed[0] == 0
     assert pressed[-1] == 1
     for step in range(6, 16):
         backlog = Backlog("files", 10, 1000) if step == 6 else Backlog("files", 0, 0)
         report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[])
         found = read(NOW + timedelta(seconds=5 * step), after=5.0)
-    assert value(found, "backpressure") == 0
+    assert value(found, "backpressure", "events") == 0
 
 
 def test_a_pause_is_no_backpressure_and_what_was_before_does_not_count(
@@ -104,7 +108,7 @@ def test_a_pause_is_no_backpressure_and_what_was_before_does_not_count(
         report(place.layout, "fused", epoch=1, n=3, backlog=backlog, samples=[], **paused)
         found = read(NOW + timedelta(seconds=5 * step), after=5.0)
         is_known = step in (3, 4) or step >= 9
-        assert value(found, "backpressure") == is_known, step
+        assert value(found, "backpressure", "events") == is_known, step
 
 
 def test_partitions_are_capped_and_nothing_is_lost() -> None:

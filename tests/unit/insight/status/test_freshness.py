@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from headgate.declaration.load import load
 from headgate.history.savepoints.resets import ResetTarget, intend_reset, reset_table
-from headgate.insight.status.freshness import Freshness, freshness
+from headgate.insight.status.freshness import Freshness, SourceFreshness, freshness
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import commit_time
@@ -46,11 +46,17 @@ def fresh(lake: Lake) -> Freshness:
     return freshness(lake.layout, lake.pipeline)
 
 
+def events(
+    clock: datetime | None = None, arrived: datetime | None = None
+) -> dict[str, SourceFreshness]:
+    return {"events": SourceFreshness(clock, arrived)}
+
+
 def test_tables_that_nothing_came_to_are_not_known(lake: Lake, tmp_path: Path) -> None:
-    assert fresh(lake) == Freshness({"per_minute": None})
+    assert fresh(lake) == Freshness({"per_minute": None}, events())
     assert fresh(lake).changed is None
     nowhere = freshness(lake.layout.of(str(tmp_path), "nowhere"), lake.pipeline)
-    assert nowhere == Freshness({"per_minute": None})
+    assert nowhere == Freshness({"per_minute": None}, events())
 
 
 def test_only_what_brings_something_new_moves_them(lake: Lake) -> None:
@@ -59,7 +65,7 @@ def test_only_what_brings_something_new_moves_them(lake: Lake) -> None:
         batch(lake, path, LATER, changed=False)
         held = table(lake, path).refresh()
         table(lake, path).commit(replace(held.held("maintenance", 0), at=commit_time(LATER)))
-    assert fresh(lake) == Freshness({"per_minute": NOON}, clock=NOON, arrived=NOON)
+    assert fresh(lake) == Freshness({"per_minute": NOON}, events(NOON, NOON))
 
 
 def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> None:
@@ -71,8 +77,9 @@ def test_drivers_that_start_again_and_again_make_nothing_younger(lake: Lake) -> 
             table(lake, path).fence(epoch)
         ages.append(fresh(lake).document(NOON + timedelta(minutes=20 * epoch)))
     assert [age["gold_changed"]["seconds"] for age in ages] == [1200, 2400, 3600]
-    assert [age["last_record"]["seconds"] for age in ages] == [1200, 2400, 3600]
-    assert [age["watermark"]["seconds"] for age in ages] == [1200, 2400, 3600]
+    sources = [age["sources"]["events"] for age in ages]
+    assert [age["last_record"]["seconds"] for age in sources] == [1200, 2400, 3600]
+    assert [age["watermark"]["seconds"] for age in sources] == [1200, 2400, 3600]
 
 
 def test_a_table_that_goes_back_is_as_it_was(lake: Lake) -> None:
@@ -89,7 +96,7 @@ def test_a_table_that_is_emptied_to_be_built_anew_brings_nothing_new(lake: Lake)
         batch(lake, path, NOON, changed=True)
     reset_table(table(lake, "gold/per_minute"), ResetTarget(), 1, LATER)
     intend_reset(table(lake, "bronze/events"), {}, LATER, why="a test", reread=ResetTarget())
-    assert fresh(lake) == Freshness({"per_minute": NOON}, arrived=NOON)
+    assert fresh(lake) == Freshness({"per_minute": NOON}, events(arrived=NOON))
 
 
 @pytest.mark.slow
@@ -100,7 +107,7 @@ def test_the_last_commit_is_found_behind_checkpoints_and_those_of_others(lake: L
     bronze.refresh()
     assert bronze.storage.exists("_delta_log/_last_checkpoint")
     DeltaTable(bronze.storage.uri()).alter.set_table_properties({"delta.checkpointInterval": "50"})
-    assert fresh(lake).arrived == NOON + timedelta(minutes=101)
+    assert fresh(lake).sources["events"].arrived == NOON + timedelta(minutes=101)
 
 
 def test_gold_changed_when_its_newest_table_changed() -> None:

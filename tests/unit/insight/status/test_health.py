@@ -20,6 +20,7 @@ from headgate.lake.control.driver_reports import (
     Failure,
     Outage,
     PartitionBacklog,
+    SourceProgress,
     record_failure,
 )
 from headgate.lake.control.driver_requests import record_end, request_stop, stop_asked
@@ -30,7 +31,7 @@ from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.supervisor import condition_of
-from tests.support.reported import at_b, with_b
+from tests.support.reported import with_source
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import lease
 
@@ -44,7 +45,7 @@ JOB = JobState(
     since=NOON - timedelta(days=1),
     renewed=NOON,
     updated=NOON,
-    sources=at_b(n=7, backlog=Backlog("files")),
+    sources={"events": SourceProgress(n=7, backlog=Backlog("files"))},
 )
 LIMITS = Limits(late=0.4, quarantined=0.4)
 
@@ -97,9 +98,10 @@ def test_gold_that_is_old(lake: Lake) -> None:
 
 def test_a_source_that_does_not_answer_is_an_alarm_after_a_minute(lake: Lake) -> None:
     since = NOON - timedelta(seconds=60)
-    away = with_b(JOB, outage=Outage("no answer from a:9092", since, NOON, attempts=4))
+    away = with_source(JOB, outage=Outage("no answer from a:9092", since, NOON, attempts=4))
     assert violations("outage", seen(lake, away), LIMITS) == ()
-    longer = with_b(JOB, outage=Outage("no answer from a:9092", since - timedelta(hours=1), NOON))
+    before = Outage("no answer from a:9092", since - timedelta(hours=1), NOON)
+    longer = with_source(JOB, outage=before)
     (said,) = violations("outage", seen(lake, longer), LIMITS)
     assert said.startswith("fused: no answer from a:9092, for 61 min")
     assert not seen(lake, longer).is_running
@@ -162,7 +164,8 @@ def test_a_run_that_finished_is_no_alarm(lake: Lake) -> None:
     ],
 )
 def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> None:
-    assert violations("backlog", seen(lake, with_b(JOB, backlog=backlog)), LIMITS) == (expected,)
+    job = with_source(JOB, backlog=backlog)
+    assert violations("backlog", seen(lake, job), LIMITS) == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_a_backlog_that_is_long(lake: Lake, backlog: Backlog, expected: str) -> 
 def test_a_backlog_of_a_stream_that_was_stopped_or_paused_is_no_alarm(
     lake: Lake, state: StateName, is_alarm: bool, is_alarm_after_a_stop: bool
 ) -> None:
-    job = with_b(replace(JOB, state=state), backlog=Backlog("files", 1_001))
+    job = with_source(replace(JOB, state=state), backlog=Backlog("files", 1_001))
     assert bool(violations("backlog", seen(lake, job), LIMITS)) == is_alarm
     lease(lake.layout, job.owner, epoch=job.epoch)
     request_stop(lake.layout)
@@ -252,8 +255,8 @@ def test_where_no_record_ever_came_the_driver_has_waited(lake: Lake, tmp_path: P
         replace(JOB, state="stopped"),  # stopped, or `run --once` has finished
         replace(JOB, state="dead"),  # nothing is read; `freshness` reports it
         replace(JOB, sources={}),  # it is starting
-        with_b(JOB, backlog=None),  # the source has not answered yet
-        with_b(JOB, backlog=Backlog("files", 3)),  # input has come and waits
+        with_source(JOB, backlog=None),  # the source has not answered yet
+        with_source(JOB, backlog=Backlog("files", 3)),  # input has come and waits
     ],
 )
 def test_silence_is_reported_only_while_a_driver_waits_for_input(
@@ -271,7 +274,7 @@ def test_an_event_clock_that_is_far_behind(lake: Lake, tmp_path: Path) -> None:
     expecting(lake, "expect_event_time_within: 1 hour", tmp_path)
     far = "the watermark is 19 h behind, expected within 1 hour"
     assert asked(lake, "event_time", JOB) == (far,)
-    behind = with_b(JOB, backlog=Backlog("files", 3))
+    behind = with_source(JOB, backlog=Backlog("files", 3))
     assert asked(lake, "event_time", behind) == (f"{far}; input is unread",)
     assert asked(lake, "event_time", replace(JOB, state="paused")) == ()
     assert asked(lake, "event_time", replace(JOB, state="stopped")) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,8 @@ from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold
 from headgate.history.savepoints.store import create_savepoint
-from headgate.insight.status.freshness import Freshness
+from headgate.insight.status.batch_times import BatchTime
+from headgate.insight.status.freshness import Freshness, SourceFreshness
 from headgate.insight.status.report import (
     TablesReport,
     status_document,
@@ -27,7 +29,7 @@ from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import JobState, probe
-from tests.support.reported import at_b, with_b
+from tests.support.reported import at_b, with_source
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
 from tests.unit.supervision.conftest import NOW, lease, report
 
@@ -56,14 +58,14 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_stream_that_runs(layout: Layout) -> None:
     status = stream_status(layout, [JOB], NOW)
     assert (status.condition, status.since) == ("running", JOB.since)
-    assert (status.n, status.rows, status.seconds) == (7, 500, 2.0)
-    assert (status.clock, status.level) == (JOB.watermark, NOW)
+    assert (status.sources, status.rows, status.seconds) == (JOB.sources, 500, 2.0)
+    assert status.level == NOW
     assert status.is_alive
 
 
 def test_a_stream_that_never_ran(layout: Layout) -> None:
     status = stream_status(layout, probe(layout, NOW), NOW)
-    assert (status.condition, status.since, status.n) == ("absent", None, None)
+    assert (status.condition, status.since, status.sources) == ("absent", None, {})
     assert not status.is_alive
 
 
@@ -123,9 +125,9 @@ def test_of_three_jobs_bronze_gives_the_input_and_the_slowest_the_age_of_gold(
     old = NOW - timedelta(minutes=5)
     bronze = replace(JOB, job="bronze", layers=("bronze",))
     gold = replace(JOB, job="gold", layers=("gold",), updated=old, trouble="a full disk")
-    gold = with_b(gold, n=4)
+    gold = with_source(gold, n=4)
     status = stream_status(layout, [gold, bronze], NOW)
-    assert (status.n, status.level, status.trouble) == (7, old, "a full disk")
+    assert (status.sources["b"].n, status.level, status.trouble) == (7, old, "a full disk")
 
 
 def test_trouble_of_a_job_that_is_gone_is_no_news(layout: Layout) -> None:
@@ -156,17 +158,17 @@ def test_the_tables_of_a_stream(lake: Lake) -> None:
     assert [(g.table, g.lag, g.late) for g in ledger.gold] == [("per_minute", 1, 1)]
     assert tables.savepoints == (taken,)
     assert tables.history is not None
-    assert [(batch.n, batch.rows) for batch in tables.history] == [(1, 6), (2, 1)]
-    assert tables.freshness == Freshness({"per_minute": None})
+    assert [(batch.n, batch.rows) for batch in tables.history["events"]] == [(1, 6), (2, 1)]
+    unknown = {"events": SourceFreshness()}
+    assert tables.freshness == Freshness({"per_minute": None}, unknown)
 
 
 def test_the_page_shows_when_gold_changed() -> None:
-    fresh = Freshness({"a": NOW, "b": None}, clock=NOW)
+    fresh = Freshness({"a": NOW, "b": None}, {"s": SourceFreshness(NOW)})
     document = tables_document(TablesReport(freshness=fresh))
     assert document["freshness"] == {
         "gold": {"a": NOW.isoformat(), "b": None},
-        "clock": NOW.isoformat(),
-        "arrived": None,
+        "sources": {"s": {"clock": NOW.isoformat(), "arrived": None}},
         "changed": NOW.isoformat(),
     }
 
@@ -179,9 +181,15 @@ def test_tables_that_never_were(tmp_path: Path) -> None:
     assert tables.problems == {}
 
 
+def history_of(lake: Lake) -> Sequence[BatchTime]:
+    history = tables_of_stream(lake.layout, lake.pipeline).history
+    assert history is not None
+    return history["events"]
+
+
 def test_the_time_of_a_batch_is_that_until_all_gold_has_it(lake: Lake) -> None:
     fill(lake)
-    first, second = tables_of_stream(lake.layout, lake.pipeline).history or ()
+    first, second = history_of(lake)
     assert first.done is not None
     assert first.done >= first.took
     assert second.done is None, "gold is a batch behind"
@@ -189,7 +197,7 @@ def test_the_time_of_a_batch_is_that_until_all_gold_has_it(lake: Lake) -> None:
     bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
     for table in (bronze, gold):
         table.commit(replace(table.refresh(), kind="fence", generation=1))
-    first, _ = tables_of_stream(lake.layout, lake.pipeline).history or ()
+    first, _ = history_of(lake)
     assert first.done is None, "gold has it again since a restore"
 
 
@@ -224,16 +232,17 @@ def test_a_damaged_savepoint_is_counted(lake: Lake) -> None:
 def test_documents_have_plain_values(lake: Lake) -> None:
     fill(lake)
     behind = Backlog("records", 9, partitions={"t/0": PartitionBacklog(9, 61.0)})
-    status = status_document(stream_status(lake.layout, [with_b(JOB, backlog=behind)], NOW))
+    status = status_document(stream_status(lake.layout, [with_source(JOB, backlog=behind)], NOW))
     assert status["since"] == JOB.since.isoformat()
-    assert status["backlog"]["partitions"] == {
+    backlog = status["sources"]["b"]["backlog"]
+    assert backlog["partitions"] == {
         "t/0": {"records": 9, "seconds": 61.0, "clock": None, "idle": False}
     }
-    assert status["backlog"]["says"] == "9 records 61 s"
-    assert status["backlog"]["holding"] == "t/0"
+    assert backlog["says"] == "9 records 61 s"
+    assert backlog["holding"] == "t/0"
     assert status["jobs"][0]["process"] == "1 on here"
     tables = tables_document(tables_of_stream(lake.layout, lake.pipeline))
-    assert isinstance(tables["history"][0]["took"], float)
+    assert isinstance(tables["history"]["events"][0]["took"], float)
     assert tables["account"]["gold"][0]["final"] is None
 
 
@@ -244,13 +253,13 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
     held = Hold("per_minute", 1, 2, NOW, NOW, (met, replace(met, met=False, observed="9")))
     tables = tables_of_stream(lake.layout, lake.pipeline)
     document = tables_document(replace(tables, held=(held,)))
-    assert [each.keys() for each in document.pop("history")] == [
+    assert [each.keys() for each in document.pop("history")["events"]] == [
         {"n", "committed", "took", "done", "rows"}
     ] * 2
     assert document == {
         "notices": [],
         "account": {
-            "n": 2,
+            "n": {"events": 2},
             "generation": 0,
             "read": 7,
             "duplicate": 1,
@@ -276,8 +285,7 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
         },
         "freshness": {
             "gold": {"per_minute": None},
-            "clock": None,
-            "arrived": None,
+            "sources": {"events": {"clock": None, "arrived": None}},
             "changed": None,
         },
         "held": [

@@ -8,6 +8,7 @@ import { make, replace } from "./elements.js";
 import { figures } from "./figures.js";
 import { pauseOf, unread } from "./notes.js";
 import { place } from "./shell.js";
+import { failures, onlySource, sourcesOf } from "./sources.js";
 import { about, moment, number, plural, span } from "./format.js";
 
 const OLD = 15; // seconds
@@ -26,7 +27,7 @@ export function card(identity) {
   const drawers = [
     [drawer("Gold tables", goldTables), (stream) => stream.tables?.account?.gold.length],
     [drawer("Loads, replays, backfills", past), (stream) => hasPast(stream.tables?.past)],
-    [drawer("Partitions", partitions), (stream) => Object.keys(stream.status?.backlog?.partitions ?? {}).length],
+    [drawer("Partitions", partitions), (stream) => sourcesOf(stream).some((each) => Object.keys(each.backlog?.partitions ?? {}).length)],
     [drawer("Driver", driver), () => true],
     [lastLines(), (stream) => stream.control.may_read_log && stream.status?.jobs.length],
   ];
@@ -51,7 +52,7 @@ export function card(identity) {
       title.textContent = stream.name;
       parts.state.className = `state ${tone} ${nameOf(stream)}`;
       parts.state.replaceChildren(make("i", { ariaHidden: "true" }), word);
-      parts.meta.replaceChildren(...meta(stream, means));
+      parts.meta.replaceChildren(meta(stream, means));
       replace(links, linksOf(stream));
       parts.figures.replaceChildren(...figures(stream, now));
       replace(parts.charts, charts(stream));
@@ -67,15 +68,17 @@ export function card(identity) {
 
 const hasPast = (past) => past && Object.values(past).some((each) => each.length);
 
-function meta({ status, tables }, means) {
+function meta(stream, means) {
+  const { status, tables } = stream;
   const parts = [means];
-  if (status?.n) parts.push(`batch ${number(status.n)}`);
+  const reached = onlySource(stream)?.n;
+  if (reached) parts.push(`batch ${number(reached)}`);
   if (tables?.account?.generation) parts.push(`generation ${number(tables.account.generation)}`);
   for (const load of tables?.past?.loads ?? []) {
     if (["reading", "folding"].includes(load.state)) parts.push(`loading history: ${read(load)}`);
   }
   if (status?.restarts) parts.push(`restarted ${plural(status.restarts, "time", "times")} after a failure`);
-  return [parts.join(" · ")];
+  return parts.join(" · ");
 }
 
 function linksOf(stream) {
@@ -99,6 +102,7 @@ function notes(stream, act, now) {
   if (status?.failure) say("bad", ...failure(stream));
   for (const [why, parts] of unread(stream)) say("bad", parts.length ? `${parts.join(", ")}: ${why}` : why);
   if (status?.trouble) say("bad", status.trouble);
+  for (const text of failures(stream)) say("bad", ...text);
   const paused = pauseOf(stream, now);
   if (paused) say("warn", ...paused, ...(status.is_alive ? [" ", act.another("stop")] : []));
   if (status?.paused && ["running", "waiting"].includes(status.condition)) say("warn", "It is asked to pause: it reads no new data after its current batch.");
@@ -122,7 +126,11 @@ function failure({ status, control }) {
 }
 
 function charts({ tables }) {
-  const batches = tables?.history ?? [];
+  const found = Object.entries(tables?.history ?? {});
+  return found.flatMap(([source, batches]) => chartsOf(tables, source, batches, found.length > 1 ? `${source}: ` : ""));
+}
+
+function chartsOf(tables, source, batches, of) {
   if (batches.length < 2) return [];
   const say = ({ n, committed }, what) => `batch ${number(n)}, ${moment(committed)}: ${what}`;
   const bars = (of, value, what) =>
@@ -132,11 +140,11 @@ function charts({ tables }) {
     });
   const rows = (value) => plural(value, "row", "rows");
   const done = batches.filter((batch) => batch.done !== null);
-  const layer = tables.account?.gold.length === 0 ? "silver" : "gold";
-  const label = `Time to ${layer}`;
+  const layer = tables.account && !tables.account.gold.some((gold) => gold.source === source) ? "silver" : "gold";
+  const label = `${of}${of ? "time" : "Time"} to ${layer}`;
   const parts = (batch) => `${span(batch.done)} until all ${layer} tables had it, ${span(batch.took)} of it until bronze had it`;
   return [
-    chart("Rows per batch", bars(batches, (batch) => batch.rows, (batch) => rows(batch.rows)), about),
+    chart(`${of}${of ? "rows" : "Rows"} per batch`, bars(batches, (batch) => batch.rows, (batch) => rows(batch.rows)), about),
     ...(done.length < 2 ? [] : [chart(label, bars(done, (batch) => batch.done, parts), span)]),
   ];
 }

@@ -2,16 +2,23 @@
 
 import { make } from "./elements.js";
 import { ago, since, span } from "./format.js";
+import { isAway } from "./sources.js";
 
 const then = (status, now) => (status.since ? ago(status.since, now) : "");
 const lasting = (status, now) => (status.since ? `for ${span(since(status.since, now))}` : "");
+
+function waiting(status, now) {
+  const keepsTrying = Object.values(status.sources).some((each) => each.outage);
+  if (!keepsTrying) return `it can read nothing before a person acts, ${lasting(status, now)}`;
+  return `what it reads from has not answered ${lasting(status, now)}; it keeps trying`;
+}
 
 const KNOWN = {
   failed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${then(l, n)}; it is not restarted until somebody acts`],
   dead: ["dead", "bad", (l, n) => `its process ended or does not respond; last report ${then(l, n)}`],
   stuck: ["stuck", "bad", (l, n) => `it is alive, but has made no progress for ${span(since(l.level ?? l.since, n))}`],
   crashed: ["failed", "bad", (l, n) => `exit code ${l.failure?.code}, ${then(l, n)}`],
-  waiting: ["waiting", "bad", (l, n) => `what it reads from has not answered ${lasting(l, n)}; it keeps trying`],
+  waiting: ["waiting", "bad", waiting],
   unknown: ["unknown", "bad", () => "its state cannot be read"],
   ended: ["ended", "warn", (l, n) => `a signal ended it ${then(l, n)}, and nobody had asked it to stop`],
   absent: ["never ran", "still", () => "it has no tables yet"],
@@ -43,8 +50,8 @@ export function condition(stream, now) {
 }
 
 /** Whether something is wrong that the state does not show. */
-export const isWrong = ({ error, tables }) =>
-  error !== null || tables?.held?.length > 0 || tables?.notices?.length > 0 || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
+export const isWrong = ({ error, status, tables }) =>
+  error !== null || isAway({ status }) || tables?.held?.length > 0 || tables?.notices?.length > 0 || tables?.account?.differences.length > 0 || Object.keys(tables?.problems ?? {}).length > 0;
 
 const need = (stream) => (isWrong(stream) ? Math.min(ORDER.indexOf(nameOf(stream)), WRONG) : ORDER.indexOf(nameOf(stream)));
 

@@ -25,16 +25,18 @@ export function drawer(title, content, load) {
 
 export function goldTables(stream, now) {
   const changed = (time) => (time ? ago(time, now) : "–");
+  const several = Object.keys(stream.tables.account.n).length > 1;
   const rows = stream.tables.account.gold.map((gold) => [
     gold.table,
+    ...(several ? [gold.source] : []),
     gold.final ? clock(gold.final, now) : "–",
     changed(stream.tables.freshness?.gold[gold.table]),
     number(gold.rows),
     `${number(gold.late)} of ${number(gold.pairs)} (${share(gold.late, gold.pairs) || "0 %"})`,
     number(gold.lag),
   ]);
-  const headers = ["gold table", "final up to", "changed", "rows", "late pairs", "batches behind"];
-  return [table(headers, rows, [3, 4, 5])];
+  const headers = ["gold table", ...(several ? ["source"] : []), "final up to", "changed", "rows", "late pairs", "batches behind"];
+  return [table(headers, rows, headers.map((_, at) => at).slice(-3))];
 }
 
 /** Loads of history, replays of late rows, and backfills. */
@@ -68,7 +70,9 @@ function comparison(backfill) {
 }
 
 export function partitions(stream, now) {
-  const found = Object.entries(stream.status.backlog.partitions);
+  const sources = Object.entries(stream.status.sources);
+  const of = (source) => (sources.length > 1 ? `${source}: ` : "");
+  const found = sources.flatMap(([source, { backlog }]) => Object.entries(backlog?.partitions ?? {}).map(([name, behind]) => [`${of(source)}${name}`, behind]));
   found.sort(([, one], [, other]) => other.records - one.records || other.seconds - one.seconds);
   const rows = found.map(([name, behind]) => [
     name,
@@ -84,8 +88,8 @@ export function driver(stream, now) {
     job.job,
     job.state,
     job.process,
-    job.n === null ? "–" : number(job.n),
-    job.backlog ?? "–",
+    ofSources(job, (each) => number(each.n)),
+    ofSources(job, (each) => each.backlog ?? "–"),
     ago(job.renewed, now),
   ]);
   const headers = ["job", "state", "process", "batch", "backlog", "last report"];
@@ -95,6 +99,13 @@ export function driver(stream, now) {
     path("tables under", stream.root),
     ...stream.logs.map((log, index) => path(index ? "Spark's log" : "its log", log)),
   ];
+}
+
+/** The value of the only source, or of each with its name. */
+function ofSources({ sources }, value) {
+  const found = Object.entries(sources);
+  if (found.length === 1) return value(found[0][1]);
+  return found.map(([name, source]) => `${name} ${value(source)}`).join(", ") || "–";
 }
 
 function path(what, where) {

@@ -1,6 +1,7 @@
 // The numbers of a card.
 
 import { make } from "./elements.js";
+import { onlySource, sourceTable } from "./sources.js";
 import { about, ago, bytes, clock, moment, number, plural, share, since, span } from "./format.js";
 
 const ONE = { files: "file", records: "record", batches: "batch" };
@@ -21,7 +22,9 @@ export function figures(stream, now) {
   // A stream that never ran has no figures.
   const status = stream.status?.jobs.length ? stream.status : null;
   const [found, events] = [[], []];
-  if (status) found.push(speed(status), backlog(status), gold(tables?.freshness, now), watermark(status, tables?.freshness, now));
+  const only = onlySource(stream);
+  const changed = gold(tables?.freshness, only, now);
+  if (status) found.push(speed(status), ...(only ? [backlog(only, status), changed, watermark(only, now)] : [changed]));
   const saved = tables?.savepoints ? [savepoints(tables.savepoints, now)] : [];
   if (status) found.push(...saved.splice(0));
   if (account) {
@@ -35,7 +38,7 @@ export function figures(stream, now) {
     );
   }
   const group = (figures) => (figures.length ? [make("dl", { class: "figures" }, ...figures)] : []);
-  return [...group([...found, ...saved]), ...group(events)];
+  return [...group([...found, ...saved]), ...(only ? [] : [sourceTable(stream, now)]), ...group(events)];
 }
 
 function speed(status) {
@@ -44,7 +47,7 @@ function speed(status) {
   return figure("Rows/s", about(status.rows / status.seconds), amount, null, `the last batch: ${amount}`);
 }
 
-function backlog({ backlog: behind, is_alive: alive, condition }) {
+function backlog({ backlog: behind }, { is_alive: alive, condition }) {
   if (!behind) return figure("Backlog", "–", "unknown");
   const level = condition === "waiting" ? "before the outage" : "up to date";
   if (!behind.count) return figure("Backlog", "none", alive ? level : "when it ended");
@@ -55,15 +58,16 @@ function backlog({ backlog: behind, is_alive: alive, condition }) {
 }
 
 /** From the times of commits, so that a restart of the driver makes nothing look newer. */
-function gold(fresh, now) {
-  const record = fresh?.arrived ? `last record ${ago(fresh.arrived, now)}` : "last record unknown";
+function gold(fresh, only, now) {
+  const arrived = only?.fresh?.arrived;
+  const record = arrived ? `last record ${ago(arrived, now)}` : only && "last record unknown";
   if (!fresh?.changed) return figure("Gold changed", "–", record);
   return figure("Gold changed", ago(fresh.changed, now), record, null, moment(fresh.changed));
 }
 
-function watermark(status, fresh, now) {
-  const held = status.backlog?.holding;
-  const time = fresh?.clock ?? status.clock;
+function watermark({ backlog: unread, fresh, watermark: reported }, now) {
+  const held = unread?.holding;
+  const time = fresh?.clock ?? reported;
   if (!time) return figure("Watermark", "–", held ? `waits for ${held}` : "no event yet");
   const behind = since(time, now);
   const lag = behind < 0 ? `${span(-behind)} ahead` : `${span(behind)} behind`;
@@ -82,7 +86,9 @@ function ledger(account) {
   const gaps = account.gaps ? `, ${plural(account.gaps, "gap", "gaps")} accepted` : "";
   const aside = account.set_aside;
   if (aside) return figure("Ledger", `${plural(aside, "file", "files")} missing`, `the rest balances${gaps}`, "warn");
-  return figure("Ledger", "✓ balances", `to batch ${number(account.n)}${gaps}`, "good");
+  const reached = Object.values(account.n);
+  const where = reached.length > 1 ? "of all sources" : `to batch ${number(reached[0])}`;
+  return figure("Ledger", "✓ balances", `${where}${gaps}`, "good");
 }
 
 function savepoints({ number: count, damaged, newest }, now) {

@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from headgate.commands import rendered
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE
 from headgate.errors import HeadgateError
 from headgate.insight.dashboard.questions.about import held, summary
 from headgate.insight.dashboard.reading.shown import Shown
 from headgate.insight.ledger import balance
 from headgate.insight.status.freshness import freshness
-from headgate.insight.status.report import stream_status
+from headgate.insight.status.report import StreamStatus, stream_status
 from headgate.insight.status.set_aside import set_aside
-from headgate.lake.storage.layout import Layout
+from headgate.lake.control.driver_reports import SourceProgress
 from headgate.supervision.job_state import probe
 
 
@@ -21,15 +22,25 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
     """One pipeline. A damaged part does not hide the others: ``problem`` says what is wrong."""
     document: dict[str, Any] = {"pipeline": shown.name, "problem": None, "gold": []}
     try:
-        document |= {"condition": condition(shown.layout, now)}
+        jobs = probe(shown.layout, now)
+        status = stream_status(shown.layout, jobs, now) if jobs else None
+        document |= {"condition": condition(status)}
+        reported = status.sources if status is not None and status.is_alive else {}
         fresh = freshness(shown.layout, shown.pipeline)
         aside = set_aside(shown.layout, shown.pipeline)
         document |= {
-            "watermark": fresh.clock and fresh.clock.isoformat(),
-            "arrived": fresh.arrived and fresh.arrived.isoformat(),
+            "sources": [
+                {
+                    "source": name,
+                    "watermark": each.clock and each.clock.isoformat(),
+                    "arrived": each.arrived and each.arrived.isoformat(),
+                    **_trouble(shown, reported.get(name), now),
+                    "quarantined": _rows(shown, QUARANTINE.path(name)),
+                }
+                for name, each in fresh.sources.items()
+            ],
             "gold": [_gold(shown, name) for name in shown.pipeline.gold],
             "set_aside": [f"{files.source}: {files}." for files in aside],
-            "quarantined": sum(_rows(shown, QUARANTINE.path(s)) for s in shown.pipeline.sources),
         }
     except HeadgateError as error:
         document["problem"] = error.text(shown.place)
@@ -38,13 +49,21 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
     return document
 
 
-def condition(layout: Layout, now: datetime) -> str:
+def condition(status: StreamStatus | None) -> str:
     """What the stream of a pipeline does, in a word."""
-    if not (jobs := probe(layout, now)):
+    if status is None:
         return "never ran"
-    status = stream_status(layout, jobs, now)
     ended = status.condition == "ended" and status.ended in ("failed", "finished", "stopped")
     return str(status.ended if ended else status.condition)
+
+
+def _trouble(shown: Shown, source: SourceProgress | None, now: datetime) -> dict[str, str | None]:
+    """Why a source cannot be read now, None if it can, and what a person has to do."""
+    if source is not None and source.failure is not None:
+        said, remedy = source.failure.reason, source.failure.remedy
+        return {"trouble": rendered(said, shown.place), "remedy": rendered(remedy, shown.place)}
+    outage = source.outage if source is not None else None
+    return {"trouble": None if outage is None else outage.said(now), "remedy": None}
 
 
 def ledger(shown: Shown) -> dict[str, Any]:

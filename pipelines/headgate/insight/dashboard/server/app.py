@@ -33,6 +33,7 @@ PAGES = (
     "/gold/{pipeline}/{table}",
     "/late/{pipeline}/{table}",
     "/quarantine/{pipeline}",
+    "/quarantine/{pipeline}/{source}",
     "/rejected/{pipeline}/{table}",
     "/ledger/{pipeline}",
     "/board/{board}",
@@ -60,6 +61,7 @@ def routes(desk: Desk, commits: Commits) -> Sequence[BaseRoute]:
         Route(f"{gold}/rows.{{form}}", of_table.file),
         Route("/api/late/{pipeline}/{table}", of_table.late),
         Route("/api/quarantine/{pipeline}", of_table.quarantine),
+        Route("/api/quarantine/{pipeline}/{source}", of_table.quarantine),
         Route("/api/rejected/{pipeline}/{table}", of_table.rejected),
     ]
 

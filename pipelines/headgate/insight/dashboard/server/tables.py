@@ -15,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.kinds import LATE, QUARANTINE, REJECTED
+from headgate.insight.dashboard.errors import NotFoundError
 from headgate.insight.dashboard.questions import about as about_page
 from headgate.insight.dashboard.questions import refused
 from headgate.insight.dashboard.questions.refused import RefusedQuestion
@@ -83,7 +84,12 @@ class TableEndpoints:
 
     async def quarantine(self, request: Request) -> Response:
         shown = context_of(request).pipeline(request.path_params["pipeline"])
-        (source,) = list(shown.pipeline.sources)[:1]
+        sources = [*shown.pipeline.sources]
+        source = request.path_params.get("source", sources[0])
+        if source not in sources:
+            raise NotFoundError(
+                f"{shown.name} has no source {source}", remedy=f"there are: {', '.join(sources)}"
+            )
         path, answer = QUARANTINE.path(source), refused.quarantined
         return await self._refused(request, "quarantine", shown, path, answer)
 

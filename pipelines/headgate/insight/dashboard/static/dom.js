@@ -47,7 +47,7 @@ export function card(title, ...content) {
 
 export function note(tone, message, remedy = "") {
   const role = tone === "bad" ? "alert" : "status";
-  return h("p", { class: `note ${tone}`, role }, message, remedy && h("span", { class: "soft" }, remedy));
+  return h("p", { class: `note ${tone}`, role }, message, remedy ? h("span", { class: "soft" }, remedy) : null);
 }
 
 export function tiles(entries) {

@@ -6,6 +6,7 @@ import { count } from "./format.js";
 import { follow } from "./live.js";
 import { Part } from "./part.js";
 
+const SOURCE = ["n", "read", "replayed", "duplicate", "differing", "quarantined", "corrected"];
 const SILVER = ["read", "duplicate", "quarantined", "rejected", "silver", "filtered", "lag"];
 const GOLD = ["pairs", "folded", "late", "replayed", "rows", "final", "lag"];
 
@@ -29,20 +30,24 @@ function verdict(found, aside) {
 }
 
 function content(found) {
-  const unread = found.files ?? [];
+  const sources = found.sources ?? {}; // only if there are several
+  const each = Object.keys(sources).length ? Object.values(sources) : [found];
+  const unread = each.flatMap((source) => source.files ?? []);
+  const gaps = each.flatMap((source) => source.gaps);
   return [
     verdict(found, unread.filter((file) => file.status === "set_aside").length),
     tiles([
-      { name: "Read", value: count(found.read), below: `as of batch ${count(found.n)}` },
+      { name: "Read", value: count(found.read), below: found.n === undefined ? "of all sources" : `as of batch ${count(found.n)}` },
       { name: "Duplicates", value: count(found.duplicate), below: `${count(found.differing)} differ from the first copy` },
       { name: "Quarantined", value: count(found.quarantined), below: `${count(found.corrected)} corrected later` },
       { name: "Rejected", value: count(found.rejected) },
       { name: "Replayed", value: count(found.replayed) },
     ]),
+    Object.keys(sources).length ? section("Sources", "each has batch ids of its own", SOURCE, sources) : null,
     section("Silver", "read = duplicate + quarantined + rejected + silver + filtered", SILVER, found.silver),
     section("Gold", "pairs = folded + late", GOLD, found.gold),
     unread.length ? h("section", { class: "card" }, h("h2", {}, "Files that are not read"), h("ul", {}, unread.map((file) => h("li", {}, `${file.path}, ${file.status.replace("_", " ")}: ${file.reason}`)))) : null,
-    found.gaps.length ? h("section", { class: "card" }, h("h2", {}, "Accepted gaps"), h("ul", {}, found.gaps.map((gap) => h("li", {}, `${gap.topic}, partition ${gap.partition}, from ${count(gap.first)} to ${gap.end === null ? "?" : count(gap.end - 1)}: ${gap.reason}`)))) : null,
+    gaps.length ? h("section", { class: "card" }, h("h2", {}, "Accepted gaps"), h("ul", {}, gaps.map((gap) => h("li", {}, `${gap.topic}, partition ${gap.partition}, from ${count(gap.first)} to ${gap.end === null ? "?" : count(gap.end - 1)}: ${gap.reason}`)))) : null,
   ].filter(Boolean);
 }
 

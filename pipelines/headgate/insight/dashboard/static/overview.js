@@ -40,6 +40,9 @@ function boardLinks(boards) {
 
 function pipelineCard(found, lines) {
   const name = found.pipeline;
+  const sources = found.sources ?? [];
+  const isOne = sources.length === 1;
+  const trouble = ({ source, trouble: why, remedy }) => note("bad", isOne ? why : `${source}: ${why}`, remedy);
   return h(
     "section",
     { class: "card", "aria-label": `Pipeline ${name}` },
@@ -48,15 +51,23 @@ function pipelineCard(found, lines) {
       {},
       h("h2", {}, name),
       found.condition && h("span", { class: `state ${TONES[found.condition] ?? "soft"}` }, found.condition),
-      found.arrived && h("span", { class: "soft small" }, "last record ", ago(found.arrived)),
-      found.watermark && h("span", { class: "soft small" }, `watermark ${time(Date.parse(found.watermark) / 1000)} UTC`),
-      h("span", { class: "right small" }, h("a", { href: at("quarantine", name) }, `Quarantine (${count(found.quarantined ?? 0)})`), h("a", { href: at("ledger", name) }, "Ledger")),
+      ...(isOne ? freshness(sources[0]) : []),
+      h("span", { class: "right small" }, isOne ? quarantine(sources[0], name) : null, h("a", { href: at("ledger", name) }, "Ledger")),
     ),
     found.problem && note("bad", found.problem),
+    sources.filter((each) => each.trouble).map(trouble),
+    sources.length > 1 ? h("ul", { class: "sources" }, sources.map((each) => h("li", {}, h("b", {}, each.source), ...freshness(each), quarantine(each, name, each.source)))) : null,
     (found.set_aside ?? []).map((files) => note("bad", files)),
     h("div", { class: "tables" }, found.gold.map((table) => tableCard(name, table, lines))),
   );
 }
+
+const freshness = ({ arrived, watermark }) => [
+  arrived && h("span", { class: "soft small" }, "last record ", ago(arrived)),
+  watermark && h("span", { class: "soft small" }, `watermark ${time(Date.parse(watermark) / 1000)} UTC`),
+];
+
+const quarantine = ({ quarantined }, ...of) => h("a", { class: "small", href: at("quarantine", ...of) }, `Quarantine (${count(quarantined)})`);
 
 function tableCard(pipeline, table, lines) {
   const title = h("h3", {}, h("a", { href: at("gold", pipeline, table.table) }, table.table));

@@ -24,9 +24,11 @@ export function late(main, pipeline, table) {
   });
 }
 
-export function quarantine(main, pipeline) {
-  return page(main, joined("quarantine", pipeline), pipeline, "quarantine/", {
-    title: `Quarantine of ${pipeline}`,
+/** Without `source`, of a pipeline that has one source. */
+export function quarantine(main, pipeline, source) {
+  const of = source === undefined ? [pipeline] : [pipeline, source];
+  return page(main, joined("quarantine", ...of), pipeline, `quarantine/${source ?? ""}`, {
+    title: `Quarantine of ${source ?? pipeline}`,
     below: "Records that are invalid, by the time of their arrival:",
     links: h("a", { href: at("ledger", pipeline) }, "Ledger"),
     facts: (found) => [

@@ -12,20 +12,25 @@ from headgate.insight.metrics.samples import Samples
 from headgate.insight.status.health import HealthContext
 from headgate.insight.status.report import stream_status
 from headgate.insight.status.trend import trend_of
-from headgate.lake.control.driver_reports import Backlog, LagSample, PartitionBacklog, with_sample
+from headgate.lake.control.driver_reports import (
+    LagSample,
+    PartitionBacklog,
+    SourceProgress,
+    with_sample,
+)
 from headgate.supervision.job_state import JobState, probe
 from headgate.supervision.supervisor import StreamCondition
 
 
 class StreamPart(Reading):
-    """``files_read`` returns the number of landing files that bronze has ingested."""
+    """``files_read`` returns the number of landing files of a source that bronze has ingested."""
 
     name: ClassVar[str] = "stream"
     every: ClassVar[float] = 2.0
 
-    def __init__(self, place: WatchedPipeline, files_read: Callable[[], int]) -> None:
+    def __init__(self, place: WatchedPipeline, files_read: Callable[[str], int]) -> None:
         self._place, self._files_read = place, files_read
-        self._files: tuple[LagSample, ...] = ()
+        self._files: dict[str, tuple[LagSample, ...]] = {}
 
     def read(self, samples: Samples, now: datetime) -> None:
         declared, layout = self._place.declared, self._place.layout
@@ -40,21 +45,30 @@ class StreamPart(Reading):
         samples.add("restarts_total", status.restarts)
         for job in jobs:
             samples.add("trouble", job.trouble is not None and job.is_alive, driver=job.job)
-            if job.is_alive and job.outage is not None:
-                samples.add("outage_timestamp_seconds", job.outage.since, driver=job.job)
+            if job.is_alive and job.load_outage is not None:
+                samples.add("load_outage_timestamp_seconds", job.load_outage.since)
             samples.add("up_to_date_timestamp_seconds", job.updated or job.since, driver=job.job)
             for name, stuck in (job.stuck or {}).items() if job.is_alive else ():
                 since = datetime.fromisoformat(stuck["since"])
                 samples.add("publication_stuck_timestamp_seconds", since, publication=name)
-            if job.backlog is not None:
-                self._add_backlog(samples, job, job.backlog)
+            for source, each in job.sources.items():
+                self._add_source(samples, job, source, each)
         reader = next((job for job in jobs if "bronze" in job.layers), None)
-        samples.add("backpressure", reader is not None and self._is_pressed(reader, now))
+        for source in declared.sources:
+            is_pressed = reader is not None and self._is_pressed(reader, source, now)
+            samples.add("backpressure", is_pressed, source=source)
 
-    def _add_backlog(self, samples: Samples, job: JobState, backlog: Backlog) -> None:
-        source = next(iter(self._place.declared.sources))
+    def _add_source(
+        self, samples: Samples, job: JobState, source: str, progress: SourceProgress
+    ) -> None:
+        if job.is_alive and (outage := progress.outage) is not None:
+            samples.add("outage_timestamp_seconds", outage.since, source=source)
+        if job.is_alive and (failure := progress.failure) is not None:
+            samples.add("source_failed_timestamp_seconds", failure.since, source=source)
+        if (backlog := progress.backlog) is None:
+            return
         if backlog.unit == "batches":
-            samples.add("backlog_batches", backlog.count, driver=job.job)
+            samples.add("backlog_batches", backlog.count, source=source, driver=job.job)
         elif backlog.unit == "files":
             samples.add("backlog_files", backlog.count, source=source)
             samples.add("backlog_bytes", backlog.size, source=source)
@@ -63,14 +77,15 @@ class StreamPart(Reading):
             samples.add("backlog_records", part.records, **where)
             samples.add("backlog_age_seconds", part.seconds, **where)
 
-    def _is_pressed(self, reader: JobState, now: datetime) -> bool:
-        if not reader.is_alive or reader.backlog is None or reader.paused:
-            self._files = ()
+    def _is_pressed(self, reader: JobState, source: str, now: datetime) -> bool:
+        progress = reader.sources.get(source, SourceProgress())
+        if not reader.is_alive or progress.backlog is None or reader.paused:
+            self._files.pop(source, None)
             return False
-        found = reader.samples
-        if reader.backlog.unit == "files":
-            read = LagSample(now, reader.backlog.count, self._files_read())
-            self._files = found = with_sample(self._files, read)
+        found = progress.samples
+        if progress.backlog.unit == "files":
+            read = LagSample(now, progress.backlog.count, self._files_read(source))
+            self._files[source] = found = with_sample(self._files.get(source, ()), read)
         trend = trend_of(found)
         return trend is not None and trend.trend != "catching up"
 

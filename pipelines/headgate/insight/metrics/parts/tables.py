@@ -80,11 +80,10 @@ class TablesPart(Reading):
         commit = self._tails[path].commit
         return None if commit is None else commit.version
 
-    @property
-    def files_read(self) -> int:
-        """The number of landing files that bronze has ingested; 0 if there are none or the source
-        is Kafka."""
-        commit = self._tails[self._graph.head.path].commit
+    def files_read(self, source: str) -> int:
+        """The number of landing files of a source that bronze has ingested; 0 if there are none or
+        the source is Kafka."""
+        commit = self._tails[BRONZE.path(source)].commit
         return 0 if commit is None else BronzePayload.of(commit.state).sequence
 
     def read(self, samples: Samples, now: datetime) -> None:
