@@ -87,14 +87,14 @@ def test_an_hour_is_sent_once_it_is_final(receiver: Receiver, engine: Engine) ->
     with lineage_sent(engine.pipeline, engine.layout, said.append):
         engine.run_all()
         wait_until(lambda: said, "nobody says that the receiver is ill", PATIENCE)
-        assert sent_up_to(engine.layout) is None
+        assert sent_up_to(engine.layout) == {}
         receiver.answer = lambda _: 200
         wait_until(lambda: sent_up_to(engine.layout), "it is not tried again", PATIENCE)
     assert len(said) == 1
     assert receiver.url not in said[0]
     (whole,) = of(receiver, "readings")
     (gold,) = of(receiver, "readings.gold.bands")
-    end = sent_up_to(engine.layout)
+    (end,) = sent_up_to(engine.layout).values()
     assert end is not None
     begin = end - timedelta(hours=1)
     nominal = gold["run"]["facets"]["nominalTime"]
@@ -166,4 +166,4 @@ def test_nothing_is_sent_unless_it_is_asked_for(
     with lineage_sent(engine.pipeline, engine.layout, pytest.fail):
         engine.run_all()
     assert events(receiver) == []
-    assert sent_up_to(engine.layout) is None
+    assert sent_up_to(engine.layout) == {}

@@ -135,15 +135,15 @@ class _Sender:
     def send_due(self) -> None:
         """Send the hours that are due. Raises HeadgateError if a table is damaged, and what the
         transport raises."""
-        final = final_hour(self._layout, self._declared)
-        if final is None:
-            return
-        for hour in due(sent_up_to(self._layout), final):
-            self._send_hour(hour)
+        for source in self._declared.sources:
+            if (final := final_hour(self._layout, self._declared, source)) is None:
+                continue
+            for hour in due(sent_up_to(self._layout).get(source), final):
+                self._send_hour(source, hour)
 
-    def _send_hour(self, hour: Range) -> None:
-        self._emit(lambda about: about.of_hour(hour))
-        record_sent(self._layout, hour[1])
+    def _send_hour(self, source: str, hour: Range) -> None:
+        self._emit(lambda about: about.of_hour(source, hour))
+        record_sent(self._layout, source, hour[1])
 
     def send_report(self, report: BackfillReport) -> None:
         self._guarded(lambda: self._emit(lambda about: about.of_backfill(report)))

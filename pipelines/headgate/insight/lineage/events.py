@@ -30,7 +30,7 @@ from openlineage.client.facet_v2 import (
 
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.graph import Node, graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, name_of
+from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER, Kind, name_of
 from headgate.declaration.model import Pipeline
 from headgate.insight.lineage import datasets
 from headgate.insight.lineage.datasets import RuleOutcome, rule_outcomes
@@ -61,15 +61,17 @@ class About:
     namespace: str
     now: datetime
 
-    def of_hour(self, hour: Range) -> Iterator[RunEvent]:
-        """An hour that is final. An event that is sent again has the same run id.
+    def of_hour(self, source: str, hour: Range) -> Iterator[RunEvent]:
+        """An hour that is final in all gold tables of a source. An event that is sent again has the
+        same run id.
 
         Raises HeadgateError if a table is damaged.
         """
-        above = self._nested(self.declared.name, "STREAM", hour, "hour")
+        what = "hour" if len(self.declared.sources) == 1 else f"hour of {source}"
+        above = self._nested(self.declared.name, "STREAM", hour, what)
         yield self._event(RunState.START, above)
-        for node in graph_of(self.declared).of(BRONZE, SILVER, GOLD):
-            below = self._below(above, node, "TABLE", hour, "hour")
+        for node in self._built(source, BRONZE, SILVER, GOLD):
+            below = self._below(above, node, "TABLE", hour, what)
             yield self._event(RunState.START, below)
             yield self._event(
                 RunState.COMPLETE,
@@ -78,12 +80,12 @@ class About:
                 datasets.outputs(self.declared, self.layout, node, self._rows(node, hour)),
             )
             if found := rule_outcomes(self.declared, self.layout, node):
-                rules = self._below(below, node, "RULES", hour, "hour")
+                rules = self._below(below, node, "RULES", hour, what)
                 yield self._event(RunState.START, rules)
                 validated = datasets.validated(self.layout, node, found)
                 yield self._event(RunState.COMPLETE, rules, [validated])
-        for node in graph_of(self.declared).of(PUBLICATION):
-            below = self._below(above, node, "PUBLICATION", hour, "hour")
+        for node in self._built(source, PUBLICATION):
+            below = self._below(above, node, "PUBLICATION", hour, what)
             yield self._event(RunState.START, below)
             inputs = datasets.inputs(self.declared, self.layout, node)
             sent = datasets.sent(self.declared, node)
@@ -108,6 +110,11 @@ class About:
                 outputs = datasets.outputs(self.declared, self.layout, node, table.differing)
                 yield self._event(RunState.COMPLETE, below, inputs, outputs[:1] * is_published)
         yield self._event(RunState.COMPLETE, above)
+
+    def _built(self, source: str, *kinds: Kind) -> Iterator[Node]:
+        """The tables and publications of these kinds that are built from a source."""
+        graph = graph_of(self.declared)
+        return (each for each in graph.of(*kinds) if graph.source_of(each.path).name == source)
 
     def _rows(self, node: Node, hour: Range) -> int | None:
         """The rows of gold whose results begin in the hour; None for another table, one without

@@ -1,10 +1,13 @@
-"""Which hours of event time are due: final in all gold tables, and not sent yet."""
+"""Which hours of event time are due: final in all gold tables of a source, and not sent yet. A
+source that stands still keeps no hour of another one back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
+from headgate.declaration.graph import graph_of
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.final_periods.periods import HOUR
@@ -18,10 +21,12 @@ _SENT = Layout.document("lineage")
 Range = tuple[datetime, datetime]
 
 
-def final_hour(layout: Layout, declared: Pipeline) -> datetime | None:
-    """The end of the last hour that is final in all gold tables; None if none is. Raises
-    HeadgateError if a table is damaged."""
-    ends = [final_up_to(layout, declared, name) for name in declared.gold]
+def final_hour(layout: Layout, declared: Pipeline, source: str) -> datetime | None:
+    """The end of the last hour that is final in all gold tables of a source; None if none is.
+    Raises HeadgateError if a table is damaged."""
+    graph = graph_of(declared)
+    gold = [node for node in graph.of(GOLD) if graph.source_of(node.path).name == source]
+    ends = [final_up_to(layout, declared, node.name) for node in gold]
     found = [end for end in ends if end is not None]
     return HOUR.whole(min(found)) if found and len(found) == len(ends) else None
 
@@ -37,10 +42,13 @@ def due(sent: datetime | None, final: datetime) -> Sequence[Range]:
     return [*older, *alone]
 
 
-def sent_up_to(layout: Layout) -> datetime | None:
-    document = read_document(layout.storage, _SENT)
-    return None if document is None else datetime.fromisoformat(document["sent"])
+def sent_up_to(layout: Layout) -> dict[str, datetime]:
+    """The end of the last range that was sent, by source."""
+    document = read_document(layout.storage, _SENT) or {"sent": {}}
+    return {source: datetime.fromisoformat(end) for source, end in document["sent"].items()}
 
 
-def record_sent(layout: Layout, end: datetime) -> None:
-    write_document(layout.storage, _SENT, {"sent": end.isoformat()})
+def record_sent(layout: Layout, source: str, end: datetime) -> None:
+    sent = sent_up_to(layout) | {source: end}
+    content = {"sent": {name: time.isoformat() for name, time in sent.items()}}
+    write_document(layout.storage, _SENT, content)

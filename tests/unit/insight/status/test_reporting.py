@@ -273,7 +273,15 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
             "gaps": 0,
             "differences": [],
             "gold": [
-                {"table": "per_minute", "final": None, "lag": 1, "rows": 1, "pairs": 3, "late": 1}
+                {
+                    "table": "per_minute",
+                    "source": "events",
+                    "final": None,
+                    "lag": 1,
+                    "rows": 1,
+                    "pairs": 3,
+                    "late": 1,
+                }
             ],
         },
         "savepoints": {

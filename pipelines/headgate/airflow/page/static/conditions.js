@@ -8,8 +8,8 @@ const then = (status, now) => (status.since ? ago(status.since, now) : "");
 const lasting = (status, now) => (status.since ? `for ${span(since(status.since, now))}` : "");
 
 function waiting(status, now) {
-  const keepsTrying = Object.values(status.sources).some((each) => each.outage);
-  if (!keepsTrying) return `it can read nothing before a person acts, ${lasting(status, now)}`;
+  const sources = Object.values(status.sources);
+  if (sources.length && sources.every((each) => each.failure)) return `it can read nothing before a person acts, ${lasting(status, now)}`;
   return `what it reads from has not answered ${lasting(status, now)}; it keeps trying`;
 }
 

@@ -1,0 +1,29 @@
+"""What the driver of the pipeline of ``several_sources`` reports: ``orders`` is read, ``clicks`` is
+not."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from headgate.commands import pipeline_command
+from headgate.lake.control.driver_reports import Backlog, Outage, SourceFailure, SourceProgress
+from headgate.lake.control.ownership import Owner
+from headgate.lake.storage.layout import Layout
+from tests.unit.supervision.conftest import NOW, lease, report
+
+ORDERS = SourceProgress(3, NOW - timedelta(seconds=20), backlog=Backlog("files", 0, 0))
+CLICKS = SourceProgress(1, backlog=Backlog("files", 2, 2048))
+SINCE = NOW - timedelta(minutes=5)
+AWAY = Outage("the folder is gone", SINCE, NOW, attempts=7)
+FAILED = SourceFailure(
+    "file 7 was rewritten", f"leave it out: {pipeline_command('files skip', '7')}", SINCE
+)
+
+
+def report_two(
+    layout: Layout, clicks: SourceProgress = CLICKS, *, renewed: datetime = NOW, **more: Any
+) -> None:
+    """Write the lease and the status of a driver that is alive at the time ``renewed``."""
+    lease(layout, Owner.here(), renewed=renewed)
+    report(layout, "fused", epoch=1, sources={"orders": ORDERS, "clicks": clicks}, **more)

@@ -1,0 +1,32 @@
+"""The overview of the dashboard about a pipeline with two sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headgate.insight.dashboard.questions.overview import overview
+from headgate.insight.dashboard.reading.shown import Shown
+from tests.support.lake import Lake
+from tests.support.several_sources import two_sources as _two_sources
+from tests.support.two_reported import AWAY, CLICKS, FAILED, report_two
+from tests.unit.supervision.conftest import NOW
+
+two_sources = _two_sources
+
+
+def test_each_source_has_its_freshness_and_its_trouble(two_sources: Lake) -> None:
+    report_two(two_sources.layout, replace(CLICKS, failure=FAILED))
+    shown = Shown.of(two_sources.pipeline, str(two_sources.root))
+    found = overview(shown, NOW)
+    assert (found["problem"], found["condition"]) == (None, "running")
+    orders, clicks = found["sources"]
+    assert [orders["source"], clicks["source"]] == ["orders", "clicks"]
+    assert (orders["trouble"], orders["remedy"], orders["quarantined"]) == (None, None, 1)
+    assert (clicks["trouble"], clicks["quarantined"]) == (FAILED.reason, 0)
+    assert "files skip" in clicks["remedy"]
+    assert str(two_sources.pipeline.file) in clicks["remedy"], "the reader's shell is not known"
+    assert orders["arrived"] != clicks["arrived"]
+    report_two(two_sources.layout, replace(CLICKS, outage=AWAY))
+    orders, clicks = overview(shown, NOW)["sources"]
+    assert clicks["trouble"].startswith("the folder is gone, for 5 min")
+    assert (orders["trouble"], clicks["remedy"]) == (None, None)
