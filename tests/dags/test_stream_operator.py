@@ -21,6 +21,7 @@ from headgate.lake.control.driver_requests import StopRequest, request_stop, sto
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import StateName
 from headgate.supervision.supervisor import condition_of
+from tests.support.reported import at_b
 from tests.support.stream_task import (
     JOB,
     NOON,
@@ -115,8 +116,8 @@ def test_a_driver_that_is_down_is_replaced(tmp_path: Path, found: str, done: lis
     ("found", "state", "changed"),
     [
         ("dead", "running", {}),  # as after a machine has slept
-        ("ended", "running", {"n": None}),
-        ("stuck", "running", {"n": 8}),
+        ("ended", "running", {"sources": {}}),
+        ("stuck", "running", {"sources": at_b(n=8)}),
         ("stuck", "running", {"updated": NOON}),
         ("stuck", "running", {"epoch": 4}),
         ("stuck", "running", {"operation": "restore"}),

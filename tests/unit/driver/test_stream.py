@@ -142,7 +142,7 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     assert run.progress.trouble == "; ".join([away, *said] if outage else said)
     assert run.progress.updated == (NOW if outage else later)
     assert told == ([f"{away.replace('15 min', '0 s')}, and nothing is lost"] if outage else [])
-    assert run.progress.set_aside == 2
+    assert run.progress.sources["b"].set_aside == 2
 
 
 def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> None:
