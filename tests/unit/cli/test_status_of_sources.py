@@ -11,7 +11,7 @@ import pytest
 
 from headgate.cli.inspect.status_screen import checkpoints_document, show_checkpoints
 from headgate.driver.progress import JobProgress
-from headgate.insight.status.checkpoints import Checkpoints, checkpoint_history
+from headgate.insight.status.checkpoints import Checkpoints, _replay, checkpoint_history
 from headgate.lake.control.driver_reports import (
     Backlog,
     LagSample,
@@ -98,19 +98,23 @@ def test_the_checkpoints_are_those_of_each_source(
     two_sources: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     layout, declared = two_sources.layout, two_sources.pipeline
-    bronze = snapshot(layout, declared).bronze
+    at = snapshot(layout, declared)
+    bronze, behind = at.bronze, tuple(_replay(at))
     history = {name: checkpoint_history(position, 10) for name, position in bronze.items()}
     reached = {name: position.n for name, position in bronze.items()}
-    found = Checkpoints(reached, 0, history, (), (), ())
+    found = Checkpoints(reached, 0, history, behind, (), ())
     show_checkpoints(found)
     out = capsys.readouterr().out
     assert "checkpoints of orders" in out
     assert "checkpoints of clicks" in out
     assert "after a crash now, from batch 3 of orders and from batch 1 of clicks:" in out
-    document = checkpoints_document(found)
-    assert document["n"] == {"orders": 3, "clicks": 1}
-    assert [each["n"] for each in document["history"]["orders"]] == [3, 2, 1]
-    assert [each["n"] for each in document["history"]["clicks"]] == [1]
+    for table in ("gold/orders_per_minute", "silver/paid"):
+        assert f"  {table} processes 1 batch, 2 rows\n" in out
+    assert out.count(" processes ") == 2
+    sources = checkpoints_document(found)["sources"]
+    assert {name: each["n"] for name, each in sources.items()} == {"orders": 3, "clicks": 1}
+    assert [each["n"] for each in sources["orders"]["history"]] == [3, 2, 1]
+    assert [each["n"] for each in sources["clicks"]["history"]] == [1]
 
 
 def test_list_names_the_source_that_cannot_be_read(

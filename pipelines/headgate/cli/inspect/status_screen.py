@@ -14,6 +14,7 @@ from rich.table import Table
 from headgate.cli.options import command
 from headgate.cli.output import console, grid
 from headgate.cli.rows import cells, shown
+from headgate.cli.sources import SourceLabels
 from headgate.cli.undone import show_undone, undone_loads
 from headgate.commands import rendered
 from headgate.declaration.kinds import name_of
@@ -109,16 +110,19 @@ def freshness_in_words(fresh: Freshness, now: datetime) -> str:
 
 
 def checkpoints_document(found: Checkpoints) -> dict[str, Any]:
-    return {
-        "n": found.n,
-        "generation": found.generation,
-        "history": {
-            source: [
+    of_sources = {
+        source: {
+            "n": found.n[source],
+            "history": [
                 asdict(c) | {"committed": c.committed.isoformat(), "took": c.took.total_seconds()}
                 for c in checkpoints
-            ]
-            for source, checkpoints in found.history.items()
-        },
+            ],
+        }
+        for source, checkpoints in found.history.items()
+    }
+    return {
+        **SourceLabels(of_sources).facts(of_sources),
+        "generation": found.generation,
         "replay": [asdict(r) for r in found.replay],
         "operations": [asdict(o) for o in found.operations],
         "windows": [
@@ -176,14 +180,15 @@ class Waiting:
     held: Sequence[Hold]
     refused: Mapping[str, int]
     loads: Sequence[LoadState]
+    labels: SourceLabels
 
     def document(self) -> dict[str, Any]:
         return {
             "set_aside": {each.source: [asdict(f) for f in each.files] for each in self.aside},
             "held": [encoded(hold) for hold in self.held],
             "dead_letters": self.refused,
-            "open_loads": [asdict(each) for each in self.loads if each.state != "stopped"],
-            "stopped_loads": [asdict(each) for each in self.loads if each.state == "stopped"],
+            "open_loads": [self.labels.fields(e) for e in self.loads if e.state != "stopped"],
+            "stopped_loads": [self.labels.fields(e) for e in self.loads if e.state == "stopped"],
         }
 
     def show(self) -> None:
@@ -212,6 +217,7 @@ def waiting(layout: Layout, declared: Pipeline) -> Waiting:
         holds(layout, declared),
         dead_letters(declared, layout),
         undone_loads(layout, declared),
+        SourceLabels(declared.sources),
     )
 
 

@@ -120,11 +120,11 @@ def checkpoint_history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ..
 
 def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
     """A table at batch id n continues with batch n + 1."""
-    found = []
+    found, lowest = [], at.n
     for source, bronze in at.bronze.items():
         rows: dict[int, int] = {}
         for commit in lineage(bronze.table, bronze.version):
-            if commit.state.n <= at.n[source]:
+            if commit.state.n <= lowest[source]:
                 break
             if commit.state.kind == "data":
                 rows[commit.state.n] = commit.rows
