@@ -6,11 +6,15 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headgate.cli.ledger import show_ledger, summary
 from headgate.cli.output import console
+from headgate.cli.quarantine import replaying
+from headgate.cli.quarantine.selecting import selection, source_meant, sources_meant
+from headgate.errors import UsageError
 from headgate.flow.sources.deployed_source import UnreadInput
 from headgate.history.replay.corrections import (
     CorrectedRecord,
@@ -18,7 +22,7 @@ from headgate.history.replay.corrections import (
     edited_records,
     exported_records,
 )
-from headgate.history.replay.refused import RefusedRecord
+from headgate.history.replay.refused import RefusedRecord, refused_table_names
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.account import AcceptedGap
 from tests.support.arrow_tables import NOON
@@ -230,3 +234,33 @@ def test_gaps_and_unread_files_are_shown_with_their_source(
     assert ["taps/0", "clicks", "5", "to", "6", "retention"] in [line.split() for line in lines]
     assert "orders: file 3 x.json: set aside: it is cut" in lines
     assert "the records of 1 file set aside are missing" in lines[-1]
+
+
+def test_a_table_of_rejected_rows_names_its_source(two_sources: Lake) -> None:
+    declared = two_sources.pipeline
+    suite: Any = object()
+    silver = {name: replace(table, suite=suite) for name, table in declared.silver.items()}
+    declared = replace(declared, silver=silver)
+    assert source_meant(declared, None, "rejected.seen").name == "clicks"
+    assert [each.name for each in sources_meant(declared, None, "quarantine")] == [
+        "orders",
+        "clicks",
+    ]
+    assert [*refused_table_names(declared, ["clicks"])] == ["quarantine", "rejected.seen"]
+    with pytest.raises(UsageError, match=r"no refused records in a table 'rejected.seen'"):
+        meant = sources_meant(declared, "orders", "rejected.seen")
+        selection(declared, meant, "rejected.seen", None, None, None, None, None)
+
+
+def test_a_replay_is_done_once_the_tables_of_its_source_have_it(
+    two_sources: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "PATIENCE", 0.0)
+    for _ in range(3):
+        land(two_sources, "clicks", [Record()])
+        ingest(two_sources, "clicks")
+    declared, layout = two_sources.pipeline, two_sources.layout
+    clicks = declared.sources["clicks"]
+    assert replaying._await_silver(declared, layout, clicks, 4) == ["silver/seen"]
+    two_sources.catch_up()
+    assert replaying._await_silver(declared, layout, clicks, 4) == []
