@@ -247,8 +247,8 @@ def test_a_table_of_rejected_rows_names_its_source(two_sources: Lake) -> None:
         "clicks",
     ]
     assert [*refused_table_names(declared, ["clicks"])] == ["quarantine", "rejected.seen"]
+    meant = sources_meant(declared, "orders", "rejected.seen")
     with pytest.raises(UsageError, match=r"no refused records in a table 'rejected.seen'"):
-        meant = sources_meant(declared, "orders", "rejected.seen")
         selection(declared, meant, "rejected.seen", None, None, None, None, None)
 
 
