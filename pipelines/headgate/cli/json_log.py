@@ -22,20 +22,24 @@ from headgate.supervision.progress_text import STAGE_PREFIX
 if TYPE_CHECKING:
     from headgate.driver.progress import JobProgress
 
-_OF_BATCH = re.compile(r"batch (\d+): (.*)")
+_OF_BATCH = re.compile(r"(?:source (\w+): )?batch (\d+): (.*)")
 
 
 class JsonLog:
-    """The pipeline, batch id and stage of the run, which each line repeats."""
+    """The pipeline, batch id and stage of the run, which each line repeats, and the source of the
+    batch if there are several."""
 
     def __init__(self, pipeline: str) -> None:
         self.pipeline = pipeline
         self.n: int | None = None
         self.stage: str | None = None
+        self.source: str | None = None
 
     def line(self, event: Event, message: str, **more: Any) -> str:
         now = datetime.now(UTC)
         known: dict[str, Any] = {"pipeline": self.pipeline, "n": self.n, "stage": self.stage}
+        if self.source is not None:
+            known["source"] = self.source
         return json_line(event, message, now, **known | more) + "\n"
 
     def printed(self, text: str) -> str:
@@ -44,7 +48,7 @@ class JsonLog:
             return self.line("output", text)
         message = text.removeprefix(STAGE_PREFIX)
         if of_batch := _OF_BATCH.search(message):
-            self.n, self.stage = int(of_batch[1]), of_batch[2]
+            self.source, self.n, self.stage = of_batch[1], int(of_batch[2]), of_batch[3]
         else:
             self.stage = message
         return self.line("stage", message)
@@ -54,7 +58,8 @@ class JsonLog:
             name: {"n": each.n, "backlog": None if each.backlog is None else each.backlog.count}
             for name, each in progress.sources.items()
         }
-        self.n, self.stage = _only([each.n for each in progress.sources.values()]), None
+        self.n = _only([each.n for each in progress.sources.values()])
+        self.source = self.stage = None
         return self.line(
             *("batch", text),
             level="INFO" if progress.trouble is None else "WARNING",

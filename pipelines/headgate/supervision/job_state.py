@@ -112,6 +112,13 @@ class JobState:
         """Its sources have answered, so it can plan their first batches."""
         return self.is_open and all(s.backlog is not None for s in self.sources.values())
 
+    @property
+    def lacks_sources(self) -> bool:
+        """Some of its sources have not answered yet, and cannot be read. It has reached the
+        others."""
+        unreached = [s for s in self.sources.values() if s.backlog is None]
+        return bool(unreached) and not any(source.is_readable for source in unreached)
+
 
 def probe(layout: Layout, now: datetime) -> tuple[JobState, ...]:
     """The jobs that last held the pipeline's leases; empty if it never ran."""

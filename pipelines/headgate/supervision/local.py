@@ -94,7 +94,7 @@ def launch(
         if jobs and all(job.has_reached_sources for job in jobs):
             return Started(process.pid)
         opened = now if jobs and opened is None else opened
-        outage = next((job.trouble for job in jobs if job.is_waiting), None)
+        outage = next((job.trouble for job in jobs if job.lacks_sources), None)
         if outage and opened is not None and now - opened >= REACHES_WITHIN:
             return Started(process.pid, outage, is_outage=True)
         if (code := process.poll()) is not None:

@@ -19,6 +19,10 @@ from headgate.cli.json_log import JsonFormatter, JsonLog, JsonStream
 from headgate.cli.main import answer
 from headgate.cli.output import console
 from headgate.cli.screen import Screen
+from headgate.driver.progress import JobProgress
+from headgate.lake.control.driver_reports import SourceProgress
+from headgate.lake.storage.layout import Layout
+from tests.unit.supervision.conftest import NOW
 
 
 @pytest.fixture
@@ -61,6 +65,21 @@ def test_stages_are_told_with_their_batch(stream: JsonStream, inner: io.StringIO
         ("stage", "batch 7: reading", 7, "reading"),
         ("output", "what a library says", 7, "reading"),
     ]
+
+
+def test_the_batch_of_one_of_several_sources_names_it(
+    stream: JsonStream, inner: io.StringIO
+) -> None:
+    progress = JobProgress("shop", "fused", 1, NOW, Layout.of("/lake", "shop"))
+    progress.sources = {"orders": SourceProgress(7), "clicks": SourceProgress(2)}
+    print("… source clicks: batch 3: reading", file=stream)
+    stream.put(stream._log.batch(progress, "a batch"))
+    print("… batch 8: reading", file=stream)
+    first, second, third = lines(inner)
+    assert [each.get("source") for each in (first, second, third)] == ["clicks", None, None]
+    assert [each["n"] for each in (first, second, third)] == [3, None, 8]
+    assert first["stage"] == "reading"
+    assert second["sources"]["clicks"] == {"n": 2, "backlog": None}
 
 
 def test_threads_mix_no_lines(stream: JsonStream, inner: io.StringIO) -> None:

@@ -159,6 +159,19 @@ def test_a_source_that_does_not_answer_is_waited_for_a_while_only(
 
 
 @pytest.mark.slow
+def test_a_start_waits_no_longer_for_one_of_several_sources(
+    layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "REACHES_WITHIN", 0.5)
+    then = """
+said["sources"]["c"] = {"backlog": vars(Backlog("files", 0, 0))}
+tell()
+"""
+    started = launches(driver(layout, "source b: no answer", then))
+    assert (started.waits_for, started.is_outage) == ("source b: no answer", True)
+
+
+@pytest.mark.slow
 def test_tables_that_take_long_to_come_level_end_nothing(
     layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,11 +68,12 @@ computed when it was asked for: others are not published.
 
 HEALTH = """\
 Checks every stream {when}. A check fails if the driver makes no progress
-(`freshness`), what it reads from does not answer (`outage`), the backlog is long (`backlog`), input
-is missing (`input`), the watermark is far behind (`event_time`), many rows are late (`late`) or
-refused (`quarantine`), files are set aside (`set_aside`), rules hold a gold table (`gate`), the
-circuit breaker pauses publications (`breaker`), a sink takes no rows or refuses some
-(`publications`), or the ledger does not balance (`ledger`).
+(`freshness`), what it reads from does not answer (`outage`), a source cannot be read before a
+person acts (`source`), the backlog is long (`backlog`), input is missing (`input`), the watermark
+is far behind (`event_time`), many rows are late (`late`) or refused (`quarantine`), files are set
+aside (`set_aside`), rules hold a gold table (`gate`), the circuit breaker pauses publications
+(`breaker`), a sink takes no rows or refuses some (`publications`), or the ledger does not balance
+(`ledger`).
 
 One task for each stream makes all checks. It fails with the problems, so that callbacks and alerts
 fire. Its log and its XCom `health` have the result of every check by name.

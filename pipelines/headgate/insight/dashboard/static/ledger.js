@@ -43,7 +43,7 @@ function content(found) {
       { name: "Rejected", value: count(found.rejected) },
       { name: "Replayed", value: count(found.replayed) },
     ]),
-    Object.keys(sources).length ? section("Sources", "each has batch ids of its own", SOURCE, sources) : null,
+    Object.keys(sources).length ? section("Sources", "each has batch ids of its own", SOURCE, sources, "source") : null,
     section("Silver", "read = duplicate + quarantined + rejected + silver + filtered", SILVER, found.silver),
     section("Gold", "pairs = folded + late", GOLD, found.gold),
     unread.length ? h("section", { class: "card" }, h("h2", {}, "Files that are not read"), h("ul", {}, unread.map((file) => h("li", {}, `${file.path}, ${file.status.replace("_", " ")}: ${file.reason}`)))) : null,
@@ -51,12 +51,12 @@ function content(found) {
   ].filter(Boolean);
 }
 
-function section(title, law, columns, tables) {
+function section(title, law, columns, tables, what = "table") {
   const rows = Object.entries(tables).map(([name, account]) => h("tr", {}, h("th", { scope: "row" }, name), columns.map((column) => h("td", { class: "number" }, count(account[column])))));
   return h(
     "section",
     { class: "card" },
     h("header", {}, h("h2", {}, title), h("span", { class: "soft small" }, law)),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "table"), columns.map((column) => h("th", { scope: "col", class: "number" }, column)))), h("tbody", {}, rows))),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, what), columns.map((column) => h("th", { scope: "col", class: "number" }, column === "n" ? "batch" : column)))), h("tbody", {}, rows))),
   );
 }
