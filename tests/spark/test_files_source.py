@@ -229,10 +229,9 @@ def test_a_cut_gzip_is_set_aside_and_the_stream_goes_on(
     status, reason = log["2.json.gz"]
     assert status == "set_aside"
     assert "EOFError" in (reason or "")
-    assert engine.sources.sources["raw"].set_aside == 1
-    engine.sources.skip(SkipRequest("another", (1, 2), "of another source"))
-    engine.sources.skip(SkipRequest("raw", (1, 2), "sent again"))
-    assert engine.sources.sources["raw"].set_aside == 0
+    assert engine.files.set_aside == 1
+    engine.source.skip(SkipRequest("raw", (1, 2), "sent again"))
+    assert engine.files.set_aside == 0
     log = logged(engine)
     assert (log["1.json"], log["2.json.gz"]) == (("recorded", None), ("skipped", "sent again"))
     landing.write("4.json", lines([reading("g4", NOON, value="1")]))

@@ -4,10 +4,9 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import SimpleNamespace
-from typing import Any
 
 from headgate.flow.sources.kafka.failures import BrokersUnreachableError, TopicMissingError
 from headgate.flow.sources.kafka.topics import Topic, TopicPartition
@@ -91,8 +90,11 @@ class Bronze:
     then: Callable[[], None] = lambda: None
 
     @property
-    def table(self) -> Any:
-        return SimpleNamespace(refresh=lambda: self.state)
+    def lock(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def refresh(self) -> State:
+        return self.state
 
     @property
     def offsets(self) -> Mapping[str, int]:

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Pipeline
-from headgate.driver.job_input import PipelineSources, open_sources
 from headgate.driver.lease import Lease, highest_table_epoch
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
 from headgate.driver.operating import take_in_requests
+from headgate.driver.pipeline_sources import source_loops
 from headgate.driver.progress import JobProgress
 from headgate.driver.publishing import Publications
 from headgate.driver.run import CatchUp, DriverRun
@@ -72,12 +72,12 @@ class Engine:
         self.sources = self.open_sources()
         return self
 
-    def open_sources(self) -> PipelineSources:
-        return open_sources(self.spark, self.runtime, self.clock)
+    def open_sources(self) -> dict[str, SourceLoop]:
+        return begun(source_loops(self.spark, self.layout, self.runtime, self.clock))
 
     @property
     def source(self) -> SourceLoop:
-        (source,) = self.sources.sources.values()
+        (source,) = self.sources.values()
         return source
 
     def clock(self) -> datetime:
@@ -206,3 +206,15 @@ class Engine:
     def drain(self) -> None:
         self.operate("drain")
         self.catch_up()
+
+
+def begun(loops: dict[str, SourceLoop]) -> dict[str, SourceLoop]:
+    """The loops, whose sources are open."""
+    try:
+        for loop in loops.values():
+            loop.begin()
+    except BaseException:
+        for loop in loops.values():
+            loop.close()
+        raise
+    return loops

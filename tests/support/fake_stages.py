@@ -7,6 +7,7 @@ defines its outcome: see ``Record``.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -96,11 +97,16 @@ def _rows(landing: Storage, file: LoggedFile) -> Iterator[Row]:
 class ArrowBronze:
     """Takes the place of ``BronzeStage``."""
 
-    def __init__(self, _: object, table: Table, source: Source) -> None:
-        self.table, self.source = table, source
+    def __init__(self, _: object, table: Table, source: Source, commit_lock: Any) -> None:
+        self.source, self.lock, self.commit_lock = source, threading.RLock(), commit_lock
+        self.write_to(table)
 
     def write_to(self, table: Table) -> None:
-        self.table = table
+        self.fenced, self.table = table, table.reader()
+
+    def refresh(self) -> State:
+        self.table.epoch = self.fenced.epoch
+        return self.table.refresh()
 
     def position(self, state: State) -> BronzePayload:
         return BronzePayload.of(state)
@@ -110,7 +116,7 @@ class ArrowBronze:
         return shape_of(self.table)
 
     def ingest(self, batch: SourceBatch, now: datetime) -> State:
-        held, records = self.table.refresh(), cast(list[Row], batch.records)
+        held, records = self.refresh(), cast(list[Row], batch.records)
         payload = replace(BronzePayload.of(held), offsets=dict(batch.end.offsets))
         counts = {
             "read": len(records),
@@ -120,7 +126,8 @@ class ArrowBronze:
         state = held.advanced_to(held.n + 1, now, payload)
         files = staged(self.table, state, records)
         batch.verify()
-        return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
+        with self.commit_lock:
+            return self.table.commit(state.counting(counts, changed=bool(records)), add=files)
 
 
 class ArrowSilver(SilverStage):

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headgate.driver.job_input import PipelineSources, open_sources
+from headgate.driver.pipeline_sources import source_loops
+from headgate.driver.source_loop import SourceLoop
 from headgate.lake.control.ownership import LAYERS
 from headgate.setup.broker.running import Broker
 from tests.oracle import SourceRecord
 from tests.support.broker import consume_all
-from tests.support.engine import Engine
+from tests.support.engine import Engine, begun
 
 
 @dataclass
@@ -30,16 +31,18 @@ class KafkaEngine(Engine):
         super().start(layers)
         return self
 
-    def open_sources(self) -> PipelineSources:
-        return open_sources(
-            *(self.spark, self.runtime, self.clock),
+    def open_sources(self) -> dict[str, SourceLoop]:
+        loops = source_loops(
+            *(self.spark, self.layout, self.runtime, self.clock),
             accept_gap=self.accept_gap,
             monotonic=lambda: self.moment,
         )
+        return begun(loops)
 
     def close(self) -> None:
         if hasattr(self, "sources"):
-            self.sources.close()
+            for source in self.sources.values():
+                source.close()
 
     def wait(self, seconds: float) -> None:
         self.moment += seconds

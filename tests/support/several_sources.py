@@ -90,10 +90,10 @@ def ingest(lake: Lake, source: str) -> None:
     """One batch of bronze with all listed files of one source. The others have no batch."""
     at = sequence_of(BronzePayload.of(lake.runtime.bronze[source].table.refresh()))
     end = _files_of(lake, source).log.last_sequence
-    assert lake.sources.sources[source].ingest(FilesRange(at, end))
+    assert lake.sources[source].ingest(FilesRange(at, end))
 
 
 def _files_of(lake: Lake, source: str) -> FilesMicroBatches:
-    files = lake.sources.sources[source].source
+    files = lake.sources[source].source
     assert isinstance(files, FilesMicroBatches)
     return files

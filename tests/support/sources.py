@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -57,8 +57,11 @@ class Bronze:
     while_reading: Callable[[], None] = lambda: None
 
     @property
-    def table(self) -> Any:
-        return SimpleNamespace(refresh=lambda: self.state)
+    def lock(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def refresh(self) -> State:
+        return self.state
 
     @property
     def payload(self) -> BronzePayload:
@@ -129,7 +132,9 @@ class Log(ABC):
             epoch=1,
             clock=lambda: NOON,
         )
-        loop = SourceLoop(partial(connector.micro_batches, context), bronze, lambda: NOON)
+        loop = SourceLoop(
+            *(source.name, partial(connector.micro_batches, context), bronze), lambda: NOON
+        )
         loop.begin()
         return loop
 

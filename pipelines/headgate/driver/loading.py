@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -14,6 +14,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.driver.errors import StopRequested
 from headgate.driver.operating import takes_requests
 from headgate.driver.run import DriverRun
+from headgate.driver.run_control import held
 from headgate.driver.source_loop import SourceLoop
 from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
 from headgate.failpoints import failpoint
@@ -29,10 +30,10 @@ from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from headgate.lake.tables.load import Load, next_number
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
-from headgate.lake.tables.table import Table
 from headgate.machine.jvm import has_ended
 
 LOOK_EVERY = 1.0  # seconds between checks for requests
+PATIENCE = 5.0  # seconds to wait for a batch that is being read, until other work is looked at
 _JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
 
 
@@ -65,13 +66,16 @@ class LoadWriter:
         self._stage, self._request = stage, request
 
     @property
-    def table(self) -> Table:
-        return self._stage.table
+    def lock(self) -> AbstractContextManager[object]:
+        return self._stage.lock
+
+    def refresh(self) -> State:
+        return self._stage.refresh()
 
     @property
     def load(self) -> Load | None:
         """The load as of bronze's newest commit; None before its first batch."""
-        return BronzePayload.of(self.table.refresh()).load(self._request.id)
+        return BronzePayload.of(self.refresh()).load(self._request.id)
 
     def position(self, state: State) -> BronzePayload:
         """Where the load continues."""
@@ -82,7 +86,7 @@ class LoadWriter:
     def ingest(self, batch: SourceBatch, now: datetime) -> State:
         """As ``BronzeStage.load``. Raises TooManyLoadsError, too."""
         request = self._request
-        payload = BronzePayload.of(self.table.refresh())
+        payload = BronzePayload.of(self.refresh())
         load = payload.load(request.id)
         if load is None:
             load = Load(request.id, next_number(payload.loads), 0, {}, 0, request.reason)
@@ -107,7 +111,7 @@ class _Opened:
         context = SourceContext(
             *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source),
             tables={},
-            epoch=self.writer.table.epoch,
+            epoch=run.epoch,
             clock=run.clock,
             cores=task.cores,
             check=run.control.check_requests,
@@ -117,9 +121,8 @@ class _Opened:
         plan = replace(request.plan, ends=request.ends)
         connector = connector_of(source)
         self.loop = SourceLoop(
-            lambda at: connector.loading(context, at, plan, folder),
-            self.writer,
-            run.clock,
+            *(request.source, lambda at: connector.loading(context, at, plan, folder)),
+            *(self.writer, run.clock),
             limit=connector.unreachable_after(source.reads) if task.once else None,
         )
 
@@ -160,7 +163,7 @@ class Loading:
         has_input = stream_has_input()
         if not self._may_begin(request, now, has_input):
             return False
-        with self._turn(has_input) as has_turn:
+        with self._turn(request.source, has_input) as has_turn:
             if not has_turn or self._run.control.is_ending:
                 return False
             # A large step would use up the rate of a long time, and then wait for as long.
@@ -199,20 +202,22 @@ class Loading:
         return may_begin_step(now, self._last, share=share, rate=rate, has_input=has_input)
 
     @contextmanager
-    def _turn(self, has_input: bool) -> Iterator[bool]:
-        """Take the batch lock; yields whether it was taken. While the stream has input, this waits
-        for the running batch, so that the load gets its share."""
-        lock = self._run.control.batch_lock
-        if has_input:
-            with lock.between_batches():
-                yield True
-        else:
-            with lock.if_free() as is_free:
-                yield is_free
+    def _turn(self, source: str, has_input: bool) -> Iterator[bool]:
+        """Take the bronze stage of a source between two batches; yields whether it was taken. While
+        the stream has input, this waits for the running batch, so that the load gets its share."""
+        stage, control = self._run.runtime.bronze[source], self._run.control
+        lock, patience = control.batch_lock, PATIENCE if has_input else 0
+        with held(stage.lock, control.check_requests, patience) as has_turn:
+            if not has_turn:
+                yield False
+                return
+            with lock.between_batches() if has_input else lock.if_free() as is_free:
+                pass  # tables of other sources go on while the load is read
+            yield is_free
 
     def _rows(self, request: LoadRequest) -> int:
-        bronze = self._run.runtime.bronze[request.source].table
-        load = BronzePayload.of(bronze.refresh()).load(request.id)
+        held = self._run.runtime.bronze[request.source].refresh()
+        load = BronzePayload.of(held).load(request.id)
         return load.rows if load else 0
 
     def _take(
@@ -220,7 +225,7 @@ class Loading:
     ) -> bool:
         """Returns whether there was something to do."""
         run, opened, began = self._run, self._opened, time.monotonic()
-        bronze = run.runtime.bronze[request.source].table
+        bronze = run.runtime.bronze[request.source]
         before = bronze.refresh().n
         try:
             if opened is None:
@@ -243,17 +248,18 @@ class Loading:
             return True
         if load is not None and is_read:
             if request.until is None:
-                return self._fold(request, opened.planner, load)
+                with run.control.batch_lock.between_batches():
+                    return self._fold(request, opened.planner, load)
             # Bronze has as much of it as before it was read again.
             self.close()
             requests.change_request(run.layout, request, wish=request.then, until=None)
             return True
         failpoint("load.ingested")
-        self._skip_others(request.source)
-        run.catch_up.run(one_step=True)
-        opened.loop.batch_took(timedelta(seconds=time.monotonic() - began))
-        run.progress.batch_done(run.runtime, reports())
-        run.report(run.progress)
+        with run.control.batch_lock.between_batches():
+            run.catch_up.run(one_step=True)
+            opened.loop.batch_took(timedelta(seconds=time.monotonic() - began))
+            run.progress.batch_done(run.runtime, reports())
+            run.report(run.progress)
         return True
 
     def _fold(self, request: LoadRequest, planner: ReplayPlanner, load: Load) -> bool:
@@ -273,15 +279,6 @@ class Loading:
         failpoint("load.replay_intended")
         run.catch_up.run(one_step=True)
         return True
-
-    def _skip_others(self, source: str) -> None:
-        """Commit the load's batch without records for the other sources: a batch id belongs to the
-        whole pipeline."""
-        stages = self._run.runtime.bronze
-        n = stages[source].table.state.n
-        for name, stage in stages.items():
-            if name != source and stage.table.refresh().n < n:
-                stage.skip(self._run.clock())
 
     def _stop(self, request: LoadRequest, error: Exception) -> None:
         self.close()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from headgate.commands import pipeline_command, shell_command
 from headgate.declaration.model import Pipeline
-from headgate.driver.run_control import BatchLock
+from headgate.driver.errors import StopRequested
 from headgate.errors import HeadgateError
 from headgate.history.maintenance.report import MaintenanceReport
 from headgate.history.maintenance.requests import (
@@ -17,7 +17,7 @@ from headgate.history.maintenance.requests import (
     requested_maintenance,
     write_answer,
 )
-from headgate.history.maintenance.steps import compact_tables, vacuum_tables
+from headgate.history.maintenance.steps import TurnOf, compact_tables, vacuum_tables
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
 from headgate.lake.tables.table import Table
@@ -28,8 +28,8 @@ one. A savepoint that is being taken, or a ledger that compares rows, may still 
 
 
 class Maintaining:
-    """``tables`` are used only under the batch lock. A request is for the jobs up to an epoch;
-    ``epoch`` is that of this job."""
+    """``turn_of`` takes everything that another thread needs to write a table. A request is for the
+    jobs up to an epoch; ``epoch`` is that of this job."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Maintaining:
         pipeline: Pipeline,
         job: str,
         tables: Sequence[Table],
-        batch_lock: BatchLock,
+        turn_of: TurnOf,
         epoch: int,
         clock: Callable[[], datetime],
     ) -> None:
@@ -45,7 +45,7 @@ class Maintaining:
         self._pipeline = pipeline
         self._job = job
         self._tables = tables
-        self._batch_lock = batch_lock
+        self._turn_of = turn_of
         self._clock = clock
         self._epoch = epoch
         self._last = ""
@@ -57,7 +57,8 @@ class Maintaining:
         batches can run in between. The supervising thread calls this repeatedly.
 
         Failed maintenance does not end the job. The requester gets the error. Raises FencedError
-        and CommitRefusedError: then another driver owns the tables and this job must end.
+        and CommitRefusedError: then another driver owns the tables and this job must end. Raises
+        StopRequested if the run ends while this waits for a batch.
         """
         try:
             if self._answer is None:
@@ -66,7 +67,7 @@ class Maintaining:
                 self._tell(self._answer.with_one(report))
         except StopIteration:
             self._end()
-        except (FencedError, CommitRefusedError):
+        except (FencedError, CommitRefusedError, StopRequested):
             raise
         except HeadgateError as error:
             self._end(error)
@@ -87,9 +88,9 @@ class Maintaining:
     def _work(self, request: MaintenanceRequest) -> Iterator[MaintenanceReport | None]:
         around = self._layout, self._pipeline, self._tables
         if request.what == "compact":
-            return compact_tables(*around, self._batch_lock.between_batches, self._clock)
+            return compact_tables(*around, self._turn_of, self._clock)
         keep_for = max(request.keep_for, LEAST)
-        return vacuum_tables(*around, keep_for, self._batch_lock.between_batches, self._clock)
+        return vacuum_tables(*around, keep_for, self._turn_of, self._clock)
 
     def _tell(self, answer: MaintenanceAnswer) -> None:
         self._answer = answer

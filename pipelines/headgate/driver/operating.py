@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 import pyarrow as pa
@@ -40,6 +40,13 @@ def has_requests(layout: Layout, runtime: PipelineRuntime) -> bool:
     return waiting_replay(layout) is not None or bool(requests.waiting_operations(layout))
 
 
+def written_by_requests(layout: Layout, runtime: PipelineRuntime) -> Collection[str]:
+    """The sources whose bronze tables the waiting requests write."""
+    replay = waiting_replay(layout)
+    sources = set() if replay is None else {replay.source}
+    return sources | ({runtime.graph.head.name} if requests.waiting_operations(layout) else set())
+
+
 def take_in_requests(
     layout: Layout,
     runtime: PipelineRuntime,
@@ -47,7 +54,8 @@ def take_in_requests(
     say: Callable[[str], None],
 ) -> bool:
     """Commit a waiting replay and the operations of waiting requests to bronze; the next catch-up
-    brings silver and gold up and carries out the operations. The caller must hold the batch lock.
+    brings silver and gold up and carries out the operations. The caller must hold the locks of the
+    bronze stages of ``written_by_requests``, and the batch lock.
     Returns whether a request was waiting.
 
     Raises CommitRefusedError, FencedError or UnknownOperationError.
@@ -93,7 +101,7 @@ def _carry_out_replay(
     request = waiting_replay(layout)
     if request is None or request.source != source.name:
         return None
-    held = stage.table.refresh()
+    held = stage.refresh()
     said = f"the replay {request.id} is done"
     if not request.is_done(held):
         said = f"the replay {request.id} is void: the tables have changed since; ask for it again"

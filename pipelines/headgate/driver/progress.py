@@ -230,8 +230,8 @@ class JobProgress:
         for node in graph.of(SILVER):  # the same records are invalid for each silver table
             source, count = graph.source_of(node.path).name, self.totals[node.path]
             quarantined[source] = max(quarantined[source], count.get("quarantined", 0))
-        for name, stage in runtime.bronze.items():
-            bronze = stage.table.refresh()
+        for name in runtime.bronze:
+            bronze = runtime.newest(BRONZE.path(name)).refresh()
             watermark = BronzePayload.of(bronze).watermark
             self.sources[name] = replace(
                 self.sources.get(name, SourceProgress()),

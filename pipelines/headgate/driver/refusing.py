@@ -4,7 +4,6 @@ again."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.storage.places import parent
 
 if TYPE_CHECKING:
-    from headgate.declaration.model import Pipeline
+    from headgate.declaration.model import Pipeline, Source
     from headgate.lake.tables.agreement import States
 
 
@@ -38,21 +37,38 @@ def require_apart(declared: Pipeline, layout: Layout) -> None:
 def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> tuple[str, ...]:
     """Raises SourceError if the folder or topic of a source cannot be used, or is where tables are
     written: a person has to correct it. Returns remarks about sources that are away, which a driver
-    waits for. A run with ``once`` does not: then this raises SourceUnreachableError."""
+    waits for. A run with ``once`` does not: then this raises SourceUnreachableError. One of several
+    sources does not keep the others from being read, so it is only in a remark."""
     from headgate.declaration.contracts.source import connector_of
     from headgate.flow.sources.deployed_source import DeployedSource
-    from headgate.flow.sources.errors import SourceUnreachableError
 
     require_apart(declared, layout)
-    remarks = []
-    for source in declared.sources.values():
+
+    def ask(source: Source) -> None:
         place = DeployedSource(layout.storage, declared.name, source)
+        connector_of(source).require_input(place, declared.file)
+
+    return _asked(declared, ask, once=once)
+
+
+def _asked(declared: Pipeline, ask: Callable[[Source], None], *, once: bool) -> tuple[str, ...]:
+    """Call ``ask`` with each source. Returns remarks about those for which it raises SourceError;
+    raises their error if that leaves no source to read."""
+    from headgate.flow.sources.errors import SourceError, SourceUnreachableError, unread_error
+    from headgate.lake.control.driver_reports import about_source
+
+    failed, remarks = dict[str, SourceError](), list[str]()
+    for name, source in declared.sources.items():
         try:
-            connector_of(source).require_input(place, declared.file)
-        except SourceUnreachableError as error:
-            if once:
-                raise
-            remarks.append(f"{error.message}: {error.remedy}; the driver waits for it")
+            ask(source)
+        except SourceError as error:
+            waits = isinstance(error, SourceUnreachableError) and not once
+            said = f"{error.message}: {error.remedy}{'; the driver waits for it' if waits else ''}"
+            remarks.append(about_source(name, said, declared.sources))
+            if not waits:
+                failed[name] = error
+    if len(failed) == len(declared.sources):
+        raise unread_error(failed, declared.sources)
     return tuple(remarks)
 
 
@@ -122,13 +138,13 @@ def _require_unchanged(
 ) -> None:
     from headgate.declaration.contracts.source import connector_of
     from headgate.flow.sources.deployed_source import DeployedSource
-    from headgate.flow.sources.errors import SourceUnreachableError
     from headgate.lake.tables.payloads.bronze import BronzePayload
     from headgate.lake.tables.state import State
 
-    for name, source in declared.sources.items():
+    def ask(source: Source) -> None:
         place = DeployedSource(layout.storage, declared.name, source)
-        path = BRONZE.path(name)
+        path = BRONZE.path(source.name)
         _, state = states.get(path, (0, State.empty(path)))
-        with nullcontext() if once else suppress(SourceUnreachableError):  # a driver waits for it
-            connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)
+        connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)
+
+    _asked(declared, ask, once=once)

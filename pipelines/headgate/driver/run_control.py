@@ -1,14 +1,19 @@
 """Stops and pauses of a run: a stop request, the end of input, a lost lease, a pause.
 
-The stream's thread runs micro-batches. A lock and a latch keep it and the supervising thread apart.
+The streams' threads run micro-batches. Locks and a latch keep them and the supervising thread
+apart. A thread that holds a lock takes only those after it: the lock of a stream, that of a bronze
+stage, the lock of silver and gold (``RunControl.batch_lock``), that of bronze's commits.
 """
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Protocol
 
 from headgate.commands import pipeline_command
 from headgate.driver.errors import StopRequested
@@ -20,40 +25,55 @@ from headgate.lake.tables.errors import FencedError
 POLL_EVERY = 0.1  # seconds between checks while a batch waits
 
 
+class Lock(Protocol):
+    def acquire(self, *, timeout: float) -> bool: ...
+    def release(self) -> None: ...
+
+
+@contextmanager
+def held(lock: Lock, check: Callable[[], None], within: float = math.inf) -> Iterator[bool]:
+    """Hold a lock. While this waits for it, ``check`` is called repeatedly and may raise. Yields
+    whether it was taken, for which this waits so many seconds."""
+    ends = time.monotonic() + within
+    while not (is_held := lock.acquire(timeout=min(POLL_EVERY, within))):
+        check()
+        if time.monotonic() >= ends:
+            break
+    try:
+        yield is_held
+    finally:
+        if is_held:
+            lock.release()
+
+
 class BatchLock:
-    """Lets one thread at a time use the tables of a job and their handles."""
+    """Lets one thread at a time run a batch, or use the tables of a job and their handles."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ending = threading.Event()
 
-    @property
-    def is_ending(self) -> bool:
-        """Whether the running batch is the last one."""
-        return self._ending.is_set()
-
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Held by a micro-batch. Raises StopRequested instead of waiting once ``end`` was called:
         stopping the query waits for its batch, so a batch that waits here would be a deadlock."""
-        while not self._lock.acquire(timeout=POLL_EVERY):
-            if self.is_ending:
-                raise StopRequested
-        try:
+        with held(self._lock, self._require_going_on):
             yield
-        finally:
-            self._lock.release()
+
+    def _require_going_on(self) -> None:
+        if self._ending.is_set():
+            raise StopRequested
 
     @contextmanager
     def between_batches(self) -> Iterator[bool]:
-        """Held by the supervising thread. Waits until the running batch has ended. Yields True, as
-        ``if_free`` does if no batch runs."""
+        """Waits until the other thread is done. Yields True, as ``if_free`` does if the lock is
+        free."""
         with self._lock:
             yield True
 
     @contextmanager
     def if_free(self) -> Iterator[bool]:
-        """Held by the supervising thread if no batch runs. Yields whether the lock was taken."""
+        """Held if no other thread holds it. Yields whether the lock was taken."""
         taken = self._lock.acquire(blocking=False)
         try:
             yield taken
@@ -70,12 +90,12 @@ class BatchLock:
 
 
 class PauseLatch:
-    """Open at first. The supervising thread opens and closes it; the stream's thread passes it."""
+    """Open at first. Threads that list open and close it; threads that run batches pass it."""
 
     def __init__(self) -> None:
         self._moved = threading.Condition()
         self._since: datetime | None = None
-        self._inside = False
+        self._inside = 0
 
     def set(self, since: datetime | None) -> None:
         """Close the latch for a pause that began at ``since``; None opens it."""
@@ -101,12 +121,12 @@ class PauseLatch:
             while self._since is not None:
                 check()
                 self._moved.wait(POLL_EVERY)
-            self._inside = True
+            self._inside += 1
         try:
             yield
         finally:
             with self._moved:
-                self._inside = False
+                self._inside -= 1
 
 
 class RunControl:
@@ -117,6 +137,7 @@ class RunControl:
         self._layout, self._pipeline, self._lease = layout, pipeline, lease
         self._stop = threading.Event()
         self._finish = threading.Event()
+        self._ended = threading.Event()
         self.batch_lock = BatchLock()
         self.pause_latch = PauseLatch()
 
@@ -127,6 +148,10 @@ class RunControl:
     def finish(self) -> None:
         """End after the current micro-batch as if input had ended."""
         self._finish.set()
+
+    def end(self) -> None:
+        """No further micro-batch may begin, and nothing waits for a source any more."""
+        self._ended.set()
 
     @property
     def is_stopping(self) -> bool:
@@ -163,7 +188,7 @@ class RunControl:
         """Raises FencedError if the lease is lost, StopRequested if no further micro-batch may
         begin."""
         self.require_lease()
-        if self._stop.is_set() or self.batch_lock.is_ending:
+        if self._stop.is_set() or self._ended.is_set():
             raise StopRequested
 
     def check_requests(self) -> None:

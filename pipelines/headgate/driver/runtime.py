@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -51,9 +53,10 @@ class PipelineRuntime:
             for source in pipeline.sources.values()
         }
         self._current = {p: Table(storage, p, pipeline=name) for p in pipeline.definitions}
+        self.bronze_lock = threading.RLock()
         self.bronze = {
-            source.name: BronzeStage(spark, self.table(BRONZE.path(source.name)), source)
-            for source in pipeline.sources.values()
+            name: BronzeStage(spark, self.table(BRONZE.path(name)), source, self.bronze_lock)
+            for name, source in pipeline.sources.items()
         }
         self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
         self.stages = self._declared
@@ -166,10 +169,9 @@ class PipelineRuntime:
         declared, built = self.pipeline, self._rebuilt_tables
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
-        self._rebuilt = self._stages(self._newest, silver, gold, is_visible=False)
-        for name, stage in self.bronze.items():
-            if (bronze := self._rebuilt_tables.get(BRONZE.path(name))) is not None:
-                stage.write_to(bronze)
+        self._rebuilt = self._stages(self.newest, silver, gold, is_visible=False)
+        for stage in self._rebuilt_bronze():
+            stage.write_to(self._rebuilt_tables[stage.table.name])
 
     def _stages(
         self,
@@ -184,7 +186,8 @@ class PipelineRuntime:
         places = table, self.graph, self.pipeline.sources
         return Stages(self._spark, *places, silver, gold, gate, replaced, self._layout)
 
-    def _newest(self, path: str) -> Table:
+    def newest(self, path: str) -> Table:
+        """The table that this job continues: the rebuild, if there is one."""
         return self._rebuilt_tables.get(path) or self.table(path)
 
     def _as_made(self, rebuild: Rebuild) -> Stages:
@@ -238,7 +241,8 @@ class PipelineRuntime:
 
     def request_operation(self, operation: str, document: Document, now: datetime) -> None:
         """Request an operation (``flow.operations.carrying_out.intend_operation``)."""
-        intend_operation(self.head.table, self.graph, operation, document, now)
+        with self.head.lock:
+            intend_operation(self.table(self.graph.head.path), self.graph, operation, document, now)
 
     def catch_up(self, now: datetime, *, one_step: bool = False) -> bool:
         """Bring the silver and gold tables of this job up to their upstream tables, carry out the
@@ -289,17 +293,28 @@ class PipelineRuntime:
         assert self.rebuild is not None
         if "bronze" not in self.layers:
             return False
-        if not rebuilds.publish_rebuild(
-            self._layout, self.pipeline, self.rebuild, self.resets, now
-        ):
-            return False
-        self._reset(now)
-        self._end_rebuild()
-        return True
+        with ExitStack() as locks:
+            for stage in self._rebuilt_bronze():
+                # A batch that is being read would be lost: the publication waits for its end.
+                if not stage.lock.acquire(blocking=False):
+                    return False
+                locks.callback(stage.lock.release)
+            if not rebuilds.publish_rebuild(
+                self._layout, self.pipeline, self.rebuild, self.resets, now
+            ):
+                return False
+            self._reset(now)
+            self._end_rebuild()
+            return True
+
+    def _rebuilt_bronze(self) -> Iterator[BronzeStage]:
+        """The bronze stages that write to a rebuild."""
+        built = self._rebuilt_tables
+        return (stage for name, stage in self.bronze.items() if BRONZE.path(name) in built)
 
     def _end_rebuild(self) -> None:
         """Continue with the current tables, which match the declaration now."""
-        for name, stage in self.bronze.items():
-            stage.write_to(self.table(BRONZE.path(name)))
+        for stage in self._rebuilt_bronze():
+            stage.write_to(self.table(stage.table.name))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
         self.stages = self._declared

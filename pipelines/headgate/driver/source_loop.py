@@ -5,9 +5,12 @@ A load of history is the same loop with another position and another way to comm
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -15,16 +18,24 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from headgate.commands import pipeline_command, rendered
+from headgate.driver.job_input import JobInput
 from headgate.driver.outages import Retry
+from headgate.errors import HeadgateError, first_line
 from headgate.flow.bronze.batches import ScratchLostError
-from headgate.flow.sources.errors import SourceUnreachableError
+from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceBatch
 from headgate.flow.sources.records import PartedRecords
-from headgate.lake.control.driver_reports import Backlog, Outage, combined_outage
+from headgate.lake.control.driver_reports import (
+    Backlog,
+    Outage,
+    SourceFailure,
+    SourceReport,
+    combined_outage,
+)
 from headgate.lake.control.driver_requests import SkipRequest
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
-from headgate.lake.tables.table import Table
 
 POLL = 0.25  # seconds between two calls of ``waits``
 READ_ATTEMPTS = 3
@@ -39,11 +50,22 @@ OpenSource = Callable[[BronzePayload], MicroBatchSource[Any]]
 """Opens a source that continues at a position."""
 
 
+HELD_FOR = 60.0  # seconds until a source is tried again that a person has to repair
+
+
+def never(_: Exception) -> bool:
+    return False
+
+
 class BatchWriter(Protocol):
-    """Commits the batches of a source, or of a load, to ``table``."""
+    """Commits the batches of a source, or of a load, to a bronze table. ``lock`` is held while a
+    range is planned, read and committed: nothing else may move the position meanwhile."""
 
     @property
-    def table(self) -> Table: ...
+    def lock(self) -> AbstractContextManager[object]: ...
+
+    def refresh(self) -> State:
+        """The newest state of the table. Raises FencedError."""
 
     def position(self, state: State) -> BronzePayload:
         """The position from which the source continues when the table has this state."""
@@ -53,53 +75,78 @@ class BatchWriter(Protocol):
         CommitRefusedError or FencedError."""
 
 
-class SourceLoop:
-    """Opens a source with ``open_``. A request that fails with SourceUnreachableError is tried
-    again.
+@dataclass(frozen=True)
+class _Held:
+    """A source that a person has to repair. It is tried again at ``due`` (seconds of the monotonic
+    clock). ``of`` are the requests that failed: those for a listing, or those for records."""
 
-    While the source does not answer, it has no pending batch: so the driver, its other sources, its
-    requests and its loads go on, and no thread waits. Only ``begin`` and the final poll block; they
-    call ``waits`` repeatedly, which raises if the driver must end. Each method raises
+    error: HeadgateError
+    since: datetime
+    of: Retry
+    due: float
+
+    @property
+    def failure(self) -> SourceFailure:
+        """It is rendered here: readers of the status document do not know the place."""
+        reason, remedy = rendered(self.error.message), rendered(self.error.remedy)
+        return SourceFailure(reason, remedy, self.since)
+
+
+class SourceLoop(JobInput):
+    """Opens a source with ``open_``. A request that fails with SourceUnreachableError is tried
+    again. A request that fails for good ends the driver, unless ``holds`` says of the error that
+    the source is held: then it is tried again after ``HELD_FOR``, and not in a run with ``limit``.
+
+    While the source does not answer or is held, it has no pending batch: so the driver, its other
+    sources, its requests and its loads go on. Only ``begin`` and the final poll block; they call
+    ``waits`` repeatedly, which raises if the driver must end. Each method raises
     SourceUnreachableError if there was no answer for ``limit``.
     """
 
     def __init__(
         self,
+        name: str,
         open_: OpenSource,
         bronze: BatchWriter,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
         *,
         limit: timedelta | None = None,
+        holds: Callable[[Exception], bool] = never,
         waits: Callable[[Outage], None] = lambda _: None,
     ) -> None:
+        super().__init__()
+        self.name = name
         self._open, self._bronze = open_, bronze
         self._clock, self._monotonic, self._waits = clock, monotonic, waits
+        self._holds, self._held_for = holds, math.inf if limit is not None else HELD_FOR
         self._opened: MicroBatchSource[Any] | None = None
         self._at = BronzePayload()
         self._last: Any = None
         # Brokers may list what they cannot deliver: an answer to one clears only its own outage.
         self._listing = Retry(clock, monotonic, limit)
         self._reading = Retry(clock, monotonic, limit)
+        self._held: _Held | None = None
 
     @property
     def source(self) -> MicroBatchSource[Any]:
         """Opens the source at the first use, and commits its start."""
         if self._opened is None:
-            self._refresh()
-            source = self._open(self._at)
-            try:
-                if source.start is not None:
-                    self._commit(SourceBatch(PartedRecords(()), source.start), self._clock())
-            except BaseException:
-                source.close()
-                raise
-            self._opened = source
+            with self._bronze.lock:
+                self._refresh()
+                source = self._open(self._at)
+                try:
+                    if source.start is not None:
+                        self._commit(SourceBatch(PartedRecords(()), source.start), self._clock())
+                except BaseException:
+                    source.close()
+                    raise
+                self._opened = source
         return self._opened
 
     @property
     def every(self) -> float:
-        return self.source.every
+        return self._opened.every if self._opened else 1.0
 
     def begin(self) -> None:
         """Open the source, however long that takes."""
@@ -107,27 +154,28 @@ class SourceLoop:
 
     def poll(self, *, final: bool) -> None:
         if final:
-            self._persist(lambda: self.source.poll(self._at, final=True))
-            return
-        was_away = self._listing.outage is not None
-        if self._listing.is_due and self._try_to_list() and was_away:
-            self._reading.hasten()
+            self._persist(lambda: self._list(final=True))
+        elif self._listing.is_due and self._is_due:
+            was_away = self._listing.outage is not None
+            if self._try(lambda: self._list(final=False)) and was_away:
+                self._reading.hasten()
+
+    def _list(self, *, final: bool) -> None:
+        with self.listing_lock:
+            self.source.poll(self._at, final=final)
 
     def pending(self) -> int:
-        """The number of batches that wait; 0 while the source does not answer."""
-        return self.source.pending(self._at) if self.may_ingest else 0
+        """The number of batches that wait; 0 while the source does not answer or is held."""
+        return self._opened.pending(self._at) if self._opened and self.may_ingest else 0
 
     def ingest(self, planned: Any = None) -> bool:
         """Read and commit the next batch, or the range ``planned``. Returns False if there was no
-        input, or no answer."""
-        began = self._monotonic()
-        try:
-            has_ingested = self._ingest(planned)
-        except SourceUnreachableError as error:
-            self._reading.failed(error, began)
-            return False
-        self._reading.succeeded()
-        return has_ingested
+        input, no answer, or the source is held."""
+        done = list[bool]()
+        with self._bronze.lock:
+            if self._is_due:
+                self._attempt(lambda: done.append(self._ingest(planned)), self._reading)
+        return done == [True]
 
     def _ingest(self, planned: Any) -> bool:
         source, attempt = self.source, 1
@@ -140,7 +188,10 @@ class SourceLoop:
                 self._commit(source.read(planned, now), now)
             except READ_FAILURES as error:
                 if self._refresh() > n:
-                    raise  # bronze has committed the batch, which must not be committed twice
+                    # Bronze has committed the batch, which must not be committed twice. What the
+                    # stage has in memory lacks it, so the driver must end.
+                    self._holds = never
+                    raise
                 is_last = attempt == READ_ATTEMPTS
                 if (instead := source.failed(planned, error, is_last=is_last)) is not None:
                     planned = instead
@@ -154,24 +205,24 @@ class SourceLoop:
 
     def _refresh(self) -> int:
         """Read the position. Returns bronze's batch id."""
-        state = self._bronze.table.refresh()
+        state = self._bronze.refresh()
         self._at = self._bronze.position(state)
         return state.n
 
     def _commit(self, batch: SourceBatch, now: datetime) -> None:
         self._at = self._bronze.position(self._bronze.ingest(batch, now))
 
-    def backlog(self) -> Backlog:
-        return self.source.backlog(self._at)
-
     def has_ingested_all(self) -> bool:
-        """Whether everything of the final poll was ingested."""
-        return not self.source.pending(self._at)
+        return self._opened is not None and not self._opened.pending(self._at)
 
     @property
     def may_ingest(self) -> bool:
-        """Whether the source answers, or is due to be read again."""
-        return self._listing.outage is None and self._reading.is_due
+        """Whether the source answers and is not held, or is due to be read again."""
+        return self._listing.outage is None and self._reading.is_due and self._is_due
+
+    @property
+    def _is_due(self) -> bool:
+        return self._held is None or self._monotonic() >= self._held.due
 
     @property
     def outage(self) -> Outage | None:
@@ -179,18 +230,31 @@ class SourceLoop:
         return combined_outage((self._listing.outage, self._reading.outage))
 
     @property
-    def remark(self) -> str | None:
-        return self.source.remark
+    def failure(self) -> HeadgateError | None:
+        """Why the source is held."""
+        return self._held.error if self._held else None
 
-    @property
-    def set_aside(self) -> int:
-        return self.source.set_aside
+    def backlog(self) -> Backlog:
+        """The input that was found and is not ingested."""
+        return self.source.backlog(self._at)
+
+    def reports(self) -> Mapping[str, SourceReport]:
+        source, held = self._opened, self._held
+        failure = held.failure if held else None
+        if source is None:
+            return {self.name: SourceReport(None, self.outage, failure)}
+        report = SourceReport(
+            *(self.backlog(), self.outage, failure),
+            remark=source.remark,
+            set_aside=source.set_aside,
+        )
+        return {self.name: report}
 
     def skip(self, wanted: SkipRequest) -> None:
-        self.source.skip(wanted)
+        with self.listing_lock:
+            self.source.skip(wanted)
 
     def batch_took(self, took: timedelta) -> None:
-        """Tell the source how long its last batch took, including gold."""
         if self._last is not None:
             self.source.batch_took(self._last, took)
 
@@ -198,23 +262,41 @@ class SourceLoop:
         if self._opened is not None:
             self._opened.close()
 
-    def _try_to_list(self) -> bool:
-        """Returns whether the source has answered."""
-        return self._try(lambda: self.source.poll(self._at, final=False))
-
     def _persist(self, ask: Callable[[], object]) -> None:
-        """Ask until there is an answer. Raises what ``waits`` raises."""
-        while not self._try(ask):
+        """Ask until there is an answer, or the source is held. Raises what ``waits`` raises."""
+        while not self._try(ask) and self._held is None:
             while (outage := self._listing.outage) and not self._listing.is_due:
                 self._waits(outage)
                 time.sleep(POLL)
 
     def _try(self, ask: Callable[[], object]) -> bool:
+        return self._attempt(ask, self._listing)
+
+    def _attempt(self, ask: Callable[[], object], retry: Retry) -> bool:
+        """Returns whether the source has answered, and is not held for what it has answered."""
         began = self._monotonic()
         try:
-            ask()
-        except SourceUnreachableError as error:
-            self._listing.failed(error, began)
+            try:
+                ask()
+            except SourceUnreachableError as error:
+                retry.failed(error, began)
+                return False
+        except Exception as error:
+            if not self._holds(error):
+                raise
+            self._hold(error, retry)
             return False
-        self._listing.succeeded()
+        retry.succeeded()
+        if (held := self._held) is not None:
+            # A source that could not be read may have nothing to read any more.
+            is_idle = retry is self._listing and self._is_due and self.has_ingested_all()
+            if held.of is retry or is_idle:
+                self._held = None
         return True
+
+    def _hold(self, error: Exception, retry: Retry) -> None:
+        if not isinstance(error, HeadgateError):
+            remedy = f"see what Spark said: {pipeline_command('logs', '--spark')}"
+            error = SourceError(f"it cannot be read: {first_line(error)}", remedy)
+        since = self._held.since if self._held else self._clock()
+        self._held = _Held(error, since, retry, self._monotonic() + self._held_for)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,12 +64,14 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         return made
 
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
-    bronze = SimpleNamespace(table=made["bronze/b"])
+    bronze = SimpleNamespace(table=made["bronze/b"], lock=threading.RLock())
     runtime = SimpleNamespace(
         pipeline=load(tmp_path / "p.yml", text=DECLARATION),
         head=bronze,
         bronze={"b": bronze},
+        graph=SimpleNamespace(head=SimpleNamespace(name="b")),
         table=made.__getitem__,
+        newest=made.__getitem__,
     )
     refreshed: Counter[str] = Counter()
     refresh = Table.refresh

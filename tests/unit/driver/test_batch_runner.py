@@ -36,5 +36,5 @@ def test_only_a_job_that_writes_bronze_says_that_it_does(job: str, expected: lis
         report=lambda _: None,
     )
     source: Any = SimpleNamespace(ingest=lambda: True, batch_took=lambda _: None, reports=dict)
-    BatchRunner(run, source).run(lambda: 1)
+    BatchRunner(run, "b", source, BatchLock()).run(lambda: 1)
     assert said == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from py4j.protocol import Py4JError
 from headgate.driver import loading as module
 from headgate.driver.errors import StopRequested
 from headgate.driver.loading import Loading, LoadStep, may_begin_step
+from headgate.driver.run_control import BatchLock
 from headgate.driver.source_loop import SourceLoop
 from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.loading import LoadPlan
@@ -47,11 +49,12 @@ class Bench:
     def __post_init__(self) -> None:
         self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
         requests.write_request(self.layout, self.request)
-        bronze = SimpleNamespace(refresh=lambda: SimpleNamespace(n=self.n))
+        bronze = SimpleNamespace(refresh=lambda: State(BronzePayload(), n=self.n))
         run = SimpleNamespace(
             layout=self.layout,
             spark=None,
-            runtime=SimpleNamespace(bronze={"events": SimpleNamespace(table=bronze)}),
+            runtime=SimpleNamespace(bronze={"events": bronze}),
+            control=SimpleNamespace(batch_lock=BatchLock()),
             catch_up=SimpleNamespace(run=self._catch_up),
             say=lambda _: None,
         )
@@ -75,13 +78,14 @@ class Bench:
             close=lambda: None,
         )
         bronze = SimpleNamespace(
-            table=SimpleNamespace(refresh=lambda: State(BronzePayload(), n=self.n)),
+            lock=nullcontext(),
+            refresh=lambda: State(BronzePayload(), n=self.n),
             position=BronzePayload.of,
             ingest=lambda *_: State(BronzePayload(), n=self.n),
         )
         loop = SourceLoop(
-            lambda _: cast(Any, reader),
-            *(cast(Any, bronze), lambda: NOW, lambda: self.moment),
+            *("events", lambda _: cast(Any, reader), cast(Any, bronze)),
+            *(lambda: NOW, lambda: self.moment),
             limit=self.limit,
         )
         loop.begin()

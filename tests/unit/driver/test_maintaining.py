@@ -39,7 +39,8 @@ def job(lake: Lake, lock: BatchLock, clock: Callable[[], datetime] | None = None
     for table in tables:
         table.fence(1)
     now = clock or (lambda: datetime.now(UTC))
-    return Maintaining(lake.layout, lake.pipeline, "gold", tables, lock, EPOCH, now)
+    turn = lambda _: lock.between_batches()  # noqa: E731
+    return Maintaining(lake.layout, lake.pipeline, "gold", tables, turn, EPOCH, now)
 
 
 def asks(lake: Lake, what: MaintenanceKind, epoch: int = EPOCH) -> MaintenanceRequest:

@@ -40,7 +40,6 @@ def test_a_batch_that_waits_gives_up_when_the_query_is_stopped() -> None:
 
     lock.end(stop)
     assert outcome == ["gave up", "stopped"]
-    assert lock.is_ending
 
 
 def test_the_batch_that_runs_is_waited_for() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from types import SimpleNamespace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
 
-from headgate.driver.source_loop import READ_ATTEMPTS, SourceLoop
+from headgate.driver.source_loop import HELD_FOR, READ_ATTEMPTS, SourceLoop
 from headgate.flow.bronze.batches import ScratchLostError
 from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.micro_batches import BatchEnd, MicroBatchSource, SourceBatch
@@ -72,9 +72,10 @@ class Bronze:
     read: list[int] = field(default_factory=list)
     then: Callable[[], None] = lambda: None
 
-    @property
-    def table(self) -> Any:
-        return SimpleNamespace(refresh=lambda: self.state)
+    lock: AbstractContextManager[object] = field(default_factory=nullcontext)
+
+    def refresh(self) -> State:
+        return self.state
 
     def position(self, state: State) -> BronzePayload:
         return BronzePayload.of(state)
@@ -96,7 +97,7 @@ def fails(error: BaseException) -> Callable[[], None]:
 
 
 def loop_of(source: Numbers, bronze: Bronze) -> SourceLoop:
-    return SourceLoop(lambda _: source, bronze, lambda: NOON, lambda: 0.0)
+    return SourceLoop("a", lambda _: source, bronze, lambda: NOON, lambda: 0.0)
 
 
 def test_batch_by_batch_until_there_is_no_input() -> None:
@@ -174,7 +175,7 @@ def test_a_source_that_does_not_answer_is_read_again_later() -> None:
     now = 0.0
     source, bronze = Numbers(3), Bronze()
     source.reads = [fails(SourceUnreachableError("no answer", "look"))]
-    loop = SourceLoop(lambda _: source, bronze, lambda: NOON, lambda: now)
+    loop = SourceLoop("a", lambda _: source, bronze, lambda: NOON, lambda: now)
 
     def is_away() -> bool:
         return loop.outage is not None
@@ -198,3 +199,146 @@ def test_it_continues_where_bronze_is_also_after_bronze_went_back() -> None:
     bronze.state = State(BronzePayload(offsets={"number": 4}), n=1)
     loop.ingest()
     assert bronze.read == [0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7]
+
+
+CHANGED = SourceError("a.json was rewritten", "put it back")
+
+
+@dataclass
+class OfSeveral:
+    """A source whose errors hold it, as if there were others."""
+
+    source: Numbers
+    bronze: Bronze = field(default_factory=Bronze)
+    limit: timedelta | None = None
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.loop = SourceLoop(
+            *("a", lambda _: self.source, self.bronze),
+            lambda: NOON + timedelta(seconds=self.now),
+            lambda: self.now,
+            limit=self.limit,
+            holds=lambda error: isinstance(error, SourceError),
+        )
+
+    @property
+    def reason(self) -> str | None:
+        failure = self.loop.reports()["a"].failure
+        return failure.reason if failure else None
+
+
+def test_one_of_several_sources_that_cannot_be_read_is_held_and_tried_again() -> None:
+    several = OfSeveral(Numbers(3))
+    several.source.reads = [fails(CHANGED), fails(CHANGED)]
+    loop = several.loop
+    assert not loop.ingest()
+    assert (several.reason, loop.pending(), loop.outage) == (CHANGED.message, 0, None)
+    several.now = HELD_FOR - 1
+    loop.poll(final=False)
+    assert (loop.pending(), loop.ingest()) == (0, False)
+    assert len(several.source.planned) == 1, "it is held"
+    several.now = HELD_FOR
+    assert loop.pending() == 1
+    assert not loop.ingest()
+    failure = loop.reports()["a"].failure
+    assert failure is not None
+    assert failure.since == NOON, "it has not been read in between"
+    several.now = 2 * HELD_FOR
+    loop.poll(final=False)
+    reasons = [several.reason]
+    assert loop.ingest()
+    reasons.append(several.reason)
+    assert reasons == [CHANGED.message, None], "a listing does not prove that it can be read"
+    assert several.bronze.read == [0, 1, 2]
+
+
+def test_a_held_source_that_has_nothing_to_read_any_more_is_free() -> None:
+    several = OfSeveral(Numbers(3))
+    several.source.reads = [fails(CHANGED)]
+    several.loop.ingest()
+    several.source.end = 0
+    reasons = list[str | None]()
+    for now in (0, HELD_FOR):
+        several.now = now
+        several.loop.poll(final=False)
+        reasons.append(several.reason)
+    assert reasons == [CHANGED.message, None]
+
+
+def test_a_source_whose_listing_fails_is_held_until_it_is_listed() -> None:
+    several = OfSeveral(Numbers(3))
+    several.loop.begin()
+    poll, several.source.poll = several.source.poll, raises(CHANGED)  # type: ignore[method-assign]
+    several.loop.poll(final=False)
+    assert several.reason == CHANGED.message
+    several.source.poll = poll  # type: ignore[method-assign]
+    several.now = HELD_FOR
+    assert several.loop.ingest(), "what was listed can be read"
+    assert several.reason == CHANGED.message
+    several.loop.poll(final=False)
+    assert several.reason is None
+
+
+def test_a_source_that_cannot_be_opened_is_held_and_opened_later() -> None:
+    several = OfSeveral(Numbers(3))
+    opened = list[float]()
+
+    def open_(_: object) -> Numbers:
+        opened.append(several.now)
+        if several.now < HELD_FOR:
+            raise CHANGED
+        return several.source
+
+    several.loop._open = open_
+    several.loop.begin()
+    several.loop.poll(final=False)
+    assert (several.reason, several.loop.pending()) == (CHANGED.message, 0)
+    assert several.loop.reports()["a"].backlog is None
+    several.now = HELD_FOR
+    several.loop.poll(final=False)
+    assert (several.reason, opened) == (None, [0, HELD_FOR])
+    assert several.loop.ingest()
+
+
+def test_a_run_that_is_to_end_holds_a_source_that_does_not_answer_for_good() -> None:
+    several = OfSeveral(Numbers(3), limit=timedelta())
+    several.source.reads = [fails(SourceUnreachableError("no answer", "look"))]
+    assert not several.loop.ingest()
+    assert several.reason == "no answer"
+    several.now = 1e6
+    assert several.loop.pending() == 0
+
+
+def test_what_fails_after_a_commit_ends_the_driver_also_beside_other_sources() -> None:
+    """What the stage has in memory lacks the batch."""
+    several = OfSeveral(Numbers(3), Bronze(then=fails(OSError("after the commit"))))
+    several.loop._holds = lambda _: True
+    with pytest.raises(OSError, match="after the commit"):
+        several.loop.ingest()
+
+
+def test_a_range_is_planned_read_and_committed_under_the_lock_of_bronze() -> None:
+    done = list[str]()
+
+    class Lock(AbstractContextManager[None]):
+        def __enter__(self) -> None:
+            done.append("taken")
+
+        def __exit__(self, *_: object) -> None:
+            done.append("released")
+
+    source, bronze = Numbers(3), Bronze(then=lambda: done.append("committed"), lock=Lock())
+    loop = loop_of(source, bronze)
+    loop.begin()
+    assert done == ["taken", "released"]
+    source.reads = [lambda: done.append("read")]
+    assert loop.ingest()
+    assert done[2:] == ["taken", "read", "committed", "released"]
+
+
+def raises(error: Exception) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -11,9 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from headgate.driver.batch_runner import BatchRunner
-from headgate.driver.errors import StopRequested
-from headgate.driver.job_input import JobInput
+from headgate.driver.input_stream import InputStream
 from headgate.driver.progress import JobProgress
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import BatchLock, PauseLatch
@@ -49,7 +46,9 @@ class Running:
             task=SimpleNamespace(pipeline=runtime.pipeline),
             runtime=runtime,
             writes_bronze=True,
-            control=SimpleNamespace(batch_lock=BatchLock(), pause_latch=PauseLatch()),
+            control=SimpleNamespace(
+                batch_lock=BatchLock(), pause_latch=PauseLatch(), check_requests=lambda: None
+            ),
             catch_up=SimpleNamespace(run=self.catch_up),
             progress=progress,
             report=lambda _: None,
@@ -64,8 +63,17 @@ class Running:
             self.tables.runtime.rebuild = None
 
     def is_done(self, *, processed: bool = True) -> bool:
-        source = SimpleNamespace(has_ingested_all=lambda: processed, reports=dict, outage=None)
-        return self.supervisor._is_done(cast(JobInput, source))
+        self.supervisor.streams = [stream_of(is_done=processed)]
+        return self.supervisor._is_done()
+
+
+def stream_of(outage: Outage | None = None, *, is_done: bool = True, **report: Any) -> InputStream:
+    reports = lambda: of_b(Backlog("files", 0), outage=outage, **report)  # noqa: E731
+    batches = SimpleNamespace(is_running=False)
+    source = SimpleNamespace(reports=reports, outage=outage, failure=None)
+    return cast(
+        InputStream, SimpleNamespace(name="b", input=source, is_done=is_done, batches=batches)
+    )
 
 
 @pytest.fixture
@@ -123,15 +131,9 @@ def test_trouble_of_sinks_and_schedules_is_told_and_does_not_stop_the_clock(
     run.publications = SimpleNamespace(stuck={}, trouble="publish out: it is down")
     run.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
     running.supervisor._savepoints.trouble = "no savepoint"
-    source = SimpleNamespace(
-        pending=lambda: 0,
-        reports=lambda: of_b(
-            Backlog("files", 0), outage=outage, remark="there is no folder", set_aside=2
-        ),
-        outage=outage,
-    )
-    batches = SimpleNamespace(position=0)
-    running.supervisor._poll(cast(JobInput, source), cast(BatchRunner, batches))
+    stream = stream_of(outage, remark="there is no folder", set_aside=2)
+    running.supervisor.streams = [stream]
+    running.supervisor._check()
     said = [
         "there is no folder",
         "publish out: it is down",
@@ -150,43 +152,14 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
     run: Any = running.supervisor._run
     running.tables.runtime.rebuild = None
     request_operation(running.tables.layout, "drain", {}, NOW)
-    source: Any = SimpleNamespace(
-        outage=Outage("no answer", NOW, NOW), reports=lambda: of_b(Backlog("records", 0))
-    )
-    with run.control.batch_lock.between_batches():  # a batch runs
-        taking = threading.Thread(target=running.supervisor._take_in, args=(source,), daemon=True)
+    running.supervisor.streams = [stream_of(Outage("no answer", NOW, NOW))]
+    with run.runtime.bronze["b"].lock:  # a batch is read
+        taking = threading.Thread(target=running.supervisor._take_in, daemon=True)
         taking.start()
         taking.join(10)
         assert not taking.is_alive()
     assert len(waiting_operations(running.tables.layout)) == 1
-    running.supervisor._take_in(source)
+    running.supervisor._take_in()
     assert waiting_operations(running.tables.layout) == (), (
         "between batches, an outage delays nothing"
     )
-
-
-def test_a_stop_during_a_listing_without_an_answer_is_no_error(running: Running) -> None:
-    def poll(*, final: bool) -> None:
-        raise StopRequested
-
-    assert not running.supervisor._list(cast(JobInput, SimpleNamespace(poll=poll)))
-
-
-@pytest.mark.parametrize(
-    ("failure", "is_stopping", "raised"),
-    [
-        (None, False, "the source is gone"),
-        (None, True, None),
-        (StopRequested(), False, None),
-        (ValueError("a batch"), True, "a batch"),
-    ],
-)
-def test_a_query_that_fails_after_a_stop_was_requested_is_no_failure_unless_a_batch_failed(
-    running: Running, failure: BaseException | None, is_stopping: bool, raised: str | None
-) -> None:
-    """A signal to a whole process group ends what Spark asks for the next batch, too."""
-    run: Any = running.supervisor._run
-    run.control.is_stopping, run.control.require_lease = is_stopping, lambda: None
-    query: Any = SimpleNamespace(exception=lambda: RuntimeError("the source is gone"))
-    with pytest.raises(Exception, match=raised) if raised else nullcontext():
-        running.supervisor._raise_failure(query, failure)

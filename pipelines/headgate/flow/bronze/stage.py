@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 
@@ -42,27 +43,37 @@ from headgate.lake.tables.table_schema import TableSchema
 
 
 class BronzeStage:
-    """The only writer of ``bronze/<source>``."""
+    """The only writer of ``bronze/<source>``, by a handle of its own: other threads read the table
+    by other ones. A thread holds ``lock`` while it uses the stage. ``commit_lock`` is held during
+    each commit."""
 
     def __init__(
         self,
         spark: SparkSession,
         table: Table,
         source: Source,
+        commit_lock: AbstractContextManager[object] | None = None,
     ) -> None:
+        self.lock = threading.RLock()
+        self._commit_lock = commit_lock or nullcontext()
         self._spark = spark
         self._source = source
         self.type = bronze_type(source)
-        self.table = table
         self._row_shape = RowShape(source.record, tuple(self.type.fieldNames()))
         format = connector_of(source).format(source.reads)
         self._decoding = Decoding(source.record, format, f"headgate/{uuid.uuid4().hex[:12]}")
         self._dedup_index: DedupIndex | None = None
-        self._footers = Footers(self.table)
+        self.write_to(table)
 
     def write_to(self, table: Table) -> None:
         """Write to another table from now on: the rebuild, or the live table that replaced it."""
-        self.table, self._footers = table, Footers(table)
+        self._fenced, self.table = table, table.reader()
+        self._footers = Footers(self.table)
+
+    def refresh(self) -> State:
+        """The newest state. Raises FencedError."""
+        self.table.epoch = self._fenced.epoch
+        return self.table.refresh()
 
     def position(self, state: State) -> BronzePayload:
         """Where the source continues."""
@@ -75,7 +86,7 @@ class BronzeStage:
     def ingest(self, batch: SourceBatch, now: datetime) -> State:
         """Commit the records of a source range as the next batch. Raises CommitRefusedError,
         FencedError, ScratchLostError, and what ``SourceBatch.verify`` raises."""
-        held = self.table.refresh()
+        held = self.refresh()
         payload, reached = BronzePayload.of(held), batch.end
         decoded = self._decoded(batch.records)
         sequenced = sequence(
@@ -102,7 +113,7 @@ class BronzeStage:
     def load(self, load: Load, batch: SourceBatch, now: datetime) -> State:
         """Commit records of a load as the next batch. The load then continues at the end of the
         batch, and the source's offsets stay the same. Raises as ``ingest``."""
-        held = self.table.refresh()
+        held = self.refresh()
         payload = BronzePayload.of(held)
         decoded = self._decoded(batch.records)
         index = self._open_dedup_index(payload)
@@ -144,7 +155,7 @@ class BronzeStage:
     ) -> State:
         """Commit corrected copies of records as the next batch; the source's offsets stay the same.
         ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
-        held = self.table.refresh()
+        held = self.refresh()
         payload = BronzePayload.of(held)
         batch = InDriver(self._decoding, iter([copies.records()]))
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
@@ -164,7 +175,7 @@ class BronzeStage:
     def decoded(self, copies: CorrectedCopies) -> Iterator[DataFrame]:
         """The rows that bronze would have for corrected copies, at the positions of the source's
         records. Nothing is written."""
-        payload = BronzePayload.of(self.table.refresh())
+        payload = BronzePayload.of(self.refresh())
         batch = InDriver(self._decoding, iter([copies.records()]))
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
         (rows,) = batch.stamped(self._row_shape, sequenced.stamps)
@@ -172,7 +183,8 @@ class BronzeStage:
 
     def _commit(self, state: State, files: Sequence[DataFile], ordered: pa.Table) -> State:
         failpoint(f"{BRONZE.name}.staged")
-        committed = self.table.commit(state, add=files)
+        with self._commit_lock:
+            committed = self.table.commit(state, add=files)
         if self._dedup_index is not None:
             self._dedup_index.add(ordered)
         return committed
@@ -183,12 +195,6 @@ class BronzeStage:
         unique = self._source.record.one_copy_within is not None
         index = self._open_dedup_index(payload) if unique else None
         return sequence_beside(ordered, payload.watermark, index, copies.was_valid)
-
-    def skip(self, now: datetime) -> State:
-        """Commit the next batch without a record; the source's offsets stay the same. Raises
-        CommitRefusedError or FencedError."""
-        held = self.table.refresh()
-        return self.table.commit(held.advanced_to(held.n + 1, now).counting({}))
 
     def _open_dedup_index(self, payload: BronzePayload) -> DedupIndex | None:
         rule = self._source.record.duplicates

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from headgate import exit_codes
 from headgate.errors import HeadgateError
+from headgate.lake.control.driver_reports import about_source
 
 
 class SourceError(HeadgateError, code=exit_codes.SOURCE):
@@ -25,3 +28,17 @@ class FileChangedError(SourceError):
 
 class FileNotReachedError(SourceError):
     """A recorded file cannot be opened or read on this machine. Its contents may be intact."""
+
+
+def unread_error(failed: Mapping[str, HeadgateError], sources: Collection[str]) -> HeadgateError:
+    """The errors of some of the ``sources``, by name, as one. It names them, unless the pipeline
+    has only one."""
+    errors = tuple(failed.values())
+    if len(sources) == 1:
+        return errors[0]
+    is_final = any(error.exit_code == SourceError.exit_code for error in errors)
+    return SourceError(
+        "\n".join(about_source(name, error.message, sources) for name, error in failed.items()),
+        remedy="\n".join(dict.fromkeys(error.remedy for error in errors)),
+        code=None if is_final else errors[0].exit_code,
+    )

@@ -36,8 +36,8 @@ from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import list_log
 from headgate.lake.tables.table import Table
 
-TakeBatchLock = Callable[[], AbstractContextManager[object]]
-"""Gives the batch lock of the tables' writer. No batch of that writer runs while it is held."""
+TurnOf = Callable[[str], AbstractContextManager[object]]
+"""Takes the turn of maintenance in a table: no batch writes it meanwhile."""
 
 Clock = Callable[[], datetime]
 
@@ -46,7 +46,7 @@ def compact_tables(
     layout: Layout,
     pipeline: Pipeline,
     tables: Iterable[Table],
-    batch_lock: TakeBatchLock,
+    turn_of: TurnOf,
     clock: Clock,
     limits: CompactionLimits = DEFAULT_LIMITS,
 ) -> Iterator[Compacted | None]:
@@ -58,7 +58,7 @@ def compact_tables(
     context = read_context(layout, pipeline)
     for table in tables:
         if table.name in context.snapshot.tables:
-            yield from _compact(table, context, batch_lock, clock, limits)
+            yield from _compact(table, context, turn_of, clock, limits)
 
 
 def vacuum_tables(
@@ -66,7 +66,7 @@ def vacuum_tables(
     pipeline: Pipeline,
     tables: Iterable[Table],
     keep_for: timedelta,
-    batch_lock: TakeBatchLock,
+    turn_of: TurnOf,
     clock: Clock,
 ) -> Iterator[Vacuumed | None]:
     """Remove files and log entries that nothing needs from the tables that this process writes.
@@ -78,7 +78,7 @@ def vacuum_tables(
     context = read_context(layout, pipeline)
     for table in tables:
         if table.name in context.snapshot.tables:
-            with batch_lock():
+            with turn_of(table.name):
                 listed = list_files(table)
             # New savepoints count too. The positions in the context are a lower bound.
             context = replace(context, savepoints=all_savepoints(layout))
@@ -90,7 +90,7 @@ def vacuum_tables(
 def _compact(
     table: Table,
     context: RetentionContext,
-    batch_lock: TakeBatchLock,
+    turn_of: TurnOf,
     clock: Clock,
     limits: CompactionLimits,
 ) -> Iterator[Compacted | None]:
@@ -107,7 +107,7 @@ def _compact(
     merged, into = Amount(), Amount()
     for group in found:
         file = yield from merge_files(view, state, [described[f.path] for f in group])
-        with batch_lock():
+        with turn_of(table.name):
             done = replace_files(table, group, file, clock())
         if done:
             merged, into = merged + Amount.of(*group), into + Amount.of(file)

@@ -109,6 +109,13 @@ class Table(LogFollower):
         storage, path, pipeline, log = self._place
         return Table(storage, path, pipeline=pipeline, log=log)
 
+    def twin(self) -> Table:
+        """As ``reader``, with the epoch of this handle. Of several handles, only one may be between
+        its refresh and its commit."""
+        twin = self.reader()
+        twin.epoch = self.epoch
+        return twin
+
     def with_log(self, log: str) -> Table:
         """As ``reader``, with the log in another folder."""
         storage, path, pipeline, _ = self._place

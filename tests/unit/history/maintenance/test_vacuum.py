@@ -178,7 +178,7 @@ def test_a_savepoint_that_is_taken_while_it_runs_counts(fill: Fill) -> None:
     around = lake.layout, lake.pipeline, owned(lake, "silver/good", "gold/per_minute")
     savepoints: list[Savepoint] = []
 
-    def turn() -> nullcontext[None]:
+    def turn(_: str) -> nullcontext[None]:
         if not savepoints:
             savepoints.append(take(lake))
             tuple(compact_tables(*around, nullcontext, later(), AT_ONCE))

@@ -6,6 +6,7 @@ A file's sequence is the high part of its records' offsets, so it never changes.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -78,10 +79,12 @@ def file_statuses(events: Iterable[Mapping[str, Any]]) -> tuple[dict[int, Logged
 
 
 class FilesLog:
-    """The events of one source's log, in memory. One writer appends to it."""
+    """The events of one source's log, in memory. One process appends to it. Its threads may append
+    and read at the same time, but only one of them records new files."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self._appending = threading.Lock()
         self._files: dict[int, LoggedFile] = {}
         self._recorded: dict[str, LoggedFile] = {}
         self._events = self._last = self._aside = 0
@@ -158,8 +161,11 @@ class FilesLog:
         """Record files, or what has changed about recorded ones, in one commit. A file whose status
         is no longer recorded is not read (again). The total of the commit's count ``set_aside`` is
         the number of files that are set aside after it."""
-        if not files:
-            return
+        if files:
+            with self._appending:
+                self._append(files, now)
+
+    def _append(self, files: Sequence[LoggedFile], now: datetime) -> None:
         state = self.table.refresh()
         changes = ((file, self._files.get(file.sequence)) for file in files)
         aside = self._aside + sum(is_aside(new) - is_aside(old) for new, old in changes)

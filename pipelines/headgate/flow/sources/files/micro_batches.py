@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
@@ -36,8 +35,8 @@ class FilesRange:
 
 
 class FilesMicroBatches(MicroBatchSource[FilesRange]):
-    """Positions are sequences. Listing and reading run on different threads, so all access to the
-    log holds one lock."""
+    """Positions are sequences. Listing and reading run on different threads. None of them waits for
+    the other: a listing may not return, for example if a server of files is down."""
 
     every = LIST_EVERY
 
@@ -46,7 +45,6 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
         self._files = FilesIntake(context.source.reads, log)
         self._context = context
         self._clock = context.clock
-        self._lock = threading.Lock()
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -68,8 +66,7 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
     def list_new(self) -> Set[str]:
         """Record new files that have settled. Returns the paths of those that are still
         settling."""
-        with self._lock:
-            return self._files.list_new(self._clock())
+        return self._files.list_new(self._clock())
 
     def pending(self, at: BronzePayload) -> int:
         return len(list(self._ranges(at)))
@@ -96,8 +93,7 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
         if not is_last:
             return None
         files = self._readable(planned)
-        with self._lock:
-            return planned if self._files.set_unreadable_aside(files, self._clock()) else None
+        return planned if self._files.set_unreadable_aside(files, self._clock()) else None
 
     @property
     def remark(self) -> str | None:
@@ -114,16 +110,14 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
         return self.log.set_aside
 
     def skip(self, wanted: SkipRequest) -> None:
-        with self._lock:
-            files = map(self.log.get, wanted.sequences)
-            aside = [file for file in files if file is not None and file.status == "set_aside"]
-            skipped = [replace(file, status="skipped", reason=wanted.reason) for file in aside]
-            self.log.append(skipped, self._clock())
+        files = map(self.log.get, wanted.sequences)
+        aside = [file for file in files if file is not None and file.status == "set_aside"]
+        skipped = [replace(file, status="skipped", reason=wanted.reason) for file in aside]
+        self.log.append(skipped, self._clock())
 
     def _pending(self, after: int) -> Sequence[LoggedFile]:
         """The recorded files after a sequence."""
-        with self._lock:
-            return self._files.pending(after)
+        return self._files.pending(after)
 
     def _ranges(self, at: BronzePayload) -> Iterator[FilesRange]:
         """The ranges of the next micro-batches."""
@@ -135,13 +129,12 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
     def _readable(self, planned: FilesRange) -> Sequence[LoggedFile]:
         """As ``FilesIntake.readable``. Raises LandingAwayError if the whole folder is gone."""
         start, end = planned.start, planned.end
-        with self._lock:
-            try:
-                return self._files.readable(start, end)
-            except FileChangedError:
-                self._files.require_mounted(end - start)
-                # The disk may have come back between the two looks at the folder.
-                return self._files.readable(start, end)
+        try:
+            return self._files.readable(start, end)
+        except FileChangedError:
+            self._files.require_mounted(end - start)
+            # The disk may have come back between the two looks at the folder.
+            return self._files.readable(start, end)
 
     def _verify(self, planned: FilesRange) -> None:
         self._readable(planned)

@@ -7,10 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,7 +23,7 @@ from headgate.flow.sources.files.intake import FilesIntake
 from headgate.flow.sources.files.kind import Files
 from headgate.flow.sources.files.landing import LandingAwayError, LandingError, reaching
 from headgate.flow.sources.files.micro_batches import FilesMicroBatches, FilesRange
-from headgate.flow.sources.micro_batches import SourceContext
+from headgate.flow.sources.micro_batches import SourceBatch, SourceContext
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
@@ -64,8 +64,8 @@ class Place:
             check=self._check,
         )
         loop = SourceLoop(
-            partial(kind.micro_batches, context),
-            *(cast(Any, _Bronze()), self.clock, lambda: self.now),
+            *(source.name, partial(kind.micro_batches, context), _Bronze()),
+            *(self.clock, lambda: self.now),
             limit=timedelta(),
         )
         loop.begin()
@@ -108,10 +108,16 @@ class _Deployed:
 
 
 class _Bronze:
-    table = SimpleNamespace(refresh=lambda: State(BronzePayload()))
+    lock: AbstractContextManager[object] = nullcontext()
+
+    def refresh(self) -> State:
+        return State(BronzePayload())
 
     def position(self, state: State) -> BronzePayload:
         return BronzePayload.of(state)
+
+    def ingest(self, batch: SourceBatch, now: datetime) -> State:
+        raise AssertionError("no batch is read here")
 
 
 @pytest.fixture

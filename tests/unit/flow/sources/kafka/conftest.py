@@ -67,6 +67,7 @@ class Place:
             accept_gap=accept_gap,
         )
         return SourceLoop(
+            "orders",
             partial(KafkaMicroBatches, context),
             self.bronze,
             clock=lambda: NOON + timedelta(seconds=self.now),

@@ -104,7 +104,9 @@ class Place:
         )
         ends = {"0": 10, "1": 4}
         plan = LoadPlan({"0": 0, "1": 0}, ends, "14 records of a", "records", {"topics": ["a@id0"]})
-        loop = SourceLoop(lambda at: KafkaLoad(context, at, plan), self.bronze, lambda: NOON)
+        loop = SourceLoop(
+            *("orders", lambda at: KafkaLoad(context, at, plan), self.bronze), lambda: NOON
+        )
         loop.begin()
         return loop
 

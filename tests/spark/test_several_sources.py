@@ -1,0 +1,172 @@
+"""Two sources of files in one pipeline: one that cannot be read does not hold the other. The tables
+of each are compared with the oracle."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from headgate.driver import source_loop
+from headgate.driver.driver import Driver
+from headgate.driver.progress import JobProgress
+from headgate.driver.task import Task
+from headgate.errors import HeadgateError
+from headgate.flow.sources.errors import SourceError
+from tests.oracle import derive
+from tests.support.driver_here import sharing
+from tests.support.engine import Engine
+from tests.support.events import readings
+from tests.support.landing import Landing, split
+from tests.support.readings import declare, rules
+from tests.support.several_sources import several_sources
+from tests.support.tables import differences
+
+pytestmark = pytest.mark.spark
+
+GOLD = ("sliding", "bands")
+PATIENCE = 120.0  # seconds
+OF_OTHER = {
+    "bronze/raw": "bronze/other",
+    "quarantine/raw": "quarantine/other",
+    "silver/strong": "silver/other_strong",
+    "silver/clean": "silver/other_clean",
+    "late/sliding": "late/other_sliding",
+    "late/bands": "late/other_bands",
+    "gold/sliding": "gold/other_sliding",
+    "gold/bands": "gold/other_bands",
+}
+
+
+def declare_two(folder: Path, raw: Path, other: Path) -> Pipeline:
+    """The declaration of readings twice: the second source and its tables have other names."""
+    file = declare(folder, raw, gold=GOLD, max_files_per_batch=2).file
+    head, sources, silver, gold = re.split(r"(?m)^(?:sources|silver|gold):\n", file.read_text())
+    again = sources.replace("  raw:", "  other:").replace(str(raw), str(other))
+    silver_again = re.sub(r"(?m)^  (\w+):", r"  other_\1:", silver).replace("raw", "other")
+    gold_again = re.sub(r"(?m)^  (\w+):", r"  other_\1:", gold)
+    gold_again = re.sub(r"from: (\w+)", r"from: other_\1", gold_again)
+    file.write_text(
+        f"{head}sources:\n{sources}{again}silver:\n{silver}{silver_again}gold:\n{gold}{gold_again}"
+    )
+    with several_sources():
+        return load(file)
+
+
+@dataclass
+class Two:
+    """``raw`` and ``other`` have four files each. The third one of ``other`` was recorded, and then
+    rewritten: it cannot be read before ``repair``."""
+
+    spark: SparkSession
+    folder: Path
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.raw, self.other = (Landing(self.folder / name) for name in ("in", "other"))
+        for landing, seed in ((self.raw, 3), (self.other, 4)):
+            landing.write_all(split(readings(60, seed=seed), 4))
+        self.pipeline = declare_two(self.folder, self.raw.folder, self.other.folder)
+        self.root = self.folder / "root"
+        engine = Engine(self.spark, self.pipeline, self.root)
+        for loop in engine.sources.values():
+            loop.poll(final=True)
+            loop.close()
+        (self.other.folder / "00003.json").write_bytes(b"{}\n")
+
+    def repair(self) -> None:
+        content, modified = self.other.written[2]
+        self.other.write("00003.json", content, modified)
+        del self.other.written[-1]
+
+    def driver(self, *, once: bool, report: Callable[[JobProgress], None] | None = None) -> Driver:
+        task = Task(self.pipeline, str(self.root), once=once)
+        return Driver(task, report or (lambda _: None), self.said.append)
+
+    def differences(self, source: str) -> dict[str, list[str]]:
+        landing, root = (self.raw, self.root) if source == "raw" else (self.other, self.view())
+        return differences(root, derive(landing.records(), rules(gold=GOLD)))
+
+    def view(self) -> Path:
+        """The tables of ``other`` under the names that its tables would have as the only source."""
+        view = self.folder / "view"
+        for name, path in OF_OTHER.items():
+            link = view / "readings" / name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists():
+                link.symlink_to(self.root / "readings" / path)
+        return view
+
+
+@pytest.fixture
+def two(spark: SparkSession, tmp_path: Path) -> Two:
+    return Two(spark, tmp_path)
+
+
+def test_a_run_to_the_end_processes_what_can_be_read_and_names_the_rest(two: Two) -> None:
+    with sharing(two.spark), pytest.raises(SourceError) as error:
+        two.driver(once=True).run()
+    assert error.value.exit_code == 3
+    assert error.value.message.startswith("source other: ")
+    assert "00003.json" in error.value.message
+    assert two.differences("raw") == {}
+    two.repair()
+    with sharing(two.spark):
+        two.driver(once=True).run()
+    assert two.differences("raw") == two.differences("other") == {}
+
+
+def test_a_source_that_is_repaired_goes_on_beside_the_other(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_loop, "HELD_FOR", 1.0)
+    seen, ended = list[JobProgress](), list[BaseException | None]()
+    driver = two.driver(once=False, report=seen.append)
+
+    def run() -> None:
+        try:
+            driver.run()
+            ended.append(None)
+        except HeadgateError as error:
+            ended.append(error)
+
+    def until(is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not is_so():
+            assert time.monotonic() < deadline, (two.said, ended)
+            assert not ended
+            time.sleep(0.1)
+
+    def backlog(source: str) -> int | None:
+        behind = seen[-1].sources[source].backlog if seen else None
+        return None if behind is None else behind.count
+
+    with sharing(two.spark):
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            until(lambda: bool(seen) and seen[-1].sources["other"].failure is not None)
+            until(lambda: backlog("raw") == 0)
+            failure = seen[-1].sources["other"].failure
+            assert failure is not None
+            assert "00003.json" in failure.reason
+            more = split(readings(20, seed=5), 2)
+            for landing in (two.raw, two.other):
+                landing.write_all(more, first=5)
+            until(lambda: seen[-1].sources["raw"].n == 3 and backlog("raw") == 0)
+            assert seen[-1].sources["other"].failure is not None
+            two.repair()
+            until(lambda: seen[-1].sources["other"].failure is None and backlog("other") == 0)
+        finally:
+            driver.stop()
+            thread.join(PATIENCE)
+    assert ended == [None]
+    assert two.differences("raw") == two.differences("other") == {}
