@@ -126,7 +126,7 @@ def test_list_names_the_source_that_cannot_be_read(
     out = ask("list", "--root", two_sources.root)[1]
     assert "source clicks: file 7 was rewritten" in out
     (found,) = last_object(ask("list", "--root", two_sources.root, "--json")[1])["pipelines"]
-    assert found["sources"] == {"clicks": "source clicks: file 7 was rewritten"}
+    assert found["unreadable"] == {"clicks": "file 7 was rewritten"}
 
 
 def test_a_line_of_progress_has_a_part_for_each_source() -> None:

@@ -17,7 +17,6 @@ from headgate.cli.rows import cells
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.load import load
 from headgate.errors import HeadgateError
-from headgate.lake.control.driver_reports import about_source
 from headgate.lake.control.driver_requests import paused_since
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.discovery import Sighting
@@ -41,7 +40,9 @@ def list_pipelines(root: Root = DEFAULT_ROOT, json: Json = False) -> None:
     for entry in listed:
         table.add_row(*cells(entry["name"], _in_words(entry), entry["file"]))
         problem = next(filter(None, map(entry.get, ("problem", "failure", "outage"))), None)
-        for said in [problem] if problem else entry.get("sources", {}).values():
+        # If all sources are away, the problem is the outage. Else the others are read.
+        away = [f"source {name}: {why}" for name, why in entry.get("unreadable", {}).items()]
+        for said in [problem] if problem else away:
             table.add_row(*cells("", "", said))
         for found in entry.get("elsewhere", ()):
             table.add_row(*cells("", other_pipelines.in_words(found, root), found["file"]))
@@ -72,14 +73,14 @@ def _entry(file: Path, root: str, around: Sequence[Sighting]) -> dict[str, Any]:
         "ended": ended,
         "failure": failure and failure.reason,
         "outage": next((job.trouble for job in jobs if job.is_waiting), None),
-        "sources": _unreadable(jobs, datetime.now(UTC)),
+        "unreadable": _unreadable(jobs, datetime.now(UTC)),
         "paused": paused and paused.isoformat(),
         "elsewhere": [other_pipelines.as_dict(each) for each in others],
     }
 
 
 def _unreadable(jobs: Sequence[JobState], now: datetime) -> dict[str, str]:
-    """Why sources cannot be read, by name, while a job reads others."""
+    """Why sources cannot be read now, by name."""
     found: dict[str, str] = {}
     for job in jobs:
         for name, source in job.sources.items():
@@ -87,7 +88,7 @@ def _unreadable(jobs: Sequence[JobState], now: datetime) -> dict[str, str]:
                 continue
             outage = source.outage.said(now) if source.outage else ""
             said = source.failure.reason if source.failure else outage
-            found[name] = about_source(name, said, job.sources)
+            found[name] = said
     return found
 
 
