@@ -263,7 +263,10 @@ def _show(declared: Pipeline, layout: Layout, *, json: bool) -> None:
     shown = grid("", "load", *labels.header, "state", "read:", "records:", "what", rows=rows)
     troubles = [f"{each.id}: {each.why}" for each in found if each.why]
     document = {"pipeline": declared.name, "loads": [*map(labels.fields, found)]}
-    nothing = f"{declared.name} has no loads; begin one: {command('load', '--files', 'archive')}"
+    begin = command(
+        "load", *["--source", next(iter(declared.sources))] * labels.several, "--files", "archive"
+    )
+    nothing = f"{declared.name} has no loads; begin one: {begin}"
     respond(json, document, *([shown, *troubles] if found else [nothing]))
 
 

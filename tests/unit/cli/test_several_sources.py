@@ -199,6 +199,7 @@ def test_versions_that_belong_together_are_those_of_each_source(ask: Ask, shop: 
 
 
 def test_a_load_is_one_of_a_source(ask: Ask, shop: Shop, tmp_path: Path) -> None:
+    assert "--source orders --files archive\n" in ask("load", *shop)[1]
     archive = tmp_path / "archive"
     archive.mkdir()
     (archive / "old.json").write_text(f"{Record().line()}\n")
