@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from headgate.commands import pipeline_command
 from headgate.insight.status.freshness import Freshness, SourceFreshness
 from headgate.insight.status.report import Account, TablesReport
 from headgate.lake.control.driver_reports import (
@@ -76,8 +75,8 @@ def test_each_source_has_a_row(cards: Cards) -> None:
 
 
 def test_a_source_that_fails_or_is_away_is_named_and_the_stream_runs(cards: Cards) -> None:
-    skip = pipeline_command("files skip", "7")
-    failed = SourceFailure("file 7 was rewritten", f"leave it out: {skip}", NOW)
+    skip = "headgate files skip shop 7"
+    failed = SourceFailure("file 7 was rewritten", f"leave it out: {skip}", NOW, (skip,))
     away = Outage("no answer", NOW - timedelta(minutes=5), NOW)
     found = {
         "orders": replace(SOURCES["orders"], failure=failed),
@@ -92,7 +91,7 @@ def test_a_source_that_fails_or_is_away_is_named_and_the_stream_runs(cards: Card
     said, remedy = cards.text(".notes .note.bad")
     assert said == trouble
     assert remedy.startswith("The source orders waits for a person.")
-    assert "headgate files skip" in remedy
+    assert cards.text(".notes code") == [skip]
     assert cards.text(".card[data-tone=bad] .state") == ["running"]
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from headgate.commands import pipeline_command
 from headgate.lake.control.driver_reports import Backlog, Outage, SourceFailure, SourceProgress
 from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.layout import Layout
@@ -16,9 +15,8 @@ ORDERS = SourceProgress(3, NOW - timedelta(seconds=20), backlog=Backlog("files",
 CLICKS = SourceProgress(1, backlog=Backlog("files", 2, 2048))
 SINCE = NOW - timedelta(minutes=5)
 AWAY = Outage("the folder is gone", SINCE, NOW, attempts=7)
-FAILED = SourceFailure(
-    "file 7 was rewritten", f"leave it out: {pipeline_command('files skip', '7')}", SINCE
-)
+SKIP = "headgate files skip shop 7"
+FAILED = SourceFailure("file 7 was rewritten", f"leave it out: {SKIP}", SINCE, (SKIP,))
 
 
 def report_two(

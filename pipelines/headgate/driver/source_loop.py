@@ -18,7 +18,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headgate.commands import pipeline_command, rendered
+from headgate.commands import commands_in, pipeline_command, rendered
 from headgate.driver.job_input import JobInput
 from headgate.driver.outages import Retry
 from headgate.errors import HeadgateError, first_line
@@ -89,7 +89,7 @@ class _Held:
     def failure(self) -> SourceFailure:
         """It is rendered here: readers of the status document do not know the place."""
         reason, remedy = rendered(self.error.message), rendered(self.error.remedy)
-        return SourceFailure(reason, remedy, self.since)
+        return SourceFailure(reason, remedy, self.since, commands_in(self.error.remedy))
 
 
 class SourceLoop(JobInput):

@@ -33,7 +33,7 @@ def answer(
         "map_index": stream.map_index,
         "pause": pause and asdict(pause) | {"at": pause.at and pause.at.isoformat()},
         "control": asdict(access) | {"may_act": access.why_not is None},
-        "status": status and status_document(status, stream.subject.stream.place),
+        "status": status and status_document(status),
         "tables": tables and tables_document(tables),
         "error": report.error,
         "age": report.at and (now - report.at).total_seconds(),

@@ -157,8 +157,7 @@ class StreamTrigger(PlainTrigger):
                     self.log.warning("%s: %s", name, job.trouble)
         for source, each in sources if seen.condition in ("running", "waiting") else ():
             if each.failure is not None:
-                remedy = rendered(each.failure.remedy, self._stream.place)
-                said = f"{each.failure.reason}\n{remedy}"
+                said = f"{each.failure.reason}\n{each.failure.remedy}"
                 self.log.warning("%s: source %s waits for a person: %s", name, source, said)
         if seen.condition == "resting":
             self.log.info("%s is stopped on request. %s", name, again)

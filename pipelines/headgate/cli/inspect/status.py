@@ -22,7 +22,6 @@ from headgate.cli.inspect.status_screen import (
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
 from headgate.cli.undone import rebuild_in_words, rebuild_progress
-from headgate.commands import rendered
 from headgate.lake.control.driver_reports import (
     Failure,
     SourceProgress,
@@ -229,7 +228,7 @@ def _show_trouble(job: JobState) -> None:
         console().print(f"{job.job}: {job.trouble}", style="red", markup=False)
     for source in job.sources.values():
         if source.failure is not None and job.is_alive:
-            typer.echo(rendered(source.failure.remedy))
+            typer.echo(source.failure.remedy)
     for name, trend in trends_of(job).items():
         said = about_source(name, str(trend), job.sources)
         console().print(said, markup=False, soft_wrap=True)

@@ -107,9 +107,8 @@ class TablesReport:
     has_rules: bool = False
 
 
-def status_document(status: StreamStatus, place: Place | None = None) -> dict[str, Any]:
-    """Plain values: times in ISO 8601, spans in seconds. ``place`` is where commands in it are
-    typed."""
+def status_document(status: StreamStatus) -> dict[str, Any]:
+    """Plain values: times in ISO 8601, spans in seconds."""
     content = asdict(status) | {"is_alive": status.is_alive}
     content["jobs"] = [
         {
@@ -124,14 +123,12 @@ def status_document(status: StreamStatus, place: Place | None = None) -> dict[st
         }
         for job in status.jobs
     ]
-    content["sources"] = {
-        name: _source_document(each, place) for name, each in status.sources.items()
-    }
+    content["sources"] = {name: _source_document(each) for name, each in status.sources.items()}
     plain: dict[str, Any] = _plain(content)
     return plain
 
 
-def _source_document(source: SourceProgress, place: Place | None) -> dict[str, Any]:
+def _source_document(source: SourceProgress) -> dict[str, Any]:
     behind, failure = source.backlog, source.failure
     details = behind and asdict(behind) | {
         "seconds": behind.seconds,
@@ -142,8 +139,7 @@ def _source_document(source: SourceProgress, place: Place | None) -> dict[str, A
         **_part(source, "n watermark set_aside"),
         "backlog": details,
         "outage": source.outage and source.outage.since,
-        "failure": failure
-        and asdict(Notice.of(failure.reason, failure.remedy, place)) | {"since": failure.since},
+        "failure": failure and asdict(failure),
     }
 
 

@@ -126,11 +126,13 @@ def combined_outage(outages: Iterable[Outage | None]) -> Outage | None:
 
 @dataclass(frozen=True)
 class SourceFailure:
-    """A source cannot be read before a person acts. ``remedy`` is what to do, with commands."""
+    """A source cannot be read before a person acts. ``remedy`` is what to do, with commands as they
+    can be typed; ``commands`` are the commands in it."""
 
     reason: str
     remedy: str
     since: datetime
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from headgate.lake.tables.state import time_of
 from headgate.supervision.job_state import probe
 from tests.support.lake import Lake
 from tests.support.several_sources import two_sources as _two_sources
-from tests.support.two_reported import AWAY, CLICKS, FAILED, ORDERS, SINCE, report_two
+from tests.support.two_reported import AWAY, CLICKS, FAILED, ORDERS, SINCE, SKIP, report_two
 from tests.unit.supervision.conftest import NOW
 
 two_sources = _two_sources
@@ -97,8 +97,8 @@ def test_a_stream_reports_its_sources(two_sources: Lake) -> None:
         "failure": None,
     }
     failure = document["clicks"]["failure"]
-    assert (failure["says"], failure["since"]) == (FAILED.reason, SINCE.isoformat())
-    assert failure["commands"] == ["headgate files skip PIPELINE 7"]
+    assert (failure["reason"], failure["since"]) == (FAILED.reason, SINCE.isoformat())
+    assert (failure["remedy"], failure["commands"]) == (FAILED.remedy, [SKIP])
 
 
 def test_a_stream_waits_if_it_can_read_no_source(two_sources: Lake) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from headgate.commands import rendered
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE
 from headgate.errors import HeadgateError
 from headgate.insight.dashboard.questions.about import held, summary
@@ -34,7 +33,7 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
                     "source": name,
                     "watermark": each.clock and each.clock.isoformat(),
                     "arrived": each.arrived and each.arrived.isoformat(),
-                    **_trouble(shown, reported.get(name), now),
+                    **_trouble(reported.get(name), now),
                     "quarantined": _rows(shown, QUARANTINE.path(name)),
                 }
                 for name, each in fresh.sources.items()
@@ -57,11 +56,10 @@ def condition(status: StreamStatus | None) -> str:
     return str(status.ended if ended else status.condition)
 
 
-def _trouble(shown: Shown, source: SourceProgress | None, now: datetime) -> dict[str, str | None]:
+def _trouble(source: SourceProgress | None, now: datetime) -> dict[str, str | None]:
     """Why a source cannot be read now, None if it can, and what a person has to do."""
     if source is not None and source.failure is not None:
-        said, remedy = source.failure.reason, source.failure.remedy
-        return {"trouble": rendered(said, shown.place), "remedy": rendered(remedy, shown.place)}
+        return {"trouble": source.failure.reason, "remedy": source.failure.remedy}
     outage = source.outage if source is not None else None
     return {"trouble": None if outage is None else outage.said(now), "remedy": None}
 
